@@ -1,0 +1,71 @@
+# How Forebay's own targets are declared: one room is one static library, its tests, fuzzers and
+# benchmarks stand beside the code they exercise.
+
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+if(FOREBAY_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+if(FOREBAY_BENCH)
+  find_package(benchmark REQUIRED)
+endif()
+
+# Flags for our own code only. NDEBUG is never defined by the presets: cheap asserts stay on.
+add_library(forebay_flags INTERFACE)
+target_compile_options(forebay_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion>
+  $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wshadow>)
+target_include_directories(forebay_flags INTERFACE ${CMAKE_SOURCE_DIR})
+target_link_libraries(forebay_flags INTERFACE Threads::Threads)
+
+# forebay_room(NAME SOURCES... [LINK libs...]): the static library of one room.
+function(forebay_room name)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PUBLIC forebay_flags ${ARG_LINK})
+endfunction()
+
+# forebay_test(NAME SOURCES... [LINK libs...]): a GoogleTest program, run by ctest with label "unit".
+function(forebay_test name)
+  if(NOT FOREBAY_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE forebay_flags ${ARG_LINK} GTest::gtest GTest::gmock
+                                        GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 120)
+endfunction()
+
+# forebay_property_test: the same, with rapidcheck.
+function(forebay_property_test name)
+  forebay_test(${name} ${ARGN})
+  if(FOREBAY_TESTS)
+    target_link_libraries(${name} PRIVATE rapidcheck)
+  endif()
+endfunction()
+
+# forebay_fuzz(NAME SOURCE [LINK libs...]): a libFuzzer target; its corpus is beside the source in
+# NAME_corpus/ if that folder exists.
+function(forebay_fuzz name source)
+  if(NOT FOREBAY_FUZZ)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  add_executable(${name} ${source})
+  target_link_libraries(${name} PRIVATE forebay_flags ${ARG_LINK})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
+endfunction()
+
+# forebay_bench(NAME SOURCE [LINK libs...]): a Google Benchmark program.
+function(forebay_bench name source)
+  if(NOT FOREBAY_BENCH)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  add_executable(${name} ${source})
+  target_link_libraries(${name} PRIVATE forebay_flags ${ARG_LINK} benchmark::benchmark_main)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
+endfunction()

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "core/engine/collective/exchange.hpp"
+#include "core/model/counters.hpp"
+#include "core/model/error.hpp"
+#include "core/model/hints.hpp"
+#include "core/model/strided_tree.hpp"
+#include "core/storage/file.hpp"
+
+namespace forebay {
+
+/// One rank's part of one data call: `length` bytes from data position `start` of the file view, to
+/// or from the buffer that `memory` describes (its displacement is the address as an integer, so
+/// that MPI_BOTTOM with absolute types works; its data position 0 pairs with `start`).
+struct Access {
+  TiledTree view;
+  Bytes start = 0;
+  TiledTree memory;
+  Bytes length = 0;
+};
+
+/// A file opened by several ranks together: carries out data calls, collective and independent.
+/// Every collective call must be made by every rank of the exchange in the same order. No call hangs
+/// because another rank failed: an error of any rank comes back on all of them (collective calls), as
+/// the most severe one.
+class CollectiveFile {
+ public:
+  /// Takes `exchange` and `storage` over. Collective. `counters` must outlive the file.
+  static std::unique_ptr<CollectiveFile> open(std::shared_ptr<Exchange> exchange,
+                                              std::unique_ptr<StorageFile> storage,
+                                              const Hints& hints, Counters& counters);
+  virtual ~CollectiveFile() = default;
+
+  // Each returns the bytes written or read by this rank; a read returns fewer than asked only at
+  // the end of the file.
+  virtual Result<Bytes> write_all(const Access& access) = 0;  ///< Collective.
+  virtual Result<Bytes> read_all(const Access& access) = 0;   ///< Collective.
+  virtual Result<Bytes> write(const Access& access) = 0;      ///< Independent.
+  virtual Result<Bytes> read(const Access& access) = 0;       ///< Independent.
+
+  /// MPI_File_set_atomicity. In atomic mode each call locks what it touches and collective calls are
+  /// carried out rank by rank. Collective.
+  virtual void set_atomic(bool atomic) = 0;
+
+  /// MPI_File_sync: what any rank wrote is durable and visible to all. Collective.
+  virtual Status sync() = 0;
+
+  /// New values of the hints that may change while a file is open. Collective.
+  virtual void set_hints(const Hints& hints) = 0;
+
+  /// What is really in force: aggregators, buffer sizes and striping as chosen.
+  virtual Hints hints_in_force() const = 0;
+
+  virtual StorageFile& storage() = 0;
+  virtual Exchange& exchange() = 0;
+};
+
+}  // namespace forebay

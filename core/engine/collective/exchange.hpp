@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/model/error.hpp"
+#include "core/model/extent.hpp"
+
+namespace forebay {
+
+/// Which ranks share memory. Node ids are dense from 0, in order of their lowest rank.
+struct NodeMap {
+  std::vector<int> node_of_rank;
+  std::vector<std::vector<int>> ranks_of_node;  ///< Ascending.
+  int nodes() const { return static_cast<int>(ranks_of_node.size()); }
+};
+
+/// Memory that all ranks of one node see. Zero-filled when made.
+class SharedRegion {
+ public:
+  virtual ~SharedRegion() = default;
+  virtual std::span<std::byte> bytes() const = 0;
+};
+
+enum class Reduce { min, max, sum };
+
+/// How the ranks of one open file talk to each other: the one seam behind which MPI is called by the
+/// engine. MpiExchange is compiled once per MPI ABI; ThreadExchange is its in-process twin, in which
+/// ranks are threads. Every call is made by the rank's own thread, never by an I/O thread.
+/// A failure of the network is not survivable and is handled by the MPI library's own means.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual const NodeMap& nodes() const = 0;
+
+  // Collective over all ranks, same order everywhere.
+  virtual void barrier() = 0;
+  /// Element-wise reduction, in place; the result is on every rank.
+  virtual void all_reduce(std::span<std::int64_t> values, Reduce op) = 0;
+  /// Every rank's contribution, by rank.
+  virtual std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) = 0;
+  /// The sum of `value` over all lower ranks.
+  virtual std::int64_t exclusive_sum(std::int64_t value) = 0;
+
+  /// A region of `size` bytes common to the ranks of this rank's node; collective over all ranks.
+  /// An error (the same on every rank) if any node could not make its region.
+  virtual Result<std::unique_ptr<SharedRegion>> share(Bytes size) = 0;
+
+  // Messages. The buffer stays untouched until done. Matching is by (peer, tag), in order.
+  using Ticket = std::uint64_t;
+  /// A synchronous send: it is complete only when the receiver has posted the matching receive. That
+  /// is the credit: a sender never has more messages under way than it has buffers.
+  virtual Ticket send(int to, int tag, std::span<const std::byte> data) = 0;
+  /// `data` is the exact size of the message, or an upper bound.
+  virtual Ticket receive(int from, int tag, std::span<std::byte> data) = 0;
+  /// True once complete; the ticket is then gone. `received` gets the size of a received message.
+  virtual bool done(Ticket ticket, Bytes* received = nullptr) = 0;
+};
+
+}  // namespace forebay

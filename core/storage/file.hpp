@@ -1,0 +1,64 @@
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "core/model/counters.hpp"
+#include "core/model/error.hpp"
+#include "core/model/extent.hpp"
+#include "core/model/stripe_layout.hpp"
+
+namespace forebay {
+
+/// A file, as the engine sees storage. Implementations: PosixFile, MemoryFile, FaultyFile. All calls
+/// may be made from several threads at once. Every error names what was being done and the path.
+class StorageFile {
+ public:
+  virtual ~StorageFile() = default;
+
+  /// Writes all of `data` at `offset`, resuming after short writes; or an error, after which any
+  /// prefix may have reached the file.
+  virtual Status write_at(std::span<const std::byte> data, Bytes offset) = 0;
+
+  /// Reads up to data.size() bytes at `offset`; fewer only where the file ends. Returns the count.
+  virtual Result<Bytes> read_at(std::span<std::byte> data, Bytes offset) = 0;
+
+  /// The same from or to several buffers that lie one behind the other in the file. Any number of
+  /// pieces (implementations respect IOV_MAX).
+  virtual Status write_pieces(std::span<const iovec> pieces, Bytes offset) = 0;
+  virtual Result<Bytes> read_pieces(std::span<const iovec> pieces, Bytes offset) = 0;
+
+  virtual Result<Bytes> size() = 0;
+  virtual Status resize(Bytes size) = 0;
+
+  /// Durable on return (fdatasync).
+  virtual Status sync() = 0;
+
+  /// An exclusive or shared advisory lock on `range`, waited for; it is against other processes and
+  /// other StorageFiles (open file description locks), and compatible with the fcntl locks of stock
+  /// MPI libraries. Released by unlock of the same range.
+  enum class LockKind { shared, exclusive };
+  virtual Status lock(Extent range, LockKind kind) = 0;
+  virtual Status unlock(Extent range) = 0;
+
+  virtual StripeLayout layout() const = 0;
+  virtual const std::string& path() const = 0;
+};
+
+/// How a file is opened; the union of what MPI_File_open's amode can say about data access.
+enum class OpenMode { read_only, write_only, read_write };
+
+/// Opens an existing file through POSIX calls and finds out its layout. Storage calls and bytes are
+/// counted in `counters`, which must outlive the file.
+Result<std::unique_ptr<StorageFile>> open_posix_file(const std::string& path, OpenMode mode,
+                                                     Counters& counters);
+
+/// The layout of `path` (a file, or a directory in which one will be made): Lustre's lov attribute,
+/// the testbed's `user.forebay.stripe` attribute ("size=65536,count=4,lock=1"), else not striped.
+StripeLayout detect_layout(const std::string& path);
+
+}  // namespace forebay
