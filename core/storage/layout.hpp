@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/model/stripe_layout.hpp"
+
+namespace forebay {
+
+/// The kind of file system that holds `path`, or that would hold it: "ext4" (also for ext2 and ext3,
+/// which cannot be told apart), "tmpfs", "fuse", "lustre", ...; the magic number of statfs(2) in
+/// hexadecimal if it is not known; "unknown" if neither `path` nor its directory can be asked.
+std::string file_system_name(const std::string& path);
+
+/// The value of Lustre's extended attribute `lustre.lov`: a `lov_user_md` of version 1 or 3, or a
+/// composite of them (lustre/include/uapi/linux/lustre/lustre_user.h), in host byte order.
+/// A composite (progressive) layout changes its striping along the file, a StripeLayout cannot: the
+/// widest component is taken, since the bulk of a file that is worth exchanging lies there.
+/// No value: damaged, of another version, without OSTs (data on the metadata server), or with a
+/// stripe count of "all", which names no number.
+std::optional<StripeLayout> parse_lustre_layout(std::span<const std::byte> attribute);
+
+/// The value of the testbed's extended attribute `user.forebay.stripe`: "size=65536,count=4,lock=1",
+/// in any order; `lock` may be left out. No value: anything else.
+std::optional<StripeLayout> parse_stripe_attribute(std::string_view attribute);
+
+}  // namespace forebay

@@ -1,0 +1,275 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <utility>
+
+#include "core/storage/file.hpp"
+
+namespace forebay {
+namespace {
+
+static_assert(sizeof(off_t) == sizeof(Bytes), "offsets are 64 bits");
+
+/// Linux transfers at most 0x7ffff000 bytes a call (pwrite(2)); a round limit below that keeps the
+/// pieces of a huge transfer aligned.
+constexpr Bytes max_transfer = GiB;
+
+/// Our descriptors live above this one: programs and shells assume numbers below it ("exec 9>log",
+/// "the next open gives 3"), and must not find us there.
+constexpr int lowest_descriptor = 100;
+
+/// Repeats a system call until a signal does not interrupt it.
+template <typename Call>
+auto uninterrupted(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+/// Walks over the pieces of a transfer: what is left to move, one system call's worth at a time.
+class PieceWalk {
+ public:
+  explicit PieceWalk(std::span<const iovec> pieces) : pieces_(pieces) {}
+
+  /// The next batch: at most IOV_MAX pieces and max_transfer bytes; empty when all was moved.
+  std::span<const iovec> next() {
+    std::size_t count = 0;
+    Bytes bytes = 0;
+    std::size_t skip = done_in_first_;
+    for (std::size_t i = first_; i < pieces_.size() && count < batch_.size(); ++i) {
+      const std::size_t room = static_cast<std::size_t>(max_transfer - bytes);
+      const std::size_t length = std::min(pieces_[i].iov_len - skip, room);
+      if (length > 0) {
+        batch_[count++] = {static_cast<char*>(pieces_[i].iov_base) + skip, length};
+        bytes += static_cast<Bytes>(length);
+      }
+      if (bytes == max_transfer) break;
+      skip = 0;
+    }
+    return {batch_.data(), count};
+  }
+
+  /// `moved` bytes of the last batch are done.
+  void advance(std::size_t moved) {
+    while (moved > 0) {
+      const std::size_t left = pieces_[first_].iov_len - done_in_first_;
+      const std::size_t step = std::min(left, moved);
+      done_in_first_ += step;
+      moved -= step;
+      if (done_in_first_ == pieces_[first_].iov_len) {
+        ++first_;
+        done_in_first_ = 0;
+      }
+    }
+  }
+
+ private:
+  std::span<const iovec> pieces_;
+  std::size_t first_ = 0;          ///< First piece that is not wholly done.
+  std::size_t done_in_first_ = 0;  ///< Bytes of it that are.
+  std::array<iovec, IOV_MAX> batch_;
+};
+
+Bytes total(std::span<const iovec> pieces) {
+  Bytes sum = 0;
+  for (const iovec& piece : pieces) sum += static_cast<Bytes>(piece.iov_len);
+  return sum;
+}
+
+class PosixFile final : public StorageFile {
+ public:
+  PosixFile(int fd, bool readable, bool writable, std::string path, StripeLayout layout,
+            Counters& counters)
+      : fd_(fd),
+        readable_(readable),
+        writable_(writable),
+        path_(std::move(path)),
+        layout_(layout),
+        counters_(counters) {}
+
+  /// Closing any descriptor of a file drops the process's classic fcntl locks on it (fcntl(2)), the
+  /// MPI library's among them; MPI libraries hold theirs only inside a call, and the file is closed
+  /// outside of calls. Errors of close(2) say nothing that sync() has not said.
+  ~PosixFile() override { ::close(fd_); }
+
+  PosixFile(const PosixFile&) = delete;
+  PosixFile& operator=(const PosixFile&) = delete;
+
+  Status write_at(std::span<const std::byte> data, Bytes offset) override {
+    // iovec has no const; a write does not touch the buffer.
+    const iovec piece{const_cast<std::byte*>(data.data()), data.size()};
+    return write_pieces({&piece, 1}, offset);
+  }
+
+  Result<Bytes> read_at(std::span<std::byte> data, Bytes offset) override {
+    const iovec piece{data.data(), data.size()};
+    return read_pieces({&piece, 1}, offset);
+  }
+
+  Status write_pieces(std::span<const iovec> pieces, Bytes offset) override {
+    if (!writable_) {
+      return fail(ErrorKind::read_only, EBADF, describe("write", total(pieces), "to", offset));
+    }
+    PieceWalk walk(pieces);
+    Bytes position = offset;
+    for (auto batch = walk.next(); !batch.empty(); batch = walk.next()) {
+      const ssize_t moved = timed(counters_.storage_writes, counters_.storage_bytes_written, [&] {
+        return ::pwritev(fd_, batch.data(), static_cast<int>(batch.size()), position);
+      });
+      if (moved <= 0) {
+        // A write of zero bytes would be tried for ever: it is a failure of the file system.
+        return fail(moved == 0 ? EIO : errno, describe("write", total(pieces), "to", offset));
+      }
+      walk.advance(static_cast<std::size_t>(moved));
+      position += moved;
+    }
+    return {};
+  }
+
+  Result<Bytes> read_pieces(std::span<const iovec> pieces, Bytes offset) override {
+    if (!readable_) {
+      return fail(ErrorKind::access, EBADF, describe("read", total(pieces), "from", offset));
+    }
+    PieceWalk walk(pieces);
+    Bytes position = offset;
+    for (auto batch = walk.next(); !batch.empty(); batch = walk.next()) {
+      const ssize_t moved = timed(counters_.storage_reads, counters_.storage_bytes_read, [&] {
+        return ::preadv(fd_, batch.data(), static_cast<int>(batch.size()), position);
+      });
+      if (moved < 0) return fail(errno, describe("read", total(pieces), "from", offset));
+      if (moved == 0) break;  // Only this is the end of the file; fewer bytes than asked is not.
+      walk.advance(static_cast<std::size_t>(moved));
+      position += moved;
+    }
+    return position - offset;
+  }
+
+  Result<Bytes> size() override {
+    struct stat status {};
+    if (::fstat(fd_, &status) != 0) return fail(errno, "find the size of " + path_);
+    return status.st_size;
+  }
+
+  Status resize(Bytes size) override {
+    const std::string doing = "set the size of " + path_ + " to " + std::to_string(size);
+    if (!writable_) return fail(ErrorKind::read_only, EBADF, doing);
+    if (uninterrupted([&] { return ::ftruncate(fd_, size); }) != 0) return fail(errno, doing);
+    return {};
+  }
+
+  Status sync() override {
+    if (uninterrupted([&] { return ::fdatasync(fd_); }) == 0) return {};
+    // EINVAL: a file without storage behind it (/dev/full, a pipe); there is nothing to lose.
+    if (errno == EINVAL) return {};
+    return fail(errno, "make durable " + path_);
+  }
+
+  Status lock(Extent range, LockKind kind) override {
+    if (range.empty()) return {};
+    if (kind == LockKind::exclusive && !writable_) {
+      return fail(ErrorKind::access, EBADF, "lock exclusively, without write access, " + path_);
+    }
+    // A shared lock needs read access; where the file gives none, the stronger lock serves.
+    const bool shared = kind == LockKind::shared && readable_;
+    return set_lock(range, shared ? F_RDLCK : F_WRLCK, "lock");
+  }
+
+  Status unlock(Extent range) override {
+    if (range.empty()) return {};
+    return set_lock(range, F_UNLCK, "unlock");
+  }
+
+  StripeLayout layout() const override { return layout_; }
+  const std::string& path() const override { return path_; }
+
+ private:
+  static tl::unexpected<Error> fail(int os_errno, const std::string& doing) {
+    return tl::make_unexpected(error_from_errno(os_errno, doing));
+  }
+  static tl::unexpected<Error> fail(ErrorKind kind, int os_errno, const std::string& doing) {
+    return tl::make_unexpected(Error{kind, os_errno, doing});
+  }
+
+  std::string describe(const char* verb, Bytes bytes, const char* preposition, Bytes offset) const {
+    return std::string(verb) + " " + std::to_string(bytes) + " bytes at " + std::to_string(offset) +
+           " " + preposition + " " + path_;
+  }
+
+  /// One system call (again after a signal), counted with its bytes and its time.
+  template <typename Call>
+  ssize_t timed(std::atomic<std::int64_t>& calls, std::atomic<std::int64_t>& bytes, Call call) {
+    using Clock = std::chrono::steady_clock;
+    const auto start = Clock::now();
+    const ssize_t moved = uninterrupted([&] {
+      Counters::add(calls, 1);
+      return call();
+    });
+    const int call_errno = errno;
+    const auto elapsed = std::chrono::nanoseconds(Clock::now() - start);
+    Counters::add(counters_.storage_ns, elapsed.count());
+    if (moved > 0) Counters::add(bytes, moved);
+    errno = call_errno;
+    return moved;
+  }
+
+  Status set_lock(Extent range, short type, const char* verb) {
+    struct flock request {};
+    request.l_type = type;
+    request.l_whence = SEEK_SET;
+    request.l_start = range.offset;
+    request.l_len = range.length;
+    if (uninterrupted([&] { return ::fcntl(fd_, F_OFD_SETLKW, &request); }) != 0) {
+      return fail(errno, describe(verb, range.length, "of", range.offset));
+    }
+    return {};
+  }
+
+  const int fd_;
+  const bool readable_;
+  const bool writable_;
+  const std::string path_;
+  const StripeLayout layout_;
+  Counters& counters_;
+};
+
+/// Moves `fd` out of the low numbers; where the process may not have so many, it stays.
+int raised(int fd) {
+  const int high = ::fcntl(fd, F_DUPFD_CLOEXEC, lowest_descriptor);
+  if (high < 0) return fd;
+  ::close(fd);
+  return high;
+}
+
+int open_as(const std::string& path, int access) {
+  return uninterrupted([&] { return ::open(path.c_str(), access | O_CLOEXEC); });
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StorageFile>> open_posix_file(const std::string& path, OpenMode mode,
+                                                     Counters& counters) {
+  bool readable = mode != OpenMode::write_only;
+  const bool writable = mode != OpenMode::read_only;
+  int fd = -1;
+  if (mode == OpenMode::write_only) {
+    // Filling holes needs to read; a file that may only be written is still written.
+    fd = open_as(path, O_RDWR);
+    readable = fd >= 0;
+    if (fd < 0 && (errno == EACCES || errno == EPERM)) fd = open_as(path, O_WRONLY);
+  } else {
+    fd = open_as(path, mode == OpenMode::read_only ? O_RDONLY : O_RDWR);
+  }
+  if (fd < 0) return tl::make_unexpected(error_from_errno(errno, "open " + path));
+  return std::make_unique<PosixFile>(raised(fd), readable, writable, path, detect_layout(path),
+                                     counters);
+}
+
+}  // namespace forebay
