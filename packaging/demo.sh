@@ -1,0 +1,22 @@
+#!/bin/bash
+# The main job on bundled workloads: each runs stock and through Forebay in interleaved pairs, in a
+# directory of its own that is removed at the end. The reports stay in build/demo/.
+# Expects `make build` to have been run. DEMO_PAIRS sets the number of pairs.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+forebay=$PWD/.venv/bin/forebay
+pairs=${DEMO_PAIRS:-5}
+reports=$PWD/build/demo
+data=$(mktemp -d -t forebay-demo.XXXXXX)
+trap 'rm -rf "$data"' EXIT
+mkdir -p "$reports"
+
+"$forebay" doctor "$data"
+for workload in lattice4d interleave; do
+  printf '\n== %s: 2 ranks, MPICH, %s pairs\n\n' "$workload" "$pairs"
+  timeout 600 "$forebay" compare -n "$pairs" --json "$reports/$workload.json" -- \
+    mpiexec.mpich -n 2 "build/proxies/mpich/$workload" "$data/$workload.dat"
+  echo
+  echo "Report: $reports/$workload.json"
+done
