@@ -22,8 +22,9 @@ namespace {
 
 constexpr std::size_t attribute_limit = 65536;  ///< XATTR_SIZE_MAX, linux/limits.h.
 
-// Offsets and constants of lustre/include/uapi/linux/lustre/lustre_user.h. The structures are packed
-// and grow at their ends; reading fields at offsets needs no Lustre headers to build against.
+// Offsets and constants of lustre/include/uapi/linux/lustre/lustre_user.h. The structures are
+// packed and grow at their ends; reading fields at offsets needs no Lustre headers to build
+// against.
 constexpr std::uint32_t lov_magic_v1 = 0x0BD10BD0;
 constexpr std::uint32_t lov_magic_v3 = 0x0BD30BD0;
 constexpr std::uint32_t lov_magic_specific = 0x0BD50BD0;  ///< v3 with a list of OSTs.
@@ -108,29 +109,21 @@ struct KnownFileSystem {
 
 /// linux/magic.h where it has them; the others are file systems outside of the kernel's tree.
 constexpr std::array known_file_systems = {
-    KnownFileSystem{EXT4_SUPER_MAGIC, "ext4"},
-    KnownFileSystem{TMPFS_MAGIC, "tmpfs"},
-    KnownFileSystem{RAMFS_MAGIC, "ramfs"},
-    KnownFileSystem{XFS_SUPER_MAGIC, "xfs"},
-    KnownFileSystem{BTRFS_SUPER_MAGIC, "btrfs"},
-    KnownFileSystem{NFS_SUPER_MAGIC, "nfs"},
-    KnownFileSystem{FUSE_SUPER_MAGIC, "fuse"},
-    KnownFileSystem{OVERLAYFS_SUPER_MAGIC, "overlay"},
-    KnownFileSystem{CEPH_SUPER_MAGIC, "ceph"},
-    KnownFileSystem{SMB2_SUPER_MAGIC, "smb"},
-    KnownFileSystem{0x0BD00BD0, "lustre"},
-    KnownFileSystem{0x47504653, "gpfs"},
-    KnownFileSystem{0x19830326, "beegfs"},
-    KnownFileSystem{0x20030528, "orangefs"},
+    KnownFileSystem{EXT4_SUPER_MAGIC, "ext4"},   KnownFileSystem{TMPFS_MAGIC, "tmpfs"},
+    KnownFileSystem{RAMFS_MAGIC, "ramfs"},       KnownFileSystem{XFS_SUPER_MAGIC, "xfs"},
+    KnownFileSystem{BTRFS_SUPER_MAGIC, "btrfs"}, KnownFileSystem{NFS_SUPER_MAGIC, "nfs"},
+    KnownFileSystem{FUSE_SUPER_MAGIC, "fuse"},   KnownFileSystem{OVERLAYFS_SUPER_MAGIC, "overlay"},
+    KnownFileSystem{CEPH_SUPER_MAGIC, "ceph"},   KnownFileSystem{SMB2_SUPER_MAGIC, "smb"},
+    KnownFileSystem{0x0BD00BD0, "lustre"},       KnownFileSystem{0x47504653, "gpfs"},
+    KnownFileSystem{0x19830326, "beegfs"},       KnownFileSystem{0x20030528, "orangefs"},
     KnownFileSystem{0x2FC12FC1, "zfs"},
 };
 
 }  // namespace
 
 std::string file_system_name(const std::string& path) {
-  struct statfs status {};
-  if (::statfs(path.c_str(), &status) != 0 &&
-      ::statfs(directory_of(path).c_str(), &status) != 0) {
+  struct statfs status{};
+  if (::statfs(path.c_str(), &status) != 0 && ::statfs(directory_of(path).c_str(), &status) != 0) {
     return "unknown";
   }
   // f_type is a signed word of the machine's width; the magic numbers have 32 bits.

@@ -10,9 +10,9 @@
 
 namespace forebay {
 
-/// The kind of file system that holds `path`, or that would hold it: "ext4" (also for ext2 and ext3,
-/// which cannot be told apart), "tmpfs", "fuse", "lustre", ...; the magic number of statfs(2) in
-/// hexadecimal if it is not known; "unknown" if neither `path` nor its directory can be asked.
+/// The kind of file system that holds `path`, or that would hold it: "ext4" (also for ext2 and
+/// ext3, which cannot be told apart), "tmpfs", "fuse", "lustre", ...; the magic number of statfs(2)
+/// in hexadecimal if it is not known; "unknown" if neither `path` nor its directory can be asked.
 std::string file_system_name(const std::string& path);
 
 /// The value of Lustre's extended attribute `lustre.lov`: a `lov_user_md` of version 1 or 3, or a
@@ -23,8 +23,8 @@ std::string file_system_name(const std::string& path);
 /// stripe count of "all", which names no number.
 std::optional<StripeLayout> parse_lustre_layout(std::span<const std::byte> attribute);
 
-/// The value of the testbed's extended attribute `user.forebay.stripe`: "size=65536,count=4,lock=1",
-/// in any order; `lock` may be left out. No value: anything else.
+/// The value of the testbed's extended attribute `user.forebay.stripe`:
+/// "size=65536,count=4,lock=1", in any order; `lock` may be left out. No value: anything else.
 std::optional<StripeLayout> parse_stripe_attribute(std::string_view attribute);
 
 }  // namespace forebay

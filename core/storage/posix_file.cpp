@@ -4,14 +4,12 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
-#include <climits>
 #include <utility>
 
 #include "core/storage/file.hpp"
+#include "core/storage/piece_walk.hpp"
 
 namespace forebay {
 namespace {
@@ -32,56 +30,6 @@ auto uninterrupted(Call call) {
   auto result = call();
   while (result < 0 && errno == EINTR) result = call();
   return result;
-}
-
-/// Walks over the pieces of a transfer: what is left to move, one system call's worth at a time.
-class PieceWalk {
- public:
-  explicit PieceWalk(std::span<const iovec> pieces) : pieces_(pieces) {}
-
-  /// The next batch: at most IOV_MAX pieces and max_transfer bytes; empty when all was moved.
-  std::span<const iovec> next() {
-    std::size_t count = 0;
-    Bytes bytes = 0;
-    std::size_t skip = done_in_first_;
-    for (std::size_t i = first_; i < pieces_.size() && count < batch_.size(); ++i) {
-      const std::size_t room = static_cast<std::size_t>(max_transfer - bytes);
-      const std::size_t length = std::min(pieces_[i].iov_len - skip, room);
-      if (length > 0) {
-        batch_[count++] = {static_cast<char*>(pieces_[i].iov_base) + skip, length};
-        bytes += static_cast<Bytes>(length);
-      }
-      if (bytes == max_transfer) break;
-      skip = 0;
-    }
-    return {batch_.data(), count};
-  }
-
-  /// `moved` bytes of the last batch are done.
-  void advance(std::size_t moved) {
-    while (moved > 0) {
-      const std::size_t left = pieces_[first_].iov_len - done_in_first_;
-      const std::size_t step = std::min(left, moved);
-      done_in_first_ += step;
-      moved -= step;
-      if (done_in_first_ == pieces_[first_].iov_len) {
-        ++first_;
-        done_in_first_ = 0;
-      }
-    }
-  }
-
- private:
-  std::span<const iovec> pieces_;
-  std::size_t first_ = 0;          ///< First piece that is not wholly done.
-  std::size_t done_in_first_ = 0;  ///< Bytes of it that are.
-  std::array<iovec, IOV_MAX> batch_;
-};
-
-Bytes total(std::span<const iovec> pieces) {
-  Bytes sum = 0;
-  for (const iovec& piece : pieces) sum += static_cast<Bytes>(piece.iov_len);
-  return sum;
 }
 
 class PosixFile final : public StorageFile {
@@ -116,9 +64,10 @@ class PosixFile final : public StorageFile {
 
   Status write_pieces(std::span<const iovec> pieces, Bytes offset) override {
     if (!writable_) {
-      return fail(ErrorKind::read_only, EBADF, describe("write", total(pieces), "to", offset));
+      return fail(ErrorKind::read_only, EBADF,
+                  describe("write", total_bytes(pieces), "to", offset));
     }
-    PieceWalk walk(pieces);
+    PieceWalk walk(pieces, max_transfer);
     Bytes position = offset;
     for (auto batch = walk.next(); !batch.empty(); batch = walk.next()) {
       const ssize_t moved = timed(counters_.storage_writes, counters_.storage_bytes_written, [&] {
@@ -126,9 +75,9 @@ class PosixFile final : public StorageFile {
       });
       if (moved <= 0) {
         // A write of zero bytes would be tried for ever: it is a failure of the file system.
-        return fail(moved == 0 ? EIO : errno, describe("write", total(pieces), "to", offset));
+        return fail(moved == 0 ? EIO : errno, describe("write", total_bytes(pieces), "to", offset));
       }
-      walk.advance(static_cast<std::size_t>(moved));
+      walk.advance(moved);
       position += moved;
     }
     return {};
@@ -136,24 +85,24 @@ class PosixFile final : public StorageFile {
 
   Result<Bytes> read_pieces(std::span<const iovec> pieces, Bytes offset) override {
     if (!readable_) {
-      return fail(ErrorKind::access, EBADF, describe("read", total(pieces), "from", offset));
+      return fail(ErrorKind::access, EBADF, describe("read", total_bytes(pieces), "from", offset));
     }
-    PieceWalk walk(pieces);
+    PieceWalk walk(pieces, max_transfer);
     Bytes position = offset;
     for (auto batch = walk.next(); !batch.empty(); batch = walk.next()) {
       const ssize_t moved = timed(counters_.storage_reads, counters_.storage_bytes_read, [&] {
         return ::preadv(fd_, batch.data(), static_cast<int>(batch.size()), position);
       });
-      if (moved < 0) return fail(errno, describe("read", total(pieces), "from", offset));
+      if (moved < 0) return fail(errno, describe("read", total_bytes(pieces), "from", offset));
       if (moved == 0) break;  // Only this is the end of the file; fewer bytes than asked is not.
-      walk.advance(static_cast<std::size_t>(moved));
+      walk.advance(moved);
       position += moved;
     }
     return position - offset;
   }
 
   Result<Bytes> size() override {
-    struct stat status {};
+    struct stat status{};
     if (::fstat(fd_, &status) != 0) return fail(errno, "find the size of " + path_);
     return status.st_size;
   }
@@ -221,7 +170,7 @@ class PosixFile final : public StorageFile {
   }
 
   Status set_lock(Extent range, short type, const char* verb) {
-    struct flock request {};
+    struct flock request{};
     request.l_type = type;
     request.l_whence = SEEK_SET;
     request.l_start = range.offset;
