@@ -1,0 +1,142 @@
+"""One execution of the user's command: with the terminal handed through (`forebay run`), or
+captured and timed (`forebay compare`)."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from forebay.errors import ForebayError
+from forebay.launcher import Launch
+
+_FORWARDED = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+)
+_SI_KERNEL = 0x80  # siginfo's si_code of a signal that the terminal sent. [sigaction(2)]
+_GRACE_S = 5.0  # between asking a command to end and killing it
+
+
+def _require(argv: list[str]) -> None:
+    if shutil.which(argv[0]) is None:
+        raise ForebayError(
+            f"'{argv[0]}' is not an executable on PATH",
+            "Write the command as you would run it, after '--'.",
+            exit_code=127,
+        )
+
+
+def run_attached(launch: Launch) -> int:
+    """Runs the command with our own terminal and files, forwards signals to it, and returns its
+    exit status (128 + signal number if one killed it).
+
+    The command stays in our process group, so Ctrl-C and Ctrl-Z at the terminal reach it without
+    us; what others send to us alone is passed on."""
+    _require(launch.argv)
+    watched = {*_FORWARDED, signal.SIGCHLD}
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
+    try:
+        try:
+            pid = os.posix_spawnp(
+                launch.argv[0], launch.argv, launch.environment, setsigmask=before
+            )
+        except OSError as error:
+            raise ForebayError(
+                f"'{launch.argv[0]}' does not start: {error.strerror}", exit_code=126
+            ) from error
+        while True:
+            caught = signal.sigwaitinfo(watched)
+            if caught.si_signo != signal.SIGCHLD:
+                if caught.si_code != _SI_KERNEL:
+                    os.kill(pid, caught.si_signo)
+                continue
+            done, status = os.waitpid(pid, os.WNOHANG)
+            if done == pid:
+                code = os.waitstatus_to_exitcode(status)
+                return code if code >= 0 else 128 - code
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a captured command ended."""
+
+    exit_code: int  # 128 + signal number if one killed it
+    wall_seconds: float
+    output_tail: str
+    error_tail: str
+    timed_out: bool = False
+
+
+_TAIL_BYTES = 8192
+
+
+def run_captured(launch: Launch, timeout_s: float | None = None) -> Outcome:
+    """Runs the command in a session of its own, its output kept in files, so that neither a slow
+    terminal nor a full pipe is in its way. An exception, KeyboardInterrupt too, ends the whole
+    session first."""
+    _require(launch.argv)
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        start = time.perf_counter()
+        try:
+            child = subprocess.Popen(
+                launch.argv,
+                env=launch.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=errors,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise ForebayError(
+                f"'{launch.argv[0]}' does not start: {error.strerror}", exit_code=126
+            ) from error
+        timed_out = False
+        try:
+            code = child.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            timed_out = True
+            code = _end(child)
+        except BaseException:
+            _end(child)
+            raise
+        wall = time.perf_counter() - start
+        tails = []
+        for file in (output, errors):
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _TAIL_BYTES))
+            tails.append(file.read().decode(errors="replace"))
+    return Outcome(code if code >= 0 else 128 - code, wall, tails[0], tails[1], timed_out)
+
+
+def _end(child: "subprocess.Popen[bytes]") -> int:
+    """Ends a session: politely, so that a launcher can tell its remote ranks, then by force."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, number)
+        try:
+            return child.wait(_GRACE_S)
+        except subprocess.TimeoutExpired:
+            continue
+    return child.wait()
+
+
+@contextlib.contextmanager
+def records_directory(shared: bool) -> Iterator[Path]:
+    """A fresh directory for the records, removed at the end. `shared`: ranks on other hosts must
+    see it, so it stands in the working directory, as the job's own files mostly do."""
+    base = Path.cwd() if shared else None
+    with tempfile.TemporaryDirectory(prefix=".forebay-records-", dir=base) as name:
+        yield Path(name)

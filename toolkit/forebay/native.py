@@ -1,0 +1,57 @@
+"""Where the package's native parts are: what is preloaded, its back ends, the testbed."""
+
+import os
+from pathlib import Path
+
+import forebay
+from forebay.errors import ForebayError
+
+PRELOAD = "libforebay.so"
+BACK_ENDS = {
+    "mpich": "libforebay-mpich.so",
+    "openmpi": "libforebay-openmpi.so",
+    "abi": "libforebay-abi.so",
+}
+
+
+def _places(kind: str) -> list[Path]:
+    """Directories that may hold native parts of `kind` ("lib", "bin"), best first: the installed
+    package (an editable install has two directories), then FOREBAY_LIBRARY_DIR and what stands
+    beside it in a build tree."""
+    places = [Path(part) / kind for part in forebay.__path__]
+    named = os.environ.get("FOREBAY_LIBRARY_DIR")
+    if named:
+        places += [Path(named), Path(named).parent / kind]
+    return places
+
+
+def find(name: str, kind: str = "lib") -> Path | None:
+    """Absolute path of a native part, or None."""
+    for place in _places(kind):
+        if (place / name).is_file():
+            return (place / name).resolve()
+    return None
+
+
+def preload_library() -> Path:
+    """The object to preload. Raises ForebayError where it is not installed."""
+    found = find(PRELOAD)
+    if found is None:
+        raise ForebayError(
+            f"{PRELOAD} is not installed",
+            "Build it with 'make build' (or 'pip install .'), or set FOREBAY_LIBRARY_DIR to the "
+            "directory that holds it.",
+        )
+    return found
+
+
+def testbed_program() -> Path:
+    """The testbed's file system daemon. Raises ForebayError where it is not installed."""
+    found = find("forebay-testbedfs", "bin")
+    if found is None:
+        raise ForebayError(
+            "forebay-testbedfs is not installed",
+            "Install libfuse3-dev (Debian: apt-get install libfuse3-dev fuse3) and build again "
+            "with 'make build'.",
+        )
+    return found

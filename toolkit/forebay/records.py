@@ -1,0 +1,157 @@
+"""The records a run leaves behind: one per file and opening (docs/formats/report.md)."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import xxhash
+
+FORMAT_VERSION = 1
+
+CALL_CLASSES = ("open", "write", "read", "sync", "close", "other")
+
+
+@dataclass(frozen=True)
+class Storage:
+    """What the kernel counted during the data calls, all ranks together."""
+
+    read_calls: int = 0
+    write_calls: int = 0
+    read_bytes: int = 0
+    write_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Record:
+    """One file, opened once. Seconds are wall time inside the MPI calls."""
+
+    path: str
+    mode: str
+    mpi: str
+    mpi_version: str
+    amode: list[str]
+    ranks: int
+    nodes: int
+    aggregators: list[int]
+    file_system: str
+    stripe_size: int
+    stripe_count: int
+    seconds_max: dict[str, float]  # per class of call, over ranks
+    seconds_sum: dict[str, float]
+    calls: dict[str, int]
+    counters: dict[str, int]  # empty in mode "observe"
+    storage: Storage | None
+    hints: dict[str, str]
+    hint_problems: list[str]
+    passed_through: dict[str, int]
+    notes: list[str]
+    pid: int = 0  # of the rank that wrote the record
+    raw: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def wrote(self) -> bool:
+        return self.calls.get("write", 0) > 0
+
+    @property
+    def read(self) -> bool:
+        return self.calls.get("read", 0) > 0
+
+
+@dataclass(frozen=True)
+class Records:
+    """All records of a run, in the order of the files' closing, and those that were not whole."""
+
+    records: list[Record]
+    rejected: list[str]
+
+    def written_paths(self) -> list[str]:
+        """Each file with write calls, once, in order of first appearance."""
+        return list(dict.fromkeys(r.path for r in self.records if r.wrote))
+
+
+def parse(content: bytes, pid: int = 0) -> Record:
+    """The record with this content. Raises ValueError with the reason if it is none."""
+    try:
+        raw = json.loads(content)
+    except ValueError as error:
+        raise ValueError(f"no JSON: {error}") from error
+    if not isinstance(raw, dict):
+        raise ValueError("no JSON object")
+    if raw.get("version") != FORMAT_VERSION:
+        raise ValueError(f"version {raw.get('version')!r}, this command reads {FORMAT_VERSION}")
+    try:
+        return _record(raw, pid)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ValueError(f"missing or wrong key: {error!r}") from error
+
+
+def _record(raw: dict[str, Any], pid: int) -> Record:
+    seconds: Mapping[str, Mapping[str, float]] = raw["seconds"]
+    storage = raw.get("storage")
+    return Record(
+        path=str(raw["path"]),
+        mode=str(raw["mode"]),
+        mpi=str(raw["mpi"]),
+        mpi_version=str(raw.get("mpi_version", "")),
+        amode=[str(flag) for flag in raw.get("amode", [])],
+        ranks=int(raw["ranks"]),
+        nodes=int(raw.get("nodes", 1)),
+        aggregators=[int(rank) for rank in raw.get("aggregators", [])],
+        file_system=str(raw.get("file_system", "")),
+        stripe_size=int(raw.get("stripe_size", 0)),
+        stripe_count=int(raw.get("stripe_count", 1)),
+        seconds_max={kind: float(value["max"]) for kind, value in seconds.items()},
+        seconds_sum={kind: float(value["sum"]) for kind, value in seconds.items()},
+        calls={kind: int(count) for kind, count in raw["calls"].items()},
+        counters={name: int(value) for name, value in (raw.get("counters") or {}).items()},
+        storage=None if storage is None else Storage(**{k: int(storage[k]) for k in _STORAGE}),
+        hints={key: str(value) for key, value in raw.get("hints", {}).items()},
+        hint_problems=[str(text) for text in raw.get("hint_problems", [])],
+        passed_through={why: int(count) for why, count in raw.get("passed_through", {}).items()},
+        notes=[str(text) for text in raw.get("notes", [])],
+        pid=pid,
+        raw=raw,
+    )
+
+
+_STORAGE = ("read_calls", "write_calls", "read_bytes", "write_bytes")
+
+
+def load(directory: Path) -> Records:
+    """Every record in `directory`. A file whose checksum or content is wrong is named in
+    `rejected`; names that start with a dot are records being written and are left out."""
+    records: list[Record] = []
+    rejected: list[str] = []
+    for path in sorted(directory.glob("*.json"), key=_age):
+        if path.name.startswith("."):
+            continue
+        parts = path.stem.split("-")
+        content = path.read_bytes()
+        if len(parts) != 3 or not parts[0].isdigit():
+            rejected.append(f"{path.name}: not a record's name")
+        elif xxhash.xxh64_hexdigest(content) != parts[2]:
+            rejected.append(f"{path.name}: the checksum does not fit its content")
+        else:
+            try:
+                records.append(parse(content, int(parts[0])))
+            except ValueError as error:
+                rejected.append(f"{path.name}: {error}")
+    return Records(records, rejected)
+
+
+def _age(path: Path) -> tuple[int, str]:
+    return path.stat().st_mtime_ns, path.name
+
+
+def seconds_in(records: Iterable[Record], kinds: Iterable[str]) -> float:
+    """Wall seconds in these classes of calls: the slowest rank's per opening, openings one after
+    another. Openings whose records come from different processes (one file per process) are
+    taken to run side by side, so of them the longest counts."""
+    kinds = tuple(kinds)
+    per_process: dict[int, float] = {}
+    for record in records:
+        spent = sum(record.seconds_max.get(kind, 0.0) for kind in kinds)
+        per_process[record.pid] = per_process.get(record.pid, 0.0) + spent
+    return max(per_process.values(), default=0.0)

@@ -1,0 +1,100 @@
+"""`forebay run`: one command under Forebay, and what it did."""
+
+import json
+import os
+import shlex
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from forebay import job, launcher, native, program, records, summary
+from forebay.launcher import Dialect
+from forebay.settings import Settings, runtime_variables
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """One `forebay run` command line."""
+
+    command: list[str]
+    settings: Settings
+    observe: bool = False  # time the calls, leave the I/O to the MPI
+    json_path: Path | None = None
+    quiet: bool = False
+
+
+def run(options: RunOptions, console: Console) -> int:
+    """Runs the command, prints the summary to `console` and returns the command's exit status.
+    Raises ForebayError."""
+    preload = native.preload_library()
+    dialect = launcher.identify(options.command, options.settings.mpi)
+    mode = "observe" if options.observe else "engine"
+    shared = launcher.spans_hosts(options.command, dialect, os.environ)
+    with job.records_directory(shared) as directory:
+        variables = runtime_variables(options.settings, mode, directory, os.environ)
+        launch = launcher.rewrite(
+            options.command, dialect, variables, os.environ, preload=str(preload)
+        )
+        start = time.perf_counter()
+        exit_code = job.run_attached(launch)
+        wall = time.perf_counter() - start
+        found = records.load(directory)
+    files = summary.summarise(found.records)
+    if not options.quiet:
+        summary.show(console, files, found)
+        if not found.records and not found.rejected:
+            for line in why_no_record(options.command, dialect):
+                console.print(line, markup=False, highlight=False)
+    if options.json_path is not None:
+        content = {
+            "version": 1,
+            "command": options.command,
+            "mode": mode,
+            "exit": exit_code,
+            "wall_seconds": wall,
+            **summary.as_json(files, found),
+        }
+        options.json_path.write_text(json.dumps(content, indent=2) + "\n")
+    return exit_code
+
+
+def why_no_record(command: list[str], dialect: Dialect) -> list[str]:
+    """Why a run may have left no record, the certain reasons first, and what to do."""
+    lines = [f"forebay: no MPI file was seen in: {shlex.join(command)}"]
+    reasons: list[str] = []
+    for inspected in _programs(command, dialect):
+        where = inspected.path
+        if not inspected.dynamic:
+            reasons.append(f"{where} is linked statically: link it with a shared MPI library")
+        if inspected.privileged:
+            reasons.append(f"{where} is setuid or setgid: the loader ignores preloads; run a copy")
+        ours = {Dialect.HYDRA: "mpich", Dialect.OPENMPI: "openmpi"}.get(dialect)
+        if inspected.mpi and ours and inspected.mpi not in (ours, "abi"):
+            reasons.append(
+                f"{where} is linked with {inspected.mpi}, but the launcher is {ours}'s: "
+                f"start it with {inspected.mpi}'s own mpiexec"
+            )
+    if not reasons:
+        reasons = [
+            "it made no MPI_File calls (POSIX, HDF5 without MPI), or never closed the file",
+            "its MPI is none that Forebay serves, or it is linked statically or setuid",
+            "ranks on other hosts cannot see the working directory, where records are left",
+        ]
+        lines.append("possible reasons:")
+    lines += [f"  - {reason}" for reason in reasons]
+    lines.append("'forebay doctor' checks this machine and says how to repair it.")
+    return lines
+
+
+def _programs(command: list[str], dialect: Dialect) -> list[program.Program]:
+    """The executables that the command may start: its first word, or with a launcher the words
+    that are ELF files (options and numbers are none)."""
+    words = command[:1] if dialect is Dialect.DIRECT else command[1:]
+    seen: dict[Path, program.Program] = {}
+    for word in words:
+        inspected = program.inspect(word)
+        if inspected is not None and inspected.is_elf:
+            seen.setdefault(inspected.path, inspected)
+    return list(seen.values())

@@ -1,0 +1,100 @@
+"""A stand-in for an MPI program under libforebay.so: writes a file and leaves the record that the
+runtime would. What it does is given by options, so each test can ask for one behaviour.
+
+Fault model: `--differ` writes other bytes under the engine, `--fail-engine` exits 3 under it,
+`--fail` always does, `--no-record` leaves none, `--torn` leaves one whose checksum is wrong.
+"""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+import xxhash
+
+
+def record(path: Path, mode: str, write_s: float, read_s: float, size: int) -> dict[str, object]:
+    kinds = ("open", "write", "read", "sync", "close", "other")
+    spent = dict.fromkeys(kinds, 0.0) | {"write": write_s, "read": read_s, "close": write_s / 4}
+    content: dict[str, object] = {
+        "version": 1,
+        "path": str(path.resolve()),
+        "mode": mode,
+        "mpi": "mpich",
+        "mpi_version": "fake 1.0",
+        "amode": ["CREATE", "RDWR"],
+        "ranks": 2,
+        "nodes": 1,
+        "aggregators": [0] if mode == "engine" else [],
+        "file_system": "tmpfs",
+        "stripe_size": 0,
+        "stripe_count": 1,
+        "seconds": {kind: {"max": s, "sum": 2 * s} for kind, s in spent.items()},
+        "calls": dict.fromkeys(kinds, 0)
+        | {"open": 2, "write": 4, "close": 2}
+        | {"read": 4 if read_s else 0},
+        "storage": None,
+        "hints": {"cb_nodes": os.environ.get("FOREBAY_HINTS", "")},
+        "hint_problems": ["FOREBAY_HINTS: cb_nodes=banana: a whole number is accepted"],
+        "passed_through": {"shared file pointer": 3} if mode == "engine" else {},
+        "notes": [],
+    }
+    if mode == "engine":
+        content["counters"] = {
+            "bytes_written": size,
+            "storage_bytes_written": 2 * size,
+            "bytes_read": 0,
+            "storage_bytes_read": 0,
+            "exchange_ns": 1_000_000,
+            "storage_ns": 2_000_000,
+            "waiting_ns": 0,
+            "schedule_ns": 0,
+        }
+    if os.environ.get("FOREBAY_COUNT_STORAGE") == "1":
+        calls = 1 if mode == "engine" else 100
+        content["storage"] = {
+            "read_calls": 0,
+            "write_calls": calls,
+            "read_bytes": 0,
+            "write_bytes": size,
+        }
+    return content
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("path", type=Path)
+    parser.add_argument("--size", type=int, default=100_000)
+    parser.add_argument("--speed", type=float, default=2.0, help="stock / engine")
+    parser.add_argument("--read", action="store_true")
+    parser.add_argument("--append", action="store_true", help="adds to what is there")
+    parser.add_argument("--differ", action="store_true")
+    parser.add_argument("--fail", action="store_true")
+    parser.add_argument("--fail-engine", action="store_true")
+    parser.add_argument("--no-record", action="store_true")
+    parser.add_argument("--torn", action="store_true")
+    options = parser.parse_args()
+    mode = os.environ.get("FOREBAY_MODE", "off")
+    print("the program's own output")
+    if options.fail or (options.fail_engine and mode == "engine"):
+        print("cannot find input.nml", file=sys.stderr)
+        return 3
+    seed = 2 if options.differ and mode == "engine" else 1
+    content = bytes((i * 7 + seed) % 251 for i in range(options.size))
+    with options.path.open("ab" if options.append else "wb") as file:
+        file.write(content)
+    if options.no_record or mode == "off":
+        return 0
+    write_s = 0.1 if mode == "observe" else 0.1 / options.speed
+    raw = record(options.path, mode, write_s, write_s if options.read else 0.0, options.size)
+    encoded = json.dumps(raw).encode()
+    digest = "0" * 16 if options.torn else xxhash.xxh64_hexdigest(encoded)
+    target = Path(os.environ["FOREBAY_REPORT_DIR"]) / f"{os.getpid()}-0-{digest}.json"
+    target.with_name("." + target.name).write_bytes(encoded)
+    target.with_name("." + target.name).rename(target)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
