@@ -84,7 +84,7 @@ fuzz: deps ## each fuzzer for FUZZ_SECONDS (30)
 	@packaging/fuzz.sh $(JOBS) $(FUZZ_SECONDS) $(FUZZ_SEED)
 
 docs: venv ## the pages of docs/ into site/, every link checked
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 tsan: deps ## the tests of one process under ThreadSanitizer (not in `make test`)
 	@cmake --preset tsan --log-level=WARNING

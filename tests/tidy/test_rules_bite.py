@@ -86,6 +86,7 @@ def test_quoted_includes_start_at_the_root() -> None:
     assert rules.include_root_complaints("core/plan/a.cpp", '#include "../model/extent.hpp"\n')
     assert not rules.include_root_complaints("core/plan/a.cpp", '#include "core/plan/a.hpp"\n')
     assert not rules.include_root_complaints("core/plan/a.cpp", "#include <fmt/format.h>\n")
+    assert not rules.include_root_complaints("core/plan/a.cpp", '#include "generated.inc"\n')
 
 
 def test_drawers_are_reported() -> None:

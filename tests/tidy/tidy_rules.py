@@ -98,6 +98,8 @@ class Include:
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"(?P<quoted>[^"]+)"|<(?P<angled>[^>]+)>)', re.M)
 
+_GENERATED = re.compile(r"\w+\.inc")
+
 _COMMENT_OR_STRING = re.compile(
     r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.S
 )
@@ -183,11 +185,16 @@ def mpi_definition_complaints(path: str, text: str) -> list[str]:
 
 
 def include_root_complaints(path: str, text: str) -> list[str]:
-    """Quoted includes are written from the root; everything else stands in angle brackets."""
+    """Quoted includes are written from the root; everything else stands in angle brackets.
+
+    A generated `NAME.inc` lies in the build tree, where there is no root to write it from.
+    """
     return [
         f'{path}:{include.line}: "{include.name}" is not written from the root of the tree'
         for include in includes(text)
-        if include.quoted and not include.name.startswith(ROOT_FOLDERS)
+        if include.quoted
+        and not include.name.startswith(ROOT_FOLDERS)
+        and not _GENERATED.fullmatch(include.name)
     ]
 
 
