@@ -1,0 +1,70 @@
+// Goal: the state reads as documented JSON, and replaces its file whole. Method: expected text for
+// a small state with a hostile path; a file written twice and a directory that does not exist.
+
+#include "testbed/state.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace forebay::testbed {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(State, ReadsAsDocumentedJson) {
+  State state;
+  state.pid = 42;
+  state.mount = "/mnt/a \"b\"\n\\c";
+  state.backing = "/data";
+  state.parameters = {.servers = 1,
+                      .stripe_size = 64 * KiB,
+                      .server = {.bandwidth_bytes_per_s = 4 * MiB, .latency = 3ms, .slots = 10},
+                      .lock_cost = 5ms};
+  state.uptime_s = 1.5;
+  state.servers = {{.read_requests = 1,
+                    .write_requests = 2,
+                    .read_bytes = 3,
+                    .write_bytes = 4,
+                    .lock_conflicts = 5,
+                    .busy = 250ms,
+                    .queue = 6,
+                    .queue_max = 7}};
+  EXPECT_EQ(to_json(state), R"({
+  "version": 1,
+  "running": true,
+  "pid": 42,
+  "mount": "/mnt/a \"b\"\u000a\\c",
+  "backing": "/data",
+  "parameters": {"servers": 1, "bandwidth_bytes_per_s": 4194304, "latency_s": 0.003, )"
+                            R"("stripe_bytes": 65536, "slots": 10, "lock_cost_s": 0.005},
+  "uptime_s": 1.5,
+  "servers": [
+    {"read_requests": 1, "write_requests": 2, "read_bytes": 3, "write_bytes": 4, )"
+                            R"("lock_conflicts": 5, "busy_s": 0.25, "queue": 6, "queue_max": 7}
+  ]
+}
+)");
+}
+
+TEST(State, ReplacesItsFileWhole) {
+  std::string directory = testing::TempDir() + "/state_XXXXXX";
+  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  const std::string path = directory + "/state.json";
+  ASSERT_TRUE(replace_file(path, "a longer first content\n"));
+  ASSERT_TRUE(replace_file(path, "second\n"));
+  std::ifstream file(path);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "second\n");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory), {}), 1);
+  std::filesystem::remove_all(directory);
+
+  const Status status = replace_file(path, "");
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().kind, ErrorKind::no_such_file);
+}
+
+}  // namespace
+}  // namespace forebay::testbed
