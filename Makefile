@@ -36,7 +36,7 @@ $(VENV)/.locked: requirements.lock | deps
 	@touch $@
 
 build: venv ## the library, the workloads for both MPIs, and the command .venv/bin/forebay
-	@cmake --preset release --log-level=WARNING
+	@cmake --preset release >/dev/null
 	cmake --build --preset release -j $(JOBS)
 	@packaging/install_command.sh
 
@@ -74,12 +74,12 @@ cli-test: build ## the forebay command
 	$(BIN)/python -m pytest -n $(JOBS) toolkit/tests
 
 asan: deps ## the tests of one process under AddressSanitizer and UBSan
-	@cmake --preset asan --log-level=WARNING
+	@cmake --preset asan >/dev/null
 	cmake --build --preset asan -j $(JOBS)
 	ctest --preset asan -L '^unit$$' -j $(JOBS) --no-tests=error
 
 fuzz: deps ## each fuzzer for FUZZ_SECONDS (30)
-	@cmake --preset fuzz --log-level=WARNING
+	@cmake --preset fuzz >/dev/null
 	cmake --build --preset fuzz -j $(JOBS)
 	@packaging/fuzz.sh $(JOBS) $(FUZZ_SECONDS) $(FUZZ_SEED)
 
@@ -87,7 +87,7 @@ docs: venv ## the pages of docs/ into site/, every link checked
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 tsan: deps ## the tests of one process under ThreadSanitizer (not in `make test`)
-	@cmake --preset tsan --log-level=WARNING
+	@cmake --preset tsan >/dev/null
 	cmake --build --preset tsan -j $(JOBS)
 	ctest --preset tsan -L '^unit$$' -j $(JOBS) --no-tests=error
 

@@ -6,8 +6,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 stamp=.venv/.installed
-sources=(pyproject.toml toolkit/forebay build/lib)
-[[ ! -d build/bin ]] || sources+=(build/bin)
+sources=(pyproject.toml toolkit/forebay)
+for native in build/lib build/bin; do
+  [[ ! -d $native ]] || sources+=("$native")
+done
 if [[ -e $stamp && -x .venv/bin/forebay ]]; then
   changed=$(find "${sources[@]}" -type f -newer "$stamp" -not -path '*/__pycache__/*' -print -quit)
   [[ -n $changed ]] || exit 0
