@@ -116,6 +116,74 @@ def run_command(
     raise typer.Exit(run.run(options, error_console()))
 
 
+@app.command(
+    "compare",
+    context_settings=_TAKES_COMMAND,
+    epilog="Examples:\n\n"
+    "  forebay compare -- mpiexec -n 2 ./simulation out.dat\n\n"
+    "  forebay compare -n 10 --limit --json result.json -- mpiexec -n 2 ./simulation out.dat\n\n"
+    "  forebay compare --prepare 'cp start.h5 work.h5' -- mpiexec -n 2 ./update work.h5\n\n"
+    "  forebay compare --stock-hints 'cb_nodes=4;cb_buffer_size=16777216' -- srun ./simulation",
+)
+def compare_command(
+    command: CommandArgument,
+    pairs: Annotated[int, typer.Option("--pairs", "-n", min=1, help="Timed pairs.")] = 6,
+    prepare: Annotated[
+        str | None,
+        typer.Option(metavar="CMD", help="A shell command to run before each run, untimed."),
+    ] = None,
+    limit: Annotated[
+        bool, typer.Option("--limit", help="Measure the physical limit beside each pair.")
+    ] = False,
+    json: JsonOption = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(file_okay=False, help="Write report.md and a picture into this directory."),
+    ] = None,
+    mpi: MpiOption = "auto",
+    intent: IntentOption = None,
+    hint: HintOption = None,
+    stock_hints: Annotated[
+        list[str] | None,
+        typer.Option(metavar="K=V;...", help="Hints for the stock MPI (ROMIO's names)."),
+    ] = None,
+    ranks_per_node: RanksPerNodeOption = None,
+    timeout: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="End a run that takes longer.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the shuffled order.")] = 1,
+) -> None:
+    """Time a program with the stock MPI and through Forebay, and compare what it wrote.
+
+    Runs one untimed pair and then N timed ones, in shuffled order. Files that the program creates
+    are removed before each run; files that were there before are never removed.
+
+    Exit status: 0 if every written file is byte-identical, 1 if not or if the program fails only
+    under Forebay, 2 for wrong usage, 3 if it fails without Forebay, 130 if interrupted.
+    """
+    from forebay import compare, compare_report
+
+    console = error_console()
+    options = compare.CompareOptions(
+        command=command,
+        settings=Settings(mpi, intent, parse_hints(hint or []), ranks_per_node),
+        pairs=pairs,
+        prepare=prepare,
+        measure_limit=limit,
+        stock_hints=parse_hints(stock_hints or []),
+        timeout_s=timeout,
+        seed=seed,
+    )
+    result = compare.Campaign(options, console).run()
+    compare_report.show(console, result)
+    if json is not None:
+        compare.write_json(result, json)
+        console.print(f"result: {json}", soft_wrap=True)
+    if report is not None:
+        console.print(f"report: {compare_report.write_report(result, report)}", soft_wrap=True)
+    raise typer.Exit(compare.exit_code(result))
+
+
 def main() -> None:
     """Entry point of the `forebay` command."""
     try:

@@ -1,0 +1,264 @@
+"""`forebay compare`: the same command by the stock MPI and through Forebay, in interleaved pairs,
+with every written file compared byte for byte."""
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from forebay import environment, job, launcher, limit, native, records, summary
+from forebay.comparison import FOREBAY, STOCK, Comparison, Failure, FileCheck, Pair, Side, side_of
+from forebay.errors import ForebayError
+from forebay.records import Record, Storage
+from forebay.run import why_no_record
+from forebay.settings import Settings, runtime_variables
+from forebay.stock_hints import stock_variables
+from forebay.written_files import FileHash, WrittenFiles
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """One `forebay compare` command line."""
+
+    command: list[str]
+    settings: Settings
+    pairs: int = 6
+    prepare: str | None = None
+    measure_limit: bool = False
+    stock_hints: dict[str, str] = field(default_factory=dict)
+    timeout_s: float | None = None  # per run
+    seed: int = 1
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One run of one side and what it left."""
+
+    side: Side
+    records: list[Record]
+    hashes: dict[str, FileHash | None]
+    failure: Failure | None
+
+
+class Campaign:
+    """Carries the runs out and gathers their results in `result`."""
+
+    def __init__(self, options: CompareOptions, console: Console) -> None:
+        self.result = Comparison(
+            options.command,
+            options.seed,
+            stock_hints=dict(options.stock_hints),
+            hints=dict(options.settings.hints),
+        )
+        self._options = options
+        self._console = console
+        self._preload = str(native.preload_library())
+        self._dialect = launcher.identify(options.command, options.settings.mpi)
+        self._shared = launcher.spans_hosts(options.command, self._dialect, os.environ)
+        self._loads: list[limit.FileLoad] = []
+        self._files: WrittenFiles | None = None
+
+    def run(self) -> Comparison:
+        """All runs, or those until the first failure or an interrupt. Raises ForebayError."""
+        with _progress(self._console) as progress, _terminate_as_interrupt():
+            total = 2 * (self._options.pairs + 1)
+            task = progress.add_task("warm-up", total=total)
+            try:
+                ok = self._warm_up(lambda: progress.advance(task))
+                orders = _orders(self._options.pairs, self._options.seed)
+                for number, order in enumerate(orders if ok else [], start=1):
+                    progress.update(task, description=f"pair {number} of {len(orders)}")
+                    if not self._timed_pair(order, lambda: progress.advance(task)):
+                        break
+            except KeyboardInterrupt:
+                self.result.interrupted = True
+        return self.result
+
+    def _warm_up(self, advance: Callable[[], None]) -> bool:
+        """One untimed pair: counts what reaches the storage, and learns which files are written."""
+        self._prepare()
+        self._files = WrittenFiles(self._options.command)
+        runs: dict[str, _Run] = {}
+        for name in (STOCK, FOREBAY):
+            if name == FOREBAY:
+                self._files.clear()
+                self._prepare()
+            runs[name] = self._one(name, count_storage=True)
+            advance()
+            if runs[name].failure:
+                self.result.failure = runs[name].failure
+                return False
+        for name, run in runs.items():
+            self.result.storage[name] = _storage(run.records)
+        engine = runs[FOREBAY].records
+        self.result.engine = [asdict(file) for file in summary.summarise(engine)]
+        self.result.environment = environment.describe(
+            self._options.command, engine, self._files.paths
+        )
+        self._note_surprises(runs)
+        self._check(runs)
+        if self._options.measure_limit:
+            self._loads = limit.loads(engine)
+        return True
+
+    def _note_surprises(self, runs: dict[str, _Run]) -> None:
+        notes = self.result.notes
+        assert self._files is not None
+        if not any(run.records for run in runs.values()):
+            notes += why_no_record(self._options.command, self._dialect)
+        elif not self._files.paths:
+            notes.append("the program wrote no file through MPI: there is nothing to compare")
+        if not self._options.prepare:
+            notes += [
+                f"{path} was there before and was written: each run starts from what the run "
+                "before left; reset it with --prepare"
+                for path in self._files.kept
+            ]
+        for file in self.result.engine:
+            notes += [f"hint not understood: {text}" for text in file["hint_problems"]]
+
+    def _timed_pair(self, order: list[str], advance: Callable[[], None]) -> bool:
+        runs: dict[str, _Run] = {}
+        for name in order:
+            assert self._files is not None
+            self._files.clear()
+            self._prepare()
+            runs[name] = self._one(name)
+            advance()
+            if runs[name].failure:
+                self.result.failure = runs[name].failure
+                return False
+        measured = limit.measure(self._loads) if self._loads else None
+        self.result.pairs.append(Pair(order, runs[STOCK].side, runs[FOREBAY].side, measured))
+        self._check(runs)
+        return True
+
+    def _one(self, name: str, count_storage: bool = False) -> _Run:
+        options = self._options
+        mode = "observe" if name == STOCK else "engine"
+        with job.records_directory(self._shared) as directory:
+            variables = runtime_variables(
+                options.settings, mode, directory, os.environ, count_storage
+            )
+            if name == STOCK:
+                variables |= stock_variables(options.stock_hints, directory)
+            launch = launcher.rewrite(
+                options.command, self._dialect, variables, os.environ, self._preload
+            )
+            outcome = job.run_captured(launch, options.timeout_s)
+            found = records.load(directory)
+        notes = self.result.notes
+        notes += [note for note in found.rejected if note not in notes]
+        failure = None
+        if outcome.exit_code != 0:
+            failure = Failure(
+                name, outcome.exit_code, outcome.timed_out, outcome.error_tail, outcome.output_tail
+            )
+        assert self._files is not None
+        written = set(found.written_paths())
+        self._files.add(found.written_paths())
+        hashes = {} if failure else self._files.hashes()
+        for path in set(self._files.kept) - written:
+            hashes[path] = None  # what is there is not this run's work
+        side = side_of(outcome.wall_seconds, outcome.exit_code, found.records)
+        return _Run(side, found.records, hashes, failure)
+
+    def _check(self, runs: dict[str, _Run]) -> None:
+        """Compares the files of one pair."""
+        stock, forebay = runs[STOCK].hashes, runs[FOREBAY].hashes
+        for path in {**stock, **forebay}:
+            before = self.result.files.get(path)
+            if before is not None and before.identical is False:
+                continue
+            a, b = stock.get(path), forebay.get(path)
+            self.result.files[path] = FileCheck(
+                path=path,
+                bytes=max(a.bytes if a else 0, b.bytes if b else 0),
+                hash_stock=a.digest if a else None,
+                hash_forebay=b.digest if b else None,
+                identical=None if a is None and b is None else a == b,
+            )
+
+    def _prepare(self) -> None:
+        command = self._options.prepare
+        if command is None:
+            return
+        done = subprocess.run(
+            command, shell=True, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            errors="replace", check=False,
+        )  # fmt: skip
+        if done.returncode != 0:
+            raise ForebayError(
+                f"--prepare '{command}' ended with status {done.returncode}",
+                done.stderr.strip()[-2000:] or "Run it in a shell to see why.",
+            )
+
+
+def _orders(pairs: int, seed: int) -> list[list[str]]:
+    """Who runs first in each pair: both equally often, give or take one, in shuffled order."""
+    generator = random.Random(seed)
+    first = [STOCK, FOREBAY] * (pairs // 2) + [generator.choice([STOCK, FOREBAY])] * (pairs % 2)
+    generator.shuffle(first)
+    return [[name, FOREBAY if name == STOCK else STOCK] for name in first]
+
+
+def _storage(found: list[Record]) -> Storage | None:
+    counted = [record.storage for record in found if record.storage is not None]
+    if not counted:
+        return None
+    return Storage(
+        read_calls=sum(s.read_calls for s in counted),
+        write_calls=sum(s.write_calls for s in counted),
+        read_bytes=sum(s.read_bytes for s in counted),
+        write_bytes=sum(s.write_bytes for s in counted),
+    )
+
+
+def _progress(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("runs"),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
+@contextlib.contextmanager
+def _terminate_as_interrupt() -> Iterator[None]:
+    """A batch system's SIGTERM ends a comparison as Ctrl-C does: with what there is so far."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def exit_code(result: Comparison) -> int:
+    """0: identical; 1: not identical, or failing only under Forebay; 3: the command fails without
+    Forebay; 130: interrupted."""
+    if result.failure is not None:
+        return 1 if result.failure.side == FOREBAY else 3
+    if not result.identical:
+        return 1
+    return 130 if result.interrupted else 0
+
+
+def write_json(result: Comparison, path: Path) -> None:
+    path.write_text(json.dumps(result.as_json(), indent=2) + "\n")

@@ -1,0 +1,132 @@
+"""File systems: what a path is on, how its files are striped, and what storage is local to the
+node."""
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+# Types as /proc/self/mountinfo names them, that are not shared between nodes and not in memory.
+_DISK_TYPES = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "zfs"})
+STRIPE_ATTRIBUTE = "user.forebay.stripe"
+
+
+@dataclass(frozen=True)
+class Mount:
+    """The mounted file system that holds a path."""
+
+    point: str
+    type: str  # "fuse.NAME" for FUSE file systems
+    source: str
+
+
+@dataclass(frozen=True)
+class Stripe:
+    """How a file or directory is spread over servers. `size` in bytes."""
+
+    size: int
+    count: int
+    told_by: str
+
+
+@dataclass(frozen=True)
+class LocalPath:
+    """Storage of this node alone. Sizes in bytes."""
+
+    path: str
+    type: str
+    total: int
+    free: int
+    writable: bool
+
+
+def mounts() -> list[Mount]:
+    """All mounts of this process, in the order in which they were made."""
+    found = []
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        left, _, right = line.partition(" - ")
+        kind, source, *_ = right.split(" ")
+        point = left.split(" ")[4].replace("\\040", " ").replace("\\011", "\t")
+        found.append(Mount(point, kind, source))
+    return found
+
+
+def mount_of(path: Path) -> Mount:
+    """The file system of `path`, or of the nearest directory above it that exists."""
+    existing = existing_part(path)
+    best = Mount("/", "unknown", "unknown")
+    for mount in mounts():
+        inside = existing == Path(mount.point) or Path(mount.point) in existing.parents
+        if inside and len(mount.point) >= len(best.point):
+            best = mount
+    return best
+
+
+def existing_part(path: Path) -> Path:
+    """`path` made absolute, cut back to what exists."""
+    path = Path(os.path.realpath(path))
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    return path
+
+
+def stripe_of(path: Path) -> Stripe | None:
+    """How `path` (or the nearest existing directory above) is striped; None if it is not, or
+    nothing tells. Sources: the testbed's attribute, then `lfs getstripe`."""
+    existing = existing_part(path)
+    try:
+        return _parsed_attribute(os.getxattr(existing, STRIPE_ATTRIBUTE).decode())
+    except (OSError, ValueError):
+        pass
+    lfs = shutil.which("lfs")
+    if lfs is None or mount_of(existing).type != "lustre":
+        return None
+    numbers = []
+    for option in ("-S", "-c"):
+        answer = subprocess.run(
+            [lfs, "getstripe", "-d", option, str(existing)]
+            if existing.is_dir()
+            else [lfs, "getstripe", option, str(existing)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=20,
+        )
+        words = answer.stdout.split()
+        if answer.returncode != 0 or not words or not words[-1].lstrip("-").isdigit():
+            return None
+        numbers.append(int(words[-1]))
+    return Stripe(numbers[0], numbers[1], "lfs getstripe")
+
+
+def _parsed_attribute(text: str) -> Stripe:
+    """The testbed's "size=65536,count=4,lock=1". Raises ValueError."""
+    fields = dict(item.split("=", 1) for item in text.split(","))
+    try:
+        return Stripe(int(fields["size"]), int(fields["count"]), f"attribute {STRIPE_ATTRIBUTE}")
+    except KeyError as error:
+        raise ValueError(text) from error
+
+
+def local_paths() -> list[LocalPath]:
+    """Storage local to this node: memory (/dev/shm), $TMPDIR, and mounted local disks."""
+    candidates = [Path("/dev/shm"), Path(os.environ.get("TMPDIR", "/tmp"))]
+    candidates += [
+        Path(mount.point)
+        for mount in mounts()
+        if mount.type in _DISK_TYPES and mount.source.startswith("/dev/nvme")
+    ]
+    found: dict[Path, LocalPath] = {}
+    for path in candidates:
+        if not path.is_dir() or path in found:
+            continue
+        usage = shutil.disk_usage(path)
+        found[path] = LocalPath(
+            path=str(path),
+            type=mount_of(path).type,
+            total=usage.total,
+            free=usage.free,
+            writable=os.access(path, os.W_OK),
+        )
+    return list(found.values())
