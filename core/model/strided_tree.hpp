@@ -24,6 +24,9 @@ struct Run {
   constexpr bool operator==(const Run&) const = default;
 };
 
+struct TiledTree;
+struct TreeShape;
+
 /// Which bytes an MPI datatype selects, in type-map order, without their types: a canonical, immutable
 /// tree of strides. Copying one copies a pointer.
 ///
@@ -35,6 +38,8 @@ struct Run {
 /// Canonical means: adjacent pieces are merged, a stride over a stride that continues it is one
 /// stride, a single child is not wrapped, empty pieces are dropped. An MPI subarray of d dimensions is
 /// at most d nested strides, whatever its number of pieces, and costs O(d) to describe.
+///
+/// Sizes and offsets are limited to +-2^62 bytes; a builder asserts this.
 class StridedTree {
  public:
   /// No bytes at all.
@@ -72,7 +77,8 @@ class StridedTree {
   /// No holes: size() == upper() - lower() and monotone().
   bool dense() const;
 
-  /// Equal trees have equal fingerprints; XXH3 of the wire form.
+  /// Equal trees have equal fingerprints: XXH3 of the wire form's shape, seeded with its origin.
+  /// Computed once per shape, so it is cheap to ask again.
   std::uint64_t fingerprint() const;
 
   bool operator==(const StridedTree& other) const;
@@ -87,10 +93,13 @@ class StridedTree {
   std::size_t memory_bytes() const;
 
  private:
+  friend class TreeBuilder;
   friend class TreeCursor;
-  struct Nodes;
-  explicit StridedTree(std::shared_ptr<const Nodes> nodes);
-  std::shared_ptr<const Nodes> nodes_;
+  friend Bytes data_before(const TiledTree& tiled, Bytes offset);
+  StridedTree(Bytes origin, std::shared_ptr<const TreeShape> shape);
+
+  Bytes origin_ = 0;  ///< Offset of the first byte in type-map order; 0 if empty.
+  std::shared_ptr<const TreeShape> shape_;
 };
 
 struct StridedTree::Placed {
