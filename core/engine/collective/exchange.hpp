@@ -39,13 +39,19 @@ class Exchange {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual const NodeMap& nodes() const = 0;
+  /// Ranks of this exchange that really run on this machine, also where nodes are emulated: with
+  /// more ranks than cores, waiting must not spin.
+  virtual int ranks_on_host() const = 0;
 
   // Collective over all ranks, same order everywhere.
   virtual void barrier() = 0;
   /// Element-wise reduction, in place; the result is on every rank.
   virtual void all_reduce(std::span<std::int64_t> values, Reduce op) = 0;
-  /// Every rank's contribution, by rank.
-  virtual std::vector<std::vector<std::byte>> all_gather(std::span<const std::byte> mine) = 0;
+  /// Every rank's contribution, all of one size, by rank into `all` (size() * mine.size() bytes).
+  virtual void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
+  /// Every rank's contribution, of any size, by rank.
+  virtual std::vector<std::vector<std::byte>> all_gather_varying(
+      std::span<const std::byte> mine) = 0;
   /// The sum of `value` over all lower ranks.
   virtual std::int64_t exclusive_sum(std::int64_t value) = 0;
 

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+namespace forebay {
+
+/// Wakes one waiting rank: a counter in node-shared memory that only grows, and a futex on it. Busy
+/// polling would be faster by a microsecond and ruinous where ranks outnumber cores.
+///
+/// Protocol: whoever changes something that the owner may wait for changes it first and rings then;
+/// the owner reads `rings` before it looks. So a change between the look and the sleep is never
+/// missed: the futex sees a counter that has moved on and does not sleep.
+/// Zero-filled memory is a valid Bell.
+struct alignas(64) Bell {
+  std::atomic<std::uint32_t> rings;
+  std::atomic<std::uint32_t> sleeping;
+
+  void ring();
+
+  /// Returns once `rings` differs from `seen`, or after `limit`.
+  void wait(std::uint32_t seen, std::chrono::nanoseconds limit);
+};
+
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free, "a futex is a plain word");
+
+}  // namespace forebay

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/engine/collective/bell.hpp"
+#include "core/engine/collective/exchange.hpp"
+
+namespace forebay {
+
+/// The buffers through which the ranks of one node and the aggregators meet: for each aggregator of
+/// the file, wherever it runs, a few slots of one window each in node-shared memory.
+///
+/// Where the aggregator is on this node, a slot is an image of its window and ranks put their pieces
+/// where they belong in the file. Where it is elsewhere, a slot is the message between this node and
+/// the aggregator: the pieces of each rank of the node one behind the other.
+///
+/// A slot goes round: it is `filled` (by the ranks when writing, by the aggregator or the message
+/// when reading), then `released` by the other side. Both counters only grow, by ranks_on_node() per
+/// use in all, so no use needs a reset: use u of a slot may be filled once released == u * L and is
+/// full once filled == (u + 1) * L.
+/// Window number w (counted from the opening of the file, the same on all ranks) uses slot w % depth
+/// for the (w / depth)-th time.
+class Board {
+ public:
+  static constexpr int depth = 2;  ///< Double buffering.
+
+  /// Collective over the exchange.
+  static Result<std::unique_ptr<Board>> make(Exchange& exchange, int aggregators,
+                                             Bytes window_bytes);
+
+  int ranks_on_node() const { return ranks_on_node_; }
+  /// This rank's place among the ranks of its node.
+  int local_rank() const { return local_rank_; }
+
+  std::byte* data(int aggregator, std::uint64_t window) const;
+
+  void fill(int aggregator, std::uint64_t window, int amount);
+  void release(int aggregator, std::uint64_t window, int amount);
+  bool full(int aggregator, std::uint64_t window) const;
+  bool free(int aggregator, std::uint64_t window) const;
+
+  /// Offsets in the file from which on a slot that was read holds nothing: the file ended there.
+  void set_valid_until(int aggregator, std::uint64_t window, Bytes offset);
+  Bytes valid_until(int aggregator, std::uint64_t window) const;
+
+  Bell& bell(int local_rank) const { return bells_[local_rank]; }
+  void ring_all() const;
+
+ private:
+  struct alignas(64) Slot {
+    std::atomic<std::uint64_t> filled;
+    std::atomic<std::uint64_t> released;
+    std::atomic<Bytes> valid_until;
+  };
+  Board() = default;
+  Slot& slot(int aggregator, std::uint64_t window) const;
+
+  std::unique_ptr<SharedRegion> region_;
+  Bell* bells_ = nullptr;
+  Slot* slots_ = nullptr;
+  std::byte* buffers_ = nullptr;
+  Bytes slot_bytes_ = 0;
+  int ranks_on_node_ = 1;
+  int local_rank_ = 0;
+};
+
+}  // namespace forebay

@@ -1,0 +1,96 @@
+#include "core/engine/collective/call_agreement.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "core/engine/collective/scoped_nanoseconds.hpp"
+
+namespace forebay {
+namespace {
+
+/// Up to this many ranks, gathering everybody's record costs no more than a reduction.
+constexpr int small_world = 64;
+
+}  // namespace
+
+CallAgreement::CallAgreement(Exchange& exchange, Counters& counters)
+    : exchange_(exchange), counters_(counters) {}
+
+std::shared_ptr<const Schedule> CallAgreement::agree(const Access& access,
+                                                     const Settings& settings) {
+  const ScopedNanoseconds timer(counters_.schedule_ns);
+  // A rank that moves nothing has no view to tell of.
+  const StridedTree tree = access.length == 0 ? StridedTree() : access.view.tree;
+  const Record mine = access.length == 0
+                          ? Record{.tree = tree.fingerprint()}
+                          : Record{tree.fingerprint(), access.view.displacement,
+                                   access.view.extent, access.start, access.length};
+  if (exchange_.size() > small_world) {
+    if (auto schedule = find_by_reduction(mine, settings.writing)) return schedule;
+  }
+
+  std::vector<Record> records(static_cast<std::size_t>(exchange_.size()));
+  exchange_.all_gather(std::as_bytes(std::span(&mine, 1)),
+                       std::as_writable_bytes(std::span(records)));
+  Counters::add(counters_.metadata_bytes, static_cast<Bytes>(sizeof mine));
+  for (auto known = schedules_.rbegin(); known != schedules_.rend(); ++known) {
+    if (known->writing == settings.writing && known->records == records) {
+      Counters::add(counters_.schedules_reused, 1);
+      return known->schedule;
+    }
+  }
+
+  gather_trees(records, tree);
+  std::vector<RankPart> parts;
+  for (const Record& record : records) {
+    parts.push_back({{trees_.at(record.tree), record.displacement, record.extent},
+                     record.start,
+                     record.length});
+  }
+  const Path path = choose_path(parts, settings.question);
+  auto schedule =
+      std::make_shared<const Schedule>(build_schedule(std::move(parts), settings.domains, path));
+  Counters::add(counters_.schedules_built, 1);
+  if (schedules_.size() == most_schedules) schedules_.pop_front();
+  schedules_.push_back({std::move(records), settings.writing, ++made_, schedule});
+  return schedule;
+}
+
+std::shared_ptr<const Schedule> CallAgreement::find_by_reduction(const Record& mine,
+                                                                 bool writing) {
+  // If every rank means the same schedule, the lowest and the highest number meant are equal.
+  const auto rank = static_cast<std::size_t>(exchange_.rank());
+  const Known* candidate = nullptr;
+  for (const Known& known : schedules_) {
+    if (known.writing == writing && known.records[rank] == mine) candidate = &known;
+  }
+  const std::int64_t number = candidate == nullptr ? -1 : candidate->number;
+  std::int64_t lowest_and_negated_highest[2] = {number, -number};
+  exchange_.all_reduce(lowest_and_negated_highest, Reduce::min);
+  Counters::add(counters_.metadata_bytes,
+                static_cast<Bytes>(sizeof lowest_and_negated_highest));
+  if (number < 0 || lowest_and_negated_highest[0] != number ||
+      lowest_and_negated_highest[1] != -number) {
+    return nullptr;
+  }
+  Counters::add(counters_.schedules_reused, 1);
+  return candidate->schedule;
+}
+
+void CallAgreement::gather_trees(const std::vector<Record>& records, const StridedTree& mine) {
+  if (trees_.size() > most_trees) trees_.clear();
+  const auto unknown = [this](const Record& record) { return !trees_.contains(record.tree); };
+  if (std::none_of(records.begin(), records.end(), unknown)) return;
+  std::vector<std::byte> wire;
+  if (!trees_.contains(mine.fingerprint())) wire = mine.serialize();
+  Counters::add(counters_.metadata_bytes, static_cast<Bytes>(wire.size()));
+  for (const auto& theirs : exchange_.all_gather_varying(wire)) {
+    if (theirs.empty()) continue;
+    auto tree = StridedTree::parse(theirs);
+    assert(tree && "a view was damaged between two ranks");
+    trees_.insert_or_assign(tree->fingerprint(), *tree);
+  }
+}
+
+}  // namespace forebay

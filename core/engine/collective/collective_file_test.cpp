@@ -1,0 +1,381 @@
+// Goal: whatever the views, memory types, ranks, nodes and striping, a collective write puts exactly
+// the bytes into the file that the ranks' pieces say, and a read gives them back; and a storage call
+// that fails, whichever, comes back on every rank as an error and hangs nobody.
+// Method: ranks are threads (ThreadExchange), storage is memory (MemoryFile), the expected file is
+// computed byte by byte from the trees.
+
+#include "core/engine/collective/collective_file.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <numeric>
+
+#include "core/engine/collective/thread_exchange.hpp"
+#include "core/storage/faulty_file.hpp"
+#include "core/storage/memory_file.hpp"
+
+namespace forebay {
+namespace {
+
+TiledTree bytes_view(Bytes displacement = 0) {
+  return {StridedTree::contiguous(1), displacement, 1};
+}
+
+TiledTree buffer_at(void* address) {
+  return {StridedTree::contiguous(1), reinterpret_cast<std::intptr_t>(address), 1};
+}
+
+/// A byte that depends on everything that could be mixed up.
+std::byte pattern(int rank, Bytes position) {
+  const auto x = static_cast<std::uint64_t>(position) * 2654435761U + static_cast<unsigned>(rank) * 97;
+  return static_cast<std::byte>((x >> 7) ^ x ^ 0x5a);
+}
+
+std::vector<Bytes> offsets_of(const TiledTree& tiled, Bytes start, Bytes length) {
+  std::vector<Bytes> offsets;
+  TreeCursor cursor(tiled);
+  cursor.seek_data(start);
+  for (Run run; cursor.next(start + length, run);) {
+    for (std::int64_t i = 0; i < run.count; ++i) {
+      for (Bytes b = 0; b < run.block; ++b) offsets.push_back(run.offset + i * run.stride + b);
+    }
+  }
+  return offsets;
+}
+
+/// One collective call of all ranks.
+struct Call {
+  std::vector<TiledTree> views;
+  std::vector<Bytes> starts;
+  std::vector<Bytes> lengths;
+};
+
+struct World {
+  int ranks = 1;
+  int ranks_per_node = 1;
+  StripeLayout layout = {};
+  Hints hints = {};
+};
+
+/// A program's buffer with a memory type, and its bytes as a data stream.
+struct Buffer {
+  TiledTree type;  ///< With displacement 0: offsets into `bytes`.
+  std::vector<std::byte> bytes;
+
+  Buffer(const StridedTree& tree, Bytes extent, Bytes length) : type{tree, 0, extent} {
+    Bytes top = 0;
+    for (const Bytes o : offsets_of(type, 0, length)) top = std::max(top, o + 1);
+    bytes.assign(static_cast<std::size_t>(top), std::byte{0xEE});
+  }
+  TiledTree memory() {
+    return {type.tree, reinterpret_cast<std::intptr_t>(bytes.data()), type.extent};
+  }
+  std::byte& at(Bytes offset) { return bytes[static_cast<std::size_t>(offset)]; }
+};
+
+/// A memory type with gaps for every second rank, contiguous for the others.
+Buffer make_buffer(int rank, Bytes length) {
+  if (rank % 2 == 0) return {StridedTree::contiguous(1), 1, length};
+  return {StridedTree::strided(2, 5, StridedTree::contiguous(3)), 11, length};
+}
+
+/// Runs one write_all of `call`, then one read_all, and checks both against brute force.
+void check_round_trip(const World& world, const Call& call, Bytes initial_size = 0) {
+  auto inode = std::make_shared<MemoryInode>(world.layout);
+  std::vector<std::byte> expected(static_cast<std::size_t>(initial_size), std::byte{0x11});
+  if (initial_size > 0) {
+    Counters counters;
+    ASSERT_TRUE(open_memory_file(inode, counters)->write_at(expected, 0));
+  }
+  for (int r = 0; r < world.ranks; ++r) {
+    const auto i = static_cast<std::size_t>(r);
+    Bytes position = 0;
+    for (const Bytes o : offsets_of(call.views[i], call.starts[i], call.lengths[i])) {
+      if (o >= static_cast<Bytes>(expected.size())) expected.resize(static_cast<std::size_t>(o + 1));
+      expected[static_cast<std::size_t>(o)] = pattern(r, position++);
+    }
+  }
+  std::mutex mutex;  // gtest's and rapidcheck's failures come from one thread at a time
+  std::vector<std::string> problems;
+  const auto complain = [&](const std::string& what) {
+    const std::scoped_lock lock(mutex);
+    problems.push_back(what);
+  };
+  run_ranks(world.ranks, world.ranks_per_node, [&](const std::shared_ptr<Exchange>& exchange) {
+    const int r = exchange->rank();
+    const auto i = static_cast<std::size_t>(r);
+    Counters counters;
+    const auto file =
+        CollectiveFile::open(exchange, open_memory_file(inode, counters), world.hints, counters);
+    // Twice, so that the second call goes by the remembered schedule.
+    for (int repeat = 0; repeat < 2; ++repeat) {
+      Buffer out = make_buffer(r, call.lengths[i]);
+      Bytes position = 0;
+      for (const Bytes o : offsets_of(out.type, 0, call.lengths[i])) {
+        out.at(o) = pattern(r, position++);
+      }
+      const auto written =
+          file->write_all({call.views[i], call.starts[i], out.memory(), call.lengths[i]});
+      if (!written) return complain("write: " + to_string(written.error()));
+      if (*written != call.lengths[i]) complain("wrong count written");
+      exchange->barrier();
+      Buffer in = make_buffer(r, call.lengths[i]);
+      const auto got =
+          file->read_all({call.views[i], call.starts[i], in.memory(), call.lengths[i]});
+      if (!got) return complain("read: " + to_string(got.error()));
+      if (*got != call.lengths[i]) complain("wrong count read");
+      const auto content = inode->content();
+      std::vector<Bytes> in_memory = offsets_of(in.type, 0, call.lengths[i]);
+      std::vector<Bytes> in_file = offsets_of(call.views[i], call.starts[i], call.lengths[i]);
+      std::vector<bool> selected(in.bytes.size(), false);
+      for (std::size_t k = 0; k < in_file.size(); ++k) {
+        selected[static_cast<std::size_t>(in_memory[k])] = true;
+        if (in.at(in_memory[k]) != content[static_cast<std::size_t>(in_file[k])]) {
+          return complain("read a wrong byte at " + std::to_string(in_file[k]));
+        }
+      }
+      for (std::size_t k = 0; k < in.bytes.size(); ++k) {
+        if (!selected[k] && in.bytes[k] != std::byte{0xEE}) {
+          return complain("touched memory outside the type");
+        }
+      }
+      exchange->barrier();
+    }
+  });
+  for (const auto& problem : problems) ADD_FAILURE() << problem;
+  const auto content = inode->content();
+  ASSERT_EQ(content.size(), expected.size());
+  const auto differ = std::mismatch(content.begin(), content.end(), expected.begin());
+  ASSERT_EQ(differ.first, content.end()) << "file differs at " << differ.first - content.begin();
+}
+
+/// Ranks interleave pieces of `piece` bytes.
+Call interleaved(int ranks, Bytes piece, Bytes pieces_per_rank) {
+  Call call;
+  for (int r = 0; r < ranks; ++r) {
+    call.views.push_back({StridedTree::contiguous(piece), r * piece, ranks * piece});
+    call.starts.push_back(0);
+    call.lengths.push_back(piece * pieces_per_rank);
+  }
+  return call;
+}
+
+TEST(CollectiveFile, InterleavedPiecesOnOneNode) {
+  check_round_trip({.ranks = 2, .ranks_per_node = 2}, interleaved(2, 8, 400'000));
+}
+
+TEST(CollectiveFile, InterleavedPiecesOnThreeNodesOverStripes) {
+  check_round_trip({.ranks = 6,
+                    .ranks_per_node = 2,
+                    .layout = {.stripe_size = 4096, .servers = 3}},
+                   interleaved(6, 24, 4'000));
+}
+
+TEST(CollectiveFile, HolesKeepWhatTheFileHeld) {
+  Call call = interleaved(2, 16, 3'000);
+  for (auto& view : call.views) view.extent = 80;  // 48 of 80 bytes belong to nobody
+  check_round_trip({.ranks = 2, .ranks_per_node = 1}, call, 300'000);
+}
+
+TEST(CollectiveFile, RanksWithNothingToDoTakePart) {
+  Call call = interleaved(4, 100, 50);
+  call.lengths[1] = call.lengths[3] = 0;
+  World world{.ranks = 4, .ranks_per_node = 2};
+  world.hints.collective_write = world.hints.collective_read = Toggle::enable;
+  check_round_trip(world, call, 100'000);
+}
+
+TEST(CollectiveFile, AnEmptyCallTouchesNothing) {
+  Call call = interleaved(3, 8, 10);
+  call.lengths = {0, 0, 0};
+  check_round_trip({.ranks = 3, .ranks_per_node = 2}, call);
+}
+
+/// Reading beyond the end gives what is there, leaves the rest of the buffer alone and counts right.
+TEST(CollectiveFile, ReadStopsAtTheEndOfTheFile) {
+  for (const int ranks_per_node : {1, 2, 4}) {
+    for (const Bytes file_size : {0, 1, 4095, 10'000, 123'457}) {
+      const Call call = interleaved(4, 12, 5'000);
+      auto inode = std::make_shared<MemoryInode>(StripeLayout{.stripe_size = 4096, .servers = 2});
+      std::vector<std::byte> content(static_cast<std::size_t>(file_size));
+      for (Bytes o = 0; o < file_size; ++o) content[static_cast<std::size_t>(o)] = pattern(9, o);
+      Counters setup;
+      ASSERT_TRUE(open_memory_file(inode, setup)->write_at(content, 0));
+      run_ranks(4, ranks_per_node, [&](const std::shared_ptr<Exchange>& exchange) {
+        const auto i = static_cast<std::size_t>(exchange->rank());
+        Counters counters;
+        Hints hints;
+        hints.collective_read = Toggle::enable;
+        const auto file =
+            CollectiveFile::open(exchange, open_memory_file(inode, counters), hints, counters);
+        std::vector<std::byte> buffer(static_cast<std::size_t>(call.lengths[i]), std::byte{0xEE});
+        const auto got =
+            file->read_all({call.views[i], 0, buffer_at(buffer.data()), call.lengths[i]});
+        Bytes expected = 0;
+        bool right = true;
+        for (const Bytes o : offsets_of(call.views[i], 0, call.lengths[i])) {
+          if (o >= file_size) break;
+          right &= buffer[static_cast<std::size_t>(expected++)] == pattern(9, o);
+        }
+        for (auto k = static_cast<std::size_t>(expected); k < buffer.size(); ++k) {
+          right &= buffer[k] == std::byte{0xEE};
+        }
+        ASSERT_TRUE(got);
+        EXPECT_EQ(*got, expected);
+        EXPECT_TRUE(right) << "file of " << file_size << " bytes, rank " << i;
+      });
+    }
+  }
+}
+
+TEST(CollectiveFile, LaterCallsOverwriteEarlierOnes) {
+  auto inode = std::make_shared<MemoryInode>(StripeLayout{.stripe_size = 4096, .servers = 2});
+  run_ranks(4, 2, [&](const std::shared_ptr<Exchange>& exchange) {
+    Counters counters;
+    const auto file = CollectiveFile::open(exchange, open_memory_file(inode, counters), {}, counters);
+    std::vector<std::byte> buffer(40'000);
+    for (int step = 0; step < 10; ++step) {
+      const Call call = interleaved(4, 40, 1'000);
+      const int as = (exchange->rank() + step) % 4;  // the pieces change hands
+      std::fill(buffer.begin(), buffer.end(), static_cast<std::byte>(step * 4 + as));
+      ASSERT_TRUE(file->write_all({call.views[static_cast<std::size_t>(as)], 0,
+                                   buffer_at(buffer.data()), 40'000}));
+    }
+  });
+  const auto content = inode->content();
+  ASSERT_EQ(content.size(), 160'000U);
+  for (std::size_t o = 0; o < content.size(); ++o) {
+    ASSERT_EQ(content[o], static_cast<std::byte>(36 + o / 40 % 4)) << o;
+  }
+}
+
+TEST(CollectiveFile, ARepeatedCallReusesItsSchedule) {
+  auto inode = std::make_shared<MemoryInode>();
+  run_ranks(3, 3, [&](const std::shared_ptr<Exchange>& exchange) {
+    Counters counters;
+    const auto file = CollectiveFile::open(exchange, open_memory_file(inode, counters), {}, counters);
+    const Call call = interleaved(3, 8, 100);
+    const auto i = static_cast<std::size_t>(exchange->rank());
+    std::vector<std::byte> buffer(800);
+    for (int step = 0; step < 5; ++step) {
+      ASSERT_TRUE(file->write_all({call.views[i], 0, buffer_at(buffer.data()), 800}));
+    }
+    EXPECT_EQ(counters.schedules_built.load(), 1);
+    EXPECT_EQ(counters.schedules_reused.load(), 4);
+  });
+}
+
+/// Every storage call of a collective write and read fails in turn, on one rank.
+TEST(CollectiveFile, AnyFailingStorageCallIsAnErrorOnEveryRank) {
+  for (const StorageCall kind : {StorageCall::write, StorageCall::read}) {
+    for (const int ranks_per_node : {1, 4}) {
+      std::int64_t calls = 1;
+      for (std::int64_t nth = 0; nth < calls; ++nth) {
+        auto plan = std::make_shared<FaultPlan>(
+            std::vector<Fault>{{.call = kind, .nth = nth, .os_errno = ENOSPC, .after_bytes = 3}});
+        auto inode = std::make_shared<MemoryInode>(StripeLayout{.stripe_size = 4096, .servers = 4});
+        Counters setup;
+        const std::vector<std::byte> zeros(80'000);
+        ASSERT_TRUE(open_memory_file(inode, setup)->write_at(zeros, 0));
+        std::atomic<int> failed{0};
+        std::atomic<int> succeeded{0};
+        run_ranks(4, ranks_per_node, [&](const std::shared_ptr<Exchange>& exchange) {
+          Counters counters;
+          const auto file = CollectiveFile::open(
+              exchange, make_faulty(open_memory_file(inode, counters), plan), {}, counters);
+          const Call call = interleaved(4, 20, 1'000);
+          const auto i = static_cast<std::size_t>(exchange->rank());
+          std::vector<std::byte> buffer(20'000);
+          const Access access{call.views[i], 0, buffer_at(buffer.data()), 20'000};
+          const auto done = kind == StorageCall::write ? file->write_all(access)
+                                                       : file->read_all(access);
+          if (done) {
+            ++succeeded;
+          } else if (done.error().kind == ErrorKind::no_space) {
+            ++failed;
+          }
+        });
+        if (nth == 0) calls = plan->calls(kind);
+        EXPECT_EQ(failed, 4) << "call " << nth << " of " << calls;
+        EXPECT_EQ(succeeded, 0);
+      }
+      EXPECT_GT(calls, 1);
+    }
+  }
+}
+
+TEST(CollectiveFile, IndependentStridedAccessRoundTrips) {
+  auto inode = std::make_shared<MemoryInode>();
+  run_ranks(3, 3, [&](const std::shared_ptr<Exchange>& exchange) {
+    for (const Toggle sieve : {Toggle::automatic, Toggle::enable, Toggle::disable}) {
+      Counters counters;
+      Hints hints;
+      hints.sieve_write = hints.sieve_read = sieve;
+      const auto file =
+          CollectiveFile::open(exchange, open_memory_file(inode, counters), hints, counters);
+      const Call call = interleaved(3, 7, 2'000);
+      const auto i = static_cast<std::size_t>(exchange->rank());
+      std::vector<std::byte> out(14'000);
+      std::vector<std::byte> in(14'000);
+      for (std::size_t k = 0; k < out.size(); ++k) {
+        out[k] = pattern(exchange->rank() + static_cast<int>(sieve), static_cast<Bytes>(k));
+      }
+      // Independent writers of interleaved pieces at the same time: nobody loses a byte.
+      const auto written = file->write({call.views[i], 700, buffer_at(out.data()), 13'000});
+      ASSERT_TRUE(written);
+      exchange->barrier();
+      const auto got = file->read({call.views[i], 700, buffer_at(in.data()), 13'000});
+      ASSERT_TRUE(got);
+      EXPECT_EQ(*got, 13'000);
+      EXPECT_TRUE(std::equal(in.begin(), in.begin() + 13'000, out.begin()));
+      exchange->barrier();
+    }
+  });
+}
+
+/// A random monotone view without overlap between ranks: a permutation of slots of a tile is dealt
+/// out to the ranks, some to nobody.
+Call random_call(int ranks) {
+  Call call;
+  const auto slots = *rc::gen::inRange<int>(1, 12);
+  const auto slot_bytes = *rc::gen::element<Bytes>(1, 3, 8, 64, 1000);
+  std::vector<int> owner = *rc::gen::container<std::vector<int>>(
+      static_cast<std::size_t>(slots), rc::gen::inRange<int>(-1, ranks));
+  for (int r = 0; r < ranks; ++r) {
+    std::vector<Bytes> offsets;
+    for (int s = 0; s < slots; ++s) {
+      if (owner[static_cast<std::size_t>(s)] == r) offsets.push_back(s * slot_bytes);
+    }
+    const bool any = !offsets.empty();
+    const auto tree = any ? StridedTree::indexed(offsets, StridedTree::contiguous(slot_bytes))
+                          : StridedTree::contiguous(slot_bytes);
+    call.views.push_back({tree, 13, slots * slot_bytes});
+    call.starts.push_back(any ? *rc::gen::inRange<Bytes>(0, 2 * tree.size()) : 0);
+    call.lengths.push_back(any ? *rc::gen::inRange<Bytes>(0, 40 * tree.size()) : 0);
+  }
+  return call;
+}
+
+RC_GTEST_PROP(CollectiveFileProperty, RandomViewsRoundTrip, ()) {
+  World world;
+  world.ranks = *rc::gen::inRange(1, 7);
+  world.ranks_per_node = *rc::gen::inRange(1, 5);
+  if (*rc::gen::arbitrary<bool>()) {
+    world.layout = {.stripe_size = *rc::gen::element<Bytes>(64, 1000, 4096),
+                    .servers = *rc::gen::inRange(2, 5)};
+  }
+  if (*rc::gen::arbitrary<bool>()) world.hints.buffer_size = *rc::gen::element<Bytes>(512, 4096, 100'000);
+  if (*rc::gen::arbitrary<bool>()) world.hints.aggregators = *rc::gen::inRange(1, 5);
+  if (*rc::gen::arbitrary<bool>()) {
+    world.hints.collective_write = world.hints.collective_read = Toggle::enable;
+  }
+  check_round_trip(world, random_call(world.ranks), *rc::gen::element<Bytes>(0, 5'000));
+  RC_ASSERT(!testing::Test::HasFailure());
+}
+
+}  // namespace
+}  // namespace forebay

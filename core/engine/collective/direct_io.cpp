@@ -1,0 +1,217 @@
+#include "core/engine/collective/direct_io.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/engine/collective/copy_runs.hpp"
+
+namespace forebay {
+namespace {
+
+/// Scattered memory passes through a buffer of this size: small enough to stay in a core's cache
+/// between the two copies.
+constexpr Bytes bounce_bytes = 512 * KiB;
+constexpr Bytes default_sieve_bytes = 4 * MiB;  // ROMIO's ind_rd_buffer_size
+
+/// Where data position 0 of `memory` lies if `length` bytes from there are contiguous; else nullptr.
+std::byte* contiguous_address(const TiledTree& memory, Bytes length) {
+  const StridedTree& tree = memory.tree;
+  if (!tree.dense()) return nullptr;
+  if (length > tree.size() && memory.extent != tree.size()) return nullptr;
+  return reinterpret_cast<std::byte*>(memory.displacement + tree.lower());
+}
+
+/// Holds a lock for as long as it lives; without `wanted`, does nothing.
+class RangeLock {
+ public:
+  RangeLock(StorageFile& storage, Extent range, StorageFile::LockKind kind, bool wanted)
+      : storage_(storage), range_(range) {
+    if (!wanted) return;
+    status_ = storage.lock(range, kind);
+    held_ = status_.has_value();
+  }
+  ~RangeLock() {
+    if (held_) (void)storage_.unlock(range_);  // Closing the file would release it as well.
+  }
+  RangeLock(const RangeLock&) = delete;
+  RangeLock& operator=(const RangeLock&) = delete;
+  const Status& status() const { return status_; }
+
+ private:
+  StorageFile& storage_;
+  Extent range_;
+  Status status_;
+  bool held_ = false;
+};
+
+Extent touched(const Access& access) {
+  if (access.view.monotone()) return RankPart{access.view, access.start, access.length}.hull();
+  return {0, std::numeric_limits<Bytes>::max()};
+}
+
+}  // namespace
+
+DirectIo::DirectIo(StorageFile& storage, Counters& counters, StorageCost cost)
+    : storage_(storage), counters_(counters), cost_(cost) {}
+
+void DirectIo::set_hints(const Hints& hints) { hints_ = hints; }
+
+std::span<std::byte> DirectIo::bounce(Bytes size) {
+  if (static_cast<Bytes>(bounce_.size()) < size) bounce_.resize(static_cast<std::size_t>(size));
+  return {bounce_.data(), static_cast<std::size_t>(size)};
+}
+
+Result<Bytes> DirectIo::write(const Access& access) {
+  if (access.length == 0) return 0;
+  const RangeLock lock(storage_, atomic_ ? touched(access) : Extent{},
+                       StorageFile::LockKind::exclusive, atomic_);
+  if (!lock.status()) return tl::unexpected(lock.status().error());
+  return write_batches(access);
+}
+
+Result<Bytes> DirectIo::read(const Access& access) {
+  if (access.length == 0) return 0;
+  const RangeLock lock(storage_, atomic_ ? touched(access) : Extent{},
+                       StorageFile::LockKind::shared, atomic_);
+  if (!lock.status()) return tl::unexpected(lock.status().error());
+  return read_batches(access);
+}
+
+bool DirectIo::next_batch(TreeCursor& walk, Bytes data_end, const Joining& joining, Batch& batch) {
+  batch.begin = batch.end = walk.data_position();
+  if (batch.begin >= data_end) return false;
+  Run run;
+  while (walk.next(data_end, run)) {
+    const Bytes gap_inside = run.count > 1 ? run.stride - run.block : 0;
+    if (batch.end > batch.begin) {
+      const Bytes gap = run.offset - batch.span.end();
+      const bool adjacent = gap == 0 && batch.contiguous();
+      const bool joinable = gap >= 0 && gap <= joining.most_gap &&
+                            run.offset + run.block - batch.span.offset <= joining.most_span;
+      if (!adjacent && !joinable) break;
+    } else {
+      batch.span = {run.offset, 0};
+    }
+    batch.span.length = run.offset + run.block - batch.span.offset;
+    batch.end += run.block;
+    if (run.count == 1) continue;
+    // More blocks of the same run, as far as joining goes.
+    const bool joins = gap_inside >= 0 && gap_inside <= joining.most_gap;
+    const Bytes room = joining.most_span - batch.span.length;
+    const std::int64_t more =
+        joins ? std::clamp<std::int64_t>(room / run.stride, 0, run.count - 1) : 0;
+    batch.span.length += more * run.stride;
+    batch.end += more * run.block;
+    if (more < run.count - 1) break;
+  }
+  walk.seek_data(batch.end);
+  return true;
+}
+
+Result<Bytes> DirectIo::write_batches(const Access& access) {
+  const bool sieve = hints_.sieve_write == Toggle::enable && access.view.monotone();
+  const Bytes buffer = hints_.independent_write_buffer.value_or(bounce_bytes);
+  const Joining joining = sieve ? Joining{buffer, buffer} : Joining{};
+  TreeCursor walk(access.view);
+  walk.seek_data(access.start);
+  TreeCursor memory(access.memory);
+  Batch batch;
+  while (next_batch(walk, access.start + access.length, joining, batch)) {
+    const Status status = batch.contiguous() ? write_contiguous(access, batch, memory)
+                                             : write_sieved(access, batch, memory);
+    if (!status) return tl::unexpected(status.error());
+  }
+  return access.length;
+}
+
+Status DirectIo::write_contiguous(const Access& access, const Batch& batch, TreeCursor& memory) {
+  const Bytes done = batch.begin - access.start;
+  if (const std::byte* address = contiguous_address(access.memory, access.length)) {
+    return storage_.write_at({address + done, static_cast<std::size_t>(batch.span.length)},
+                             batch.span.offset);
+  }
+  memory.seek_data(done);
+  for (Bytes at = 0; at < batch.span.length; at += bounce_bytes) {
+    const std::span<std::byte> buffer = bounce(std::min(bounce_bytes, batch.span.length - at));
+    copy_contiguous(memory, buffer.data(), static_cast<Bytes>(buffer.size()), Direction::gather);
+    Counters::add(counters_.bytes_copied, static_cast<Bytes>(buffer.size()));
+    if (auto status = storage_.write_at(buffer, batch.span.offset + at); !status) return status;
+  }
+  return {};
+}
+
+Status DirectIo::write_sieved(const Access& access, const Batch& batch, TreeCursor& memory) {
+  const RangeLock lock(storage_, batch.span, StorageFile::LockKind::exclusive, !atomic_);
+  if (!lock.status()) return lock.status();
+  const std::span<std::byte> buffer = bounce(batch.span.length);
+  std::fill(buffer.begin(), buffer.end(), std::byte{0});
+  if (const auto got = storage_.read_at(buffer, batch.span.offset); !got) {
+    return tl::unexpected(got.error());
+  }
+  Counters::add(counters_.hole_reads, 1);
+  TreeCursor file(access.view);
+  file.seek_data(batch.begin);
+  memory.seek_data(batch.begin - access.start);
+  for (Run run; file.next(batch.end, run);) {
+    copy_run(memory, run, buffer.data(), batch.span.offset, Direction::gather);
+  }
+  Counters::add(counters_.bytes_copied, batch.end - batch.begin);
+  return storage_.write_at(buffer, batch.span.offset);
+}
+
+Result<Bytes> DirectIo::read_batches(const Access& access) {
+  const bool sieve = hints_.sieve_read != Toggle::disable && access.view.monotone();
+  const Bytes buffer = hints_.independent_read_buffer.value_or(default_sieve_bytes);
+  const Bytes cheap_gap = static_cast<Bytes>(cost_.call_ns / std::max(cost_.byte_ns, 0.01));
+  const Joining joining =
+      !sieve ? Joining{}
+             : Joining{hints_.sieve_read == Toggle::enable ? buffer : cheap_gap, buffer};
+  TreeCursor walk(access.view);
+  walk.seek_data(access.start);
+  TreeCursor memory(access.memory);
+  Batch batch;
+  while (next_batch(walk, access.start + access.length, joining, batch)) {
+    const Result<Bytes> got = batch.contiguous() ? read_contiguous(access, batch, memory)
+                                                 : read_sieved(access, batch, memory);
+    if (!got) return got;
+    // The file ends inside this batch: what follows lies beyond.
+    if (*got < batch.end - batch.begin) return batch.begin - access.start + *got;
+  }
+  return access.length;
+}
+
+Result<Bytes> DirectIo::read_contiguous(const Access& access, const Batch& batch,
+                                        TreeCursor& memory) {
+  const Bytes done = batch.begin - access.start;
+  if (std::byte* address = contiguous_address(access.memory, access.length)) {
+    return storage_.read_at({address + done, static_cast<std::size_t>(batch.span.length)},
+                            batch.span.offset);
+  }
+  memory.seek_data(done);
+  for (Bytes at = 0; at < batch.span.length; at += bounce_bytes) {
+    const std::span<std::byte> buffer = bounce(std::min(bounce_bytes, batch.span.length - at));
+    const auto got = storage_.read_at(buffer, batch.span.offset + at);
+    if (!got) return got;
+    copy_contiguous(memory, buffer.data(), *got, Direction::scatter);
+    Counters::add(counters_.bytes_copied, *got);
+    if (*got < static_cast<Bytes>(buffer.size())) return at + *got;
+  }
+  return batch.span.length;
+}
+
+Result<Bytes> DirectIo::read_sieved(const Access& access, const Batch& batch, TreeCursor& memory) {
+  const std::span<std::byte> buffer = bounce(batch.span.length);
+  const auto got = storage_.read_at(buffer, batch.span.offset);
+  if (!got) return got;
+  TreeCursor file(access.view);
+  file.seek_data(batch.begin);
+  memory.seek_data(batch.begin - access.start);
+  for (Run run; file.next(batch.end, batch.span.offset + *got, run);) {
+    copy_run(memory, run, buffer.data(), batch.span.offset, Direction::scatter);
+  }
+  const Bytes copied = file.data_position() - batch.begin;
+  Counters::add(counters_.bytes_copied, copied);
+  return copied;
+}
+
+}  // namespace forebay

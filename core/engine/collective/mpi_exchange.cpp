@@ -1,0 +1,202 @@
+#include "core/engine/collective/mpi_exchange.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <climits>
+#include <map>
+#include <numeric>
+
+#include "core/engine/collective/shared_memory.hpp"
+
+namespace forebay {
+namespace {
+
+MPI_Op mpi_op(Reduce op) {
+  switch (op) {
+    case Reduce::min:
+      return MPI_MIN;
+    case Reduce::max:
+      return MPI_MAX;
+    case Reduce::sum:
+      break;
+  }
+  return MPI_SUM;
+}
+
+int checked_count(std::size_t bytes) {
+  assert(bytes <= static_cast<std::size_t>(INT_MAX) && "a message is at most one window");
+  return static_cast<int>(bytes);
+}
+
+NodeMap make_node_map(MPI_Comm communicator, MPI_Comm node) {
+  int rank = 0;
+  int size = 0;
+  PMPI_Comm_rank(communicator, &rank);
+  PMPI_Comm_size(communicator, &size);
+  // A node is named by its lowest rank; numbering nodes in that order makes ids dense.
+  int leader = rank;
+  PMPI_Allreduce(MPI_IN_PLACE, &leader, 1, MPI_INT, MPI_MIN, node);
+  std::vector<int> leader_of_rank(static_cast<std::size_t>(size));
+  PMPI_Allgather(&leader, 1, MPI_INT, leader_of_rank.data(), 1, MPI_INT, communicator);
+  NodeMap map;
+  map.node_of_rank.resize(leader_of_rank.size());
+  std::map<int, int> node_of_leader;
+  for (int r = 0; r < size; ++r) {
+    const auto [found, is_new] =
+        node_of_leader.try_emplace(leader_of_rank[static_cast<std::size_t>(r)], map.nodes());
+    if (is_new) map.ranks_of_node.emplace_back();
+    map.node_of_rank[static_cast<std::size_t>(r)] = found->second;
+    map.ranks_of_node[static_cast<std::size_t>(found->second)].push_back(r);
+  }
+  return map;
+}
+
+class MpiExchange final : public Exchange {
+ public:
+  MpiExchange(MPI_Comm communicator, int ranks_per_node) : communicator_(communicator) {
+    // The program's error handler must not see Forebay's own calls.
+    PMPI_Comm_set_errhandler(communicator_, MPI_ERRORS_ARE_FATAL);
+    PMPI_Comm_rank(communicator_, &rank_);
+    PMPI_Comm_size(communicator_, &size_);
+    PMPI_Comm_split_type(communicator_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node_);
+    PMPI_Comm_size(node_, &ranks_on_host_);
+    if (ranks_per_node > 0) {
+      PMPI_Comm_free(&node_);
+      PMPI_Comm_split(communicator_, rank_ / ranks_per_node, rank_, &node_);
+    }
+    nodes_ = make_node_map(communicator_, node_);
+  }
+
+  ~MpiExchange() override {
+    PMPI_Comm_free(&node_);
+    PMPI_Comm_free(&communicator_);
+  }
+
+  MpiExchange(const MpiExchange&) = delete;
+  MpiExchange& operator=(const MpiExchange&) = delete;
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  const NodeMap& nodes() const override { return nodes_; }
+  int ranks_on_host() const override { return ranks_on_host_; }
+
+  void barrier() override { PMPI_Barrier(communicator_); }
+
+  void all_reduce(std::span<std::int64_t> values, Reduce op) override {
+    PMPI_Allreduce(MPI_IN_PLACE, values.data(), checked_count(values.size()), MPI_INT64_T,
+                   mpi_op(op), communicator_);
+  }
+
+  void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    const int count = checked_count(mine.size());
+    PMPI_Allgather(mine.data(), count, MPI_BYTE, all.data(), count, MPI_BYTE, communicator_);
+  }
+
+  std::vector<std::vector<std::byte>> all_gather_varying(
+      std::span<const std::byte> mine) override {
+    const auto ranks = static_cast<std::size_t>(size_);
+    const int count = checked_count(mine.size());
+    std::vector<int> counts(ranks);
+    PMPI_Allgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, communicator_);
+    std::vector<int> starts(ranks);
+    std::exclusive_scan(counts.begin(), counts.end(), starts.begin(), 0);
+    std::vector<std::byte> all(static_cast<std::size_t>(starts.back() + counts.back()));
+    PMPI_Allgatherv(mine.data(), count, MPI_BYTE, all.data(), counts.data(), starts.data(),
+                    MPI_BYTE, communicator_);
+    std::vector<std::vector<std::byte>> by_rank(ranks);
+    for (std::size_t r = 0; r < ranks; ++r) {
+      by_rank[r].assign(all.begin() + starts[r], all.begin() + starts[r] + counts[r]);
+    }
+    return by_rank;
+  }
+
+  std::int64_t exclusive_sum(std::int64_t value) override {
+    std::int64_t sum = 0;
+    PMPI_Exscan(&value, &sum, 1, MPI_INT64_T, MPI_SUM, communicator_);
+    return rank_ == 0 ? 0 : sum;  // MPI leaves rank 0's result undefined.
+  }
+
+  Result<std::unique_ptr<SharedRegion>> share(Bytes size) override {
+    int node_rank = 0;
+    PMPI_Comm_rank(node_, &node_rank);
+    Error failure;
+    std::unique_ptr<SharedMemory> region;
+    char name[128] = {};
+    if (node_rank == 0) {
+      if (auto made = SharedMemory::create(size)) {
+        region = std::move(*made);
+        region->name().copy(name, sizeof name - 1);
+      } else {
+        failure = made.error();
+      }
+    }
+    PMPI_Bcast(name, sizeof name, MPI_CHAR, 0, node_);
+    if (node_rank != 0 && name[0] != '\0') {
+      if (auto attached = SharedMemory::attach(name, size)) {
+        region = std::move(*attached);
+      } else {
+        failure = attached.error();
+      }
+    }
+    std::int64_t worst = static_cast<std::int64_t>(failure.kind);
+    all_reduce({&worst, 1}, Reduce::max);
+    if (node_rank == 0 && region) region->unlink();
+    if (worst == 0) return std::unique_ptr<SharedRegion>(std::move(region));
+    if (failure.what.empty()) failure.what = "another rank could not make its shared memory";
+    failure.kind = static_cast<ErrorKind>(worst);
+    return tl::unexpected(failure);
+  }
+
+  Ticket send(int to, int tag, std::span<const std::byte> data) override {
+    MPI_Request request = MPI_REQUEST_NULL;
+    PMPI_Issend(data.data(), checked_count(data.size()), MPI_BYTE, to, tag, communicator_,
+                &request);
+    return keep(request);
+  }
+
+  Ticket receive(int from, int tag, std::span<std::byte> data) override {
+    MPI_Request request = MPI_REQUEST_NULL;
+    PMPI_Irecv(data.data(), checked_count(data.size()), MPI_BYTE, from, tag, communicator_,
+               &request);
+    return keep(request);
+  }
+
+  bool done(Ticket ticket, Bytes* received) override {
+    const auto found = requests_.find(ticket);
+    assert(found != requests_.end());
+    int complete = 0;
+    MPI_Status status;
+    PMPI_Test(&found->second, &complete, &status);
+    if (complete == 0) return false;
+    if (received != nullptr) {
+      int count = 0;
+      PMPI_Get_count(&status, MPI_BYTE, &count);
+      *received = count;
+    }
+    requests_.erase(found);
+    return true;
+  }
+
+ private:
+  Ticket keep(MPI_Request request) {
+    requests_.emplace(++last_ticket_, request);
+    return last_ticket_;
+  }
+
+  MPI_Comm communicator_;
+  MPI_Comm node_ = MPI_COMM_NULL;
+  int rank_ = 0;
+  int size_ = 1;
+  int ranks_on_host_ = 1;
+  NodeMap nodes_;
+  std::map<Ticket, MPI_Request> requests_;
+  Ticket last_ticket_ = 0;
+};
+
+}  // namespace
+
+std::shared_ptr<Exchange> make_mpi_exchange(MPI_Comm communicator, int ranks_per_node) {
+  return std::make_shared<MpiExchange>(communicator, ranks_per_node);
+}
+
+}  // namespace forebay

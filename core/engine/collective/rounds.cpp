@@ -1,0 +1,141 @@
+#include "core/engine/collective/rounds.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <thread>
+
+namespace forebay {
+
+Rounds::Rounds(const RoundsContext& context) : context_(context) {
+  const int my_node = node_of(my_rank());
+  for (int j = 0; j < aggregators(); ++j) {
+    if (aggregator_rank(j) == my_rank()) my_domain_ = j;
+    if (!is_local(j) && Cast::courier(ranks_of(my_node), j) == my_rank()) errands_.push_back(j);
+  }
+  // Looking again costs nothing where every rank has a core of its own, and takes the core from the
+  // one we wait for where it has not.
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  spins_ = context_.exchange.ranks_on_host() <= cores ? 400 : 0;
+}
+
+std::vector<Extent> Rounds::window(int aggregator, std::size_t round) const {
+  return context_.cast.domains.window_extents(aggregator, context_.schedule.rounds[round]);
+}
+
+Bytes Rounds::bytes_of(int rank, int aggregator, std::size_t round, Bytes limit) const {
+  const RankPart& part = context_.schedule.parts[static_cast<std::size_t>(rank)];
+  Bytes bytes = 0;
+  for (const Extent& extent : window(aggregator, round)) {
+    bytes += part.bytes_in({extent.offset, std::min(extent.end(), limit) - extent.offset});
+  }
+  return bytes;
+}
+
+Bytes Rounds::bytes_of_node(int node, int aggregator, std::size_t round, Bytes limit) const {
+  Bytes bytes = 0;
+  for (const int rank : ranks_of(node)) bytes += bytes_of(rank, aggregator, round, limit);
+  return bytes;
+}
+
+void Rounds::move_pieces(TreeCursor& memory, std::size_t round, Direction direction) {
+  const FileDomains& domains = context_.cast.domains;
+  const RankPart& part = context_.schedule.parts[static_cast<std::size_t>(my_rank())];
+  if (part.length == 0) return;
+  const Extent range = domains.round_extent(context_.schedule.rounds[round]);
+  const std::uint64_t number = window_number(round);
+  const Bytes first = std::max(part.start, data_before(part.view, range.offset));
+  if (first >= part.end()) return;
+
+  const ScopedNanoseconds timer(context_.counters.exchange_ns);
+  TreeCursor file(part.view);
+  file.seek_data(first);
+  memory.seek_data(first - part.start);
+  // Where this rank's next bytes lie in the message to or from each aggregator elsewhere.
+  std::vector<std::byte*> places(static_cast<std::size_t>(aggregators()), nullptr);
+  while (file.data_position() < part.end() && file.offset() < range.end()) {
+    const int j = domains.aggregator_of(file.offset());
+    // With one aggregator the window is one piece of the file: no need to stop at its units.
+    const Bytes begin =
+        aggregators() == 1 ? range.offset : file.offset() / domains.unit * domains.unit;
+    const Bytes end = aggregators() == 1 ? range.end() : begin + domains.unit;
+    const Bytes valid =
+        direction == Direction::scatter ? context_.board.valid_until(j, number) : no_end;
+    const Bytes limit = std::min(end, valid);
+    const Bytes before = file.data_position();
+    std::byte* slot = context_.board.data(j, number);
+    if (is_local(j)) {
+      std::byte* image = slot + domains.window_position(begin);
+      for (Run run; file.next(part.end(), limit, run);) {
+        copy_run(memory, run, image, begin, direction);
+      }
+    } else {
+      std::byte*& place = places[static_cast<std::size_t>(j)];
+      if (place == nullptr) {
+        place = slot;
+        for (const int mate : ranks_of(node_of(my_rank()))) {
+          if (mate == my_rank()) break;
+          place += bytes_of(mate, j, round, valid);
+        }
+      }
+      const Bytes here = std::clamp(data_before(part.view, limit), before, part.end()) - before;
+      copy_contiguous(memory, place, here, direction);
+      place += here;
+      file.seek_data(before + here);
+    }
+    Counters::add(context_.counters.bytes_copied, file.data_position() - before);
+    if (valid < end) break;  // The file ends here; nothing lies beyond.
+  }
+}
+
+void Rounds::move_message(int node, std::size_t round, std::byte* image, std::byte* message,
+                          Direction direction, Bytes limit) {
+  const FileDomains& domains = context_.cast.domains;
+  const ScopedNanoseconds timer(context_.counters.exchange_ns);
+  const TiledTree bytes{StridedTree::contiguous(1), reinterpret_cast<std::intptr_t>(message), 1};
+  TreeCursor memory(bytes);
+  for (const int rank : ranks_of(node)) {
+    const RankPart& part = context_.schedule.parts[static_cast<std::size_t>(rank)];
+    if (part.length == 0) continue;
+    TreeCursor file(part.view);
+    for (const Extent& extent : window(my_domain_, round)) {
+      const Bytes first = std::max(part.start, data_before(part.view, extent.offset));
+      if (first >= part.end()) break;
+      file.seek_data(first);
+      std::byte* origin = image + domains.window_position(extent.offset);
+      for (Run run; file.next(part.end(), std::min(extent.end(), limit), run);) {
+        copy_run(memory, run, origin, extent.offset, direction);
+      }
+    }
+  }
+  Counters::add(context_.counters.bytes_copied, memory.data_position());
+}
+
+void Rounds::fail(const Error& error) {
+  if (error_.kind == ErrorKind::none) error_ = error;
+}
+
+void Rounds::count_message(Bytes plain_bytes, Bytes wire_bytes) {
+  Counters::add(context_.counters.messages, 1);
+  Counters::add(context_.counters.message_bytes, wire_bytes);
+  Counters::add(context_.counters.message_bytes_raw, plain_bytes);
+}
+
+void Rounds::run_storage(std::function<void()> job) {
+  if (context_.pool == nullptr) {
+    job();
+    return;
+  }
+  context_.pool->submit(std::move(job));
+}
+
+void Rounds::sleep(std::uint32_t seen) {
+  const ScopedNanoseconds timer(context_.counters.waiting_ns);
+  Bell& bell = context_.board.bell(context_.board.local_rank());
+  // Nothing rings when a message arrives, so look for it often; otherwise the bell does, and the
+  // limit is only there to survive a mate that was killed between a change and its ring.
+  const auto limit = messages_pending() ? std::chrono::nanoseconds(50'000)
+                                        : std::chrono::nanoseconds(100'000'000);
+  bell.wait(seen, limit);
+}
+
+}  // namespace forebay

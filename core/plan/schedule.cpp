@@ -1,0 +1,130 @@
+#include "core/plan/schedule.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace forebay {
+namespace {
+
+constexpr Bytes beyond = std::numeric_limits<Bytes>::max();
+
+/// The offset of the first byte of `part` at or after `offset`; `beyond` if there is none.
+Bytes next_offset(const RankPart& part, Bytes offset) {
+  if (part.length == 0) return beyond;
+  const Bytes position = std::max(part.start, data_before(part.view, offset));
+  if (position >= part.end()) return beyond;
+  TreeCursor cursor(part.view);
+  cursor.seek_data(position);
+  return cursor.offset();
+}
+
+}  // namespace
+
+Extent RankPart::hull() const {
+  if (length == 0) return {};
+  TreeCursor cursor(view);
+  cursor.seek_data(start);
+  const Bytes first = cursor.offset();
+  cursor.seek_data(end() - 1);
+  return {first, cursor.offset() + 1 - first};
+}
+
+Bytes RankPart::bytes_in(Extent range) const {
+  if (length == 0 || range.empty()) return 0;
+  const Bytes low = std::clamp(data_before(view, range.offset), start, end());
+  const Bytes high = std::clamp(data_before(view, range.end()), start, end());
+  return high - low;
+}
+
+StorageCost expected_cost(const StripeLayout& layout) {
+  if (layout.striped()) return {.call_ns = 1.0e6, .byte_ns = 1.0};
+  return {.call_ns = 1000.0, .byte_ns = 0.4};
+}
+
+Path choose_path(const std::vector<RankPart>& parts, const PathQuestion& question) {
+  for (const RankPart& part : parts) {
+    if (part.length > 0 && !part.view.monotone()) return Path::direct;
+  }
+  if (question.collective == Toggle::enable) return Path::exchange;
+  if (question.collective == Toggle::disable) return Path::direct;
+
+  Bytes total = 0;
+  double pieces = 0;
+  int active = 0;
+  for (const RankPart& part : parts) {
+    if (part.length == 0) continue;
+    ++active;
+    total += part.length;
+    const Bytes tile = std::max<Bytes>(1, part.view.tree.size());
+    const bool seamless = part.view.tree.dense() && part.view.extent == part.view.tree.size();
+    const double tiles = static_cast<double>(part.length) / static_cast<double>(tile);
+    pieces += seamless ? 1.0
+                       : std::max(1.0, tiles * static_cast<double>(part.view.tree.pieces()));
+  }
+  if (active <= 1) return question.layout.striped() && pieces > 1 ? Path::exchange : Path::direct;
+
+  // An exchange adds one pass over memory; it saves all calls but the aggregators' big ones.
+  constexpr double copy_byte_ns = 0.15;
+  const double bytes = static_cast<double>(total);
+  const double direct_ns = pieces * question.cost.call_ns;
+  const double exchange_ns = bytes * copy_byte_ns;
+  if (question.writing && question.layout.lock_conflicts &&
+      pieces > static_cast<double>(active)) {
+    return Path::exchange;
+  }
+  return direct_ns <= exchange_ns ? Path::direct : Path::exchange;
+}
+
+Schedule build_schedule(std::vector<RankPart> parts, const FileDomains& domains, Path path) {
+  Schedule schedule;
+  schedule.parts = std::move(parts);
+  schedule.path = path;
+  for (const RankPart& part : schedule.parts) schedule.total += part.length;
+  if (path == Path::direct) return schedule;
+
+  for (const RankPart& part : schedule.parts) schedule.hull = hull(schedule.hull, part.hull());
+  // The rank that had data in the last round most likely has some in the next: asking it first makes
+  // a dense file cost one look per round.
+  std::size_t favourite = 0;
+  Bytes offset = schedule.hull.offset;
+  while (offset < schedule.hull.end()) {
+    const Extent round = domains.round_extent(domains.round_of(offset));
+    Bytes next = next_offset(schedule.parts[favourite], offset);
+    for (std::size_t r = 0; next >= round.end() && r < schedule.parts.size(); ++r) {
+      const Bytes candidate = next_offset(schedule.parts[r], offset);
+      if (candidate < next) {
+        next = candidate;
+        favourite = r;
+      }
+    }
+    if (next == beyond) break;
+    schedule.rounds.push_back(domains.round_of(next));
+    offset = domains.round_extent(schedule.rounds.back()).end();
+  }
+  return schedule;
+}
+
+std::vector<std::vector<Bytes>> domain_locality(const Schedule& schedule,
+                                                const FileDomains& domains,
+                                                const std::vector<int>& node_of_rank, int nodes,
+                                                int samples) {
+  std::vector<std::vector<Bytes>> bytes(
+      static_cast<std::size_t>(domains.aggregators),
+      std::vector<Bytes>(static_cast<std::size_t>(nodes), 0));
+  const std::size_t step =
+      std::max<std::size_t>(1, schedule.rounds.size() / static_cast<std::size_t>(samples));
+  for (std::size_t i = 0; i < schedule.rounds.size(); i += step) {
+    for (int j = 0; j < domains.aggregators; ++j) {
+      for (const Extent& extent : domains.window_extents(j, schedule.rounds[i])) {
+        for (std::size_t r = 0; r < schedule.parts.size(); ++r) {
+          bytes[static_cast<std::size_t>(j)][static_cast<std::size_t>(node_of_rank[r])] +=
+              schedule.parts[r].bytes_in(extent);
+        }
+      }
+    }
+  }
+  return bytes;
+}
+
+}  // namespace forebay

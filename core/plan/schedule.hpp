@@ -1,0 +1,83 @@
+#pragma once
+
+#include <vector>
+
+#include "core/model/extent.hpp"
+#include "core/model/hints.hpp"
+#include "core/model/strided_tree.hpp"
+#include "core/model/stripe_layout.hpp"
+#include "core/plan/file_domains.hpp"
+
+namespace forebay {
+
+/// What one rank moves in one collective call: data positions [start, start + length) of its view.
+struct RankPart {
+  TiledTree view;
+  Bytes start = 0;
+  Bytes length = 0;
+
+  Bytes end() const { return start + length; }
+
+  /// From the first to the last byte touched; empty if length is 0. View must be monotone.
+  Extent hull() const;
+
+  /// Bytes of this part that lie in `range` of the file. View must be monotone.
+  Bytes bytes_in(Extent range) const;
+
+  bool operator==(const RankPart&) const = default;
+};
+
+/// How a collective call is carried out.
+enum class Path {
+  exchange,  ///< Through aggregators.
+  direct,    ///< Every rank moves its own pieces: there is nothing to gain from an exchange.
+};
+
+/// The plan of one collective call, the same on every rank: computed from all ranks' parts, once, and
+/// reused when the call is repeated.
+struct Schedule {
+  std::vector<RankPart> parts;  ///< By rank.
+  Path path = Path::direct;
+  Extent hull;                 ///< Of all parts.
+  Bytes total = 0;             ///< Bytes over all ranks.
+  std::vector<Bytes> rounds;   ///< The numbers of the domain rounds that hold data, ascending.
+};
+
+/// What a storage call costs, for choosing between ways of doing the same thing.
+struct StorageCost {
+  double call_ns = 0;  ///< A call, beside its bytes.
+  double byte_ns = 0;  ///< A byte, sequential.
+};
+
+/// Starting values, before anything was measured: a page cache's for files that are not striped
+/// (FACTS of this kind of machine: 1 KiB calls reach a third of what 4 MiB calls do), a network
+/// server's for files that are.
+StorageCost expected_cost(const StripeLayout& layout);
+
+/// What `choose_path` looks at.
+struct PathQuestion {
+  bool writing = false;
+  StripeLayout layout;
+  StorageCost cost;
+  Toggle collective = Toggle::automatic;  ///< The user's word, if any, is the answer.
+};
+
+/// Whether an exchange pays for these parts. Direct wins where each rank's pieces are so long that
+/// the calls they cost weigh less than one more copy of the data; it is the only choice where a view
+/// is not monotone. Worked example, page cache at 1.0 us a call and 0.4 ns a byte: rows of 256 KiB
+/// cost 1 us of call per 105 us of copying, so they go direct; rows of 1 KiB cost 1 us per 0.4 us and
+/// are exchanged.
+Path choose_path(const std::vector<RankPart>& parts, const PathQuestion& question);
+
+/// The plan for `parts` over `domains`. The cost does not depend on the number of pieces in a regular
+/// view: O(rounds * depth) plus O(ranks * depth).
+Schedule build_schedule(std::vector<RankPart> parts, const FileDomains& domains, Path path);
+
+/// Bytes of each domain class on each node, sampled over at most `samples` rounds: what the placement
+/// of aggregators by locality goes by. Result[aggregator][node].
+std::vector<std::vector<Bytes>> domain_locality(const Schedule& schedule,
+                                                const FileDomains& domains,
+                                                const std::vector<int>& node_of_rank, int nodes,
+                                                int samples);
+
+}  // namespace forebay
