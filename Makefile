@@ -36,7 +36,7 @@ $(VENV)/.locked: requirements.lock | deps
 	@touch $@
 
 build: venv ## the library, the workloads for both MPIs, and the command .venv/bin/forebay
-	@cmake --preset release >/dev/null
+	@cmake --preset release -DPython3_EXECUTABLE=$(abspath $(BIN)/python) >/dev/null
 	cmake --build --preset release -j $(JOBS)
 	@packaging/install_command.sh
 
