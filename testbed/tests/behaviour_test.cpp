@@ -1,0 +1,157 @@
+// Goal: the mounted testbed is as fast as configured, no more and no less; requests of several
+// processes proceed side by side; conflicts are counted; the counters can be read from the mount.
+//
+// Method: rates are measured in real time. This is the one test of the project that asserts a rate,
+// because a rate is what the testbed is for. Its servers are slow (1 MiB/s each, so that a request
+// of 1 MiB takes 250 ms), which leaves a busy machine about 10 ms for each request before the
+// measured rate is 5 % off; a measurement that is off is repeated once. Everything else is read
+// from counters, and no time is asserted.
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+
+#include "core/model/extent.hpp"
+#include "testbed/file_descriptor.hpp"
+#include "testbed/tests/mounted_testbed.hpp"
+
+namespace forebay::testbed {
+namespace {
+
+using BehaviourTest = MountedTestbed;
+
+/// The kernel sends requests of at most 256 pages: a buffer that begins within a page would make
+/// two requests of each MiB.
+using Buffer = std::unique_ptr<char, decltype(&std::free)>;
+Buffer page_aligned(Bytes size, std::uint64_t seed) {
+  Buffer buffer(static_cast<char*>(std::aligned_alloc(4096, static_cast<std::size_t>(size))),
+                &std::free);
+  std::mt19937_64 random(seed);
+  for (Bytes i = 0; i < size; ++i) buffer.get()[i] = static_cast<char>(random());
+  return buffer;
+}
+
+class RateTest : public BehaviourTest {
+ protected:
+  static constexpr Bytes total = 12 * MiB;
+  static constexpr Bytes request = 1 * MiB;
+  static constexpr double configured_bytes_per_s = 4.0 * MiB;
+
+  void SetUp() override {
+    BehaviourTest::SetUp();
+    if (IsSkipped()) return;
+    mount({"--servers", "4", "--bandwidth", "1MiB/s", "--latency", "3ms", "--stripe", "64KiB"});
+    path_ = on_mount("file");
+    const FileDescriptor file(::open(path_.c_str(), O_WRONLY | O_CREAT, 0644));
+    ASSERT_EQ(::ftruncate(file.get(), total), 0);
+  }
+
+  /// `processes` share the file's bytes, each a contiguous part; closing counts.
+  double measured_rate(int processes, bool writing) {
+    const Bytes part = total / processes;
+    const double seconds = in_processes(processes, [&](int process) {
+      const Buffer buffer = page_aligned(request, static_cast<std::uint64_t>(process));
+      const int file = ::open(path_.c_str(), O_RDWR);
+      for (Bytes done = 0; done < part; done += request) {
+        const Bytes offset = process * part + done;
+        const ssize_t count = writing ? ::pwrite(file, buffer.get(), request, offset)
+                                      : ::pread(file, buffer.get(), request, offset);
+        if (count != request) return 1;
+      }
+      return ::close(file) == 0 ? 0 : 2;
+    });
+    return static_cast<double>(total) / seconds;
+  }
+
+  void expect_configured_rate(int processes, bool writing) {
+    double rate = measured_rate(processes, writing) / configured_bytes_per_s;
+    if (std::abs(rate - 1) > 0.05) rate = measured_rate(processes, writing) / configured_bytes_per_s;
+    EXPECT_NEAR(rate, 1.0, 0.05) << processes << (writing ? " writing" : " reading");
+    RecordProperty("rate_of_configured", std::to_string(rate));
+  }
+
+  std::filesystem::path path_;
+};
+
+TEST_F(RateTest, OneProcessWritesAtTheConfiguredRate) { expect_configured_rate(1, true); }
+TEST_F(RateTest, OneProcessReadsAtTheConfiguredRate) { expect_configured_rate(1, false); }
+TEST_F(RateTest, FourProcessesWriteAtTheConfiguredRate) { expect_configured_rate(4, true); }
+TEST_F(RateTest, FourProcessesReadAtTheConfiguredRate) { expect_configured_rate(4, false); }
+
+TEST_F(BehaviourTest, WritersOfOneFileWaitSideBySide) {
+  // One server, one write under way per client, answers after 250 ms each: every process has its
+  // first write acknowledged and waits in its second. If the kernel let one writer at a time in,
+  // the server would meet 4 first writes and 1 second one, 5 in all; side by side it meets 8.
+  mount({"--servers", "1", "--slots", "1", "--latency", "250ms", "--bandwidth", "1GB/s"});
+  const std::filesystem::path path = on_mount("file");
+  constexpr Bytes part = 64 * KiB;
+  const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT, 0644));
+  ASSERT_EQ(::ftruncate(file.get(), 4 * part), 0);
+  in_processes(4, [&](int process) {
+    const std::string data(1000, static_cast<char>('a' + process));
+    const FileDescriptor mine(::open(path.c_str(), O_WRONLY));
+    for (int i = 0; i < 2; ++i) {
+      if (::pwrite(mine.get(), data.data(), data.size(), process * part + i * 1000) != 1000) {
+        return 1;
+      }
+    }
+    return 0;
+  });
+  EXPECT_GT(counter("queue_max", true), 5);
+  EXPECT_EQ(counter("write_requests"), 8);
+}
+
+TEST_F(BehaviourTest, CountsConflictsBetweenProcessesAndNotBetweenThreads) {
+  mount({"--bandwidth", "1GB/s", "--latency", "0ms", "--lock-cost", "1ms"});
+  const std::filesystem::path path = on_mount("file");
+  const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT, 0644));
+  const auto write = [&](int at) {
+    return ::pwrite(file.get(), "0123456789", 10, at) == 10 ? 0 : 1;
+  };
+  EXPECT_EQ(write(0), 0);
+  std::thread([&] { EXPECT_EQ(write(10), 0); }).join();
+  EXPECT_EQ(counter("lock_conflicts"), 0);
+  in_processes(1, [&](int) { return write(20); });
+  EXPECT_EQ(counter("lock_conflicts"), 1);
+  EXPECT_EQ(write(30), 0);
+  EXPECT_EQ(counter("lock_conflicts"), 2);
+  EXPECT_EQ(write(65536), 0);
+  EXPECT_EQ(counter("lock_conflicts"), 2) << "another stripe";
+}
+
+TEST_F(BehaviourTest, TellsItsCountersThroughAHiddenFile) {
+  mount({"--bandwidth", "1GB/s", "--latency", "0ms"});
+  std::ofstream(on_mount("file")) << std::string(200'000, 'x');
+  EXPECT_EQ(counter("write_bytes"), 200'000);
+  EXPECT_EQ(counter("read_bytes"), 0);
+  EXPECT_EQ(content_of(on_mount("file")).size(), 200'000u);
+  EXPECT_EQ(counter("read_bytes"), 200'000);
+  EXPECT_EQ(counter("queue"), 0);
+
+  for (const auto& entry : std::filesystem::directory_iterator(mount_)) {
+    EXPECT_EQ(entry.path().filename(), "file");
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(on_mount(".forebay-testbed")));
+  const std::string counters = on_mount(".forebay-testbed/counters.json");
+  EXPECT_EQ(::open(counters.c_str(), O_RDWR), -1);
+  EXPECT_EQ(errno, EACCES);
+  EXPECT_EQ(::unlink(counters.c_str()), -1);
+  EXPECT_EQ(::rename(on_mount("file").c_str(), on_mount(".forebay-testbed/file").c_str()), -1);
+  EXPECT_EQ(::open(on_mount(".forebay-testbed/absent").c_str(), O_RDONLY), -1);
+  EXPECT_EQ(errno, ENOENT);
+  EXPECT_FALSE(std::filesystem::exists(in_backing(".forebay-testbed")));
+}
+
+}  // namespace
+}  // namespace forebay::testbed
