@@ -89,19 +89,20 @@ inline RandomTree draw_tree(int depth, bool monotone) {
   return result;
 }
 
-/// A tiled tree and the offsets of the bytes of its first copies.
+/// A tiled tree, not empty, and the offsets of the bytes of its first copies.
 struct RandomTiled {
   TiledTree tiled;
   std::vector<Bytes> bytes;
 };
 
 inline RandomTiled draw_tiled(int depth, bool monotone, int copies) {
-  const RandomTree one = draw_tree(depth, monotone);
+  RandomTree one = draw_tree(depth, monotone);
+  if (one.bytes.empty()) one = {StridedTree::contiguous(1), {0}};
   RandomTiled result;
   const Bytes span = one.tree.upper() - one.tree.lower();
   result.tiled.tree = one.tree;
   result.tiled.displacement = *rc::gen::inRange<int>(0, 200);
-  result.tiled.extent = monotone ? std::max<Bytes>(1, span) + *rc::gen::element<Bytes>(0, 0, 4, 8, 13)
+  result.tiled.extent = monotone ? span + *rc::gen::element<Bytes>(0, 0, 4, 8, 13)
                                  : *rc::gen::inRange<int>(-80, 81);
   for (int i = 0; i < copies; ++i) {
     for (const Bytes byte : one.bytes) {

@@ -1,3 +1,28 @@
 #pragma once
+
+#include <cstddef>
+
+#include "core/model/extent.hpp"
 #include "core/model/strided_tree.hpp"
-namespace forebay { enum class Direction{gather,scatter}; void copy_contiguous(TreeCursor&,std::byte*,Bytes,Direction); void copy_run(TreeCursor&,const Run&,std::byte*,Bytes,Direction);}
+
+namespace forebay {
+
+// The copies between a program's buffer and a buffer of ours. Both sides are taken run by run, so that
+// a piece of 8 bytes costs a load and a store and no walk.
+
+enum class Direction {
+  gather,   ///< From the program's memory into our buffer.
+  scatter,  ///< From our buffer into the program's memory.
+};
+
+/// Moves data bytes [memory.data_position(), + length) between the program's buffer, which `memory`
+/// walks (its offsets are addresses), and the contiguous `buffer`. `memory` moves on by `length`.
+void copy_contiguous(TreeCursor& memory, std::byte* buffer, Bytes length, Direction direction);
+
+/// The same between the program's buffer and the bytes that `file_run` names in an image of the file,
+/// in which the byte at offset o lies at image + (o - image_origin). `memory` moves on by
+/// file_run.bytes(). The pieces of the two sides need not correspond.
+void copy_run(TreeCursor& memory, const Run& file_run, std::byte* image, Bytes image_origin,
+              Direction direction);
+
+}  // namespace forebay
