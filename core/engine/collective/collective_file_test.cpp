@@ -21,10 +21,6 @@
 namespace forebay {
 namespace {
 
-TiledTree bytes_view(Bytes displacement = 0) {
-  return {StridedTree::contiguous(1), displacement, 1};
-}
-
 TiledTree buffer_at(void* address) {
   return {StridedTree::contiguous(1), reinterpret_cast<std::intptr_t>(address), 1};
 }
