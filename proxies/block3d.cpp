@@ -24,9 +24,7 @@ class Block3d final : public workload::AccessPattern {
         memory_type_(block_.memory_type(MPI_DOUBLE)),
         memory_(block_.memory_bytes()) {}
 
-  std::uint64_t bytes() const override {
-    return workload::volume(block_.global) * block_.element_bytes;
-  }
+  std::uint64_t bytes() const override { return block_.whole_bytes(); }
   std::span<std::byte> memory() override { return memory_; }
   void fill(const workload::PatternData& data) override { block_.fill(memory_, data, 0); }
 

@@ -26,9 +26,7 @@ class Lattice4d final : public workload::AccessPattern {
         file_type_(block_.file_type(site_.get())),
         memory_(block_.memory_bytes()) {}
 
-  std::uint64_t bytes() const override {
-    return workload::volume(block_.global) * block_.element_bytes;
-  }
+  std::uint64_t bytes() const override { return block_.whole_bytes(); }
   std::span<std::byte> memory() override { return memory_; }
   void fill(const workload::PatternData& data) override { block_.fill(memory_, data, 0); }
 
@@ -97,7 +95,8 @@ int main(int argc, char** argv) {
   workload::add_dimensions(app, "--local", local, 4, "Sites of each rank; the last is the fastest");
   workload::add_dimensions(app, "--global", global, 4, "Sites of the whole lattice")
       ->excludes("--local");
-  workload::add_bytes(app, "--site", site_bytes, "Bytes of a site");
+  workload::add_bytes(app, "--site", site_bytes, "Bytes of a site")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 30));
   workload::add_dimensions(app, "--grid", grid, 4,
                            "Process grid (default: balanced, the fastest dimension split most)");
   app.callback([&] {

@@ -21,6 +21,8 @@ Dimensions with_halo(const Block& block) {
 
 std::uint64_t Block::bytes() const { return volume(local) * element_bytes; }
 
+std::uint64_t Block::whole_bytes() const { return volume(global) * element_bytes; }
+
 std::uint64_t Block::memory_bytes() const { return volume(with_halo(*this)) * element_bytes; }
 
 Datatype Block::file_type(MPI_Datatype element) const {

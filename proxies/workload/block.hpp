@@ -29,6 +29,9 @@ struct Block {
   /// Bytes of the block itself, without its halo.
   std::uint64_t bytes() const;
 
+  /// Bytes of the whole array.
+  std::uint64_t whole_bytes() const;
+
   /// Bytes that it occupies in memory, with its halo.
   std::uint64_t memory_bytes() const;
 

@@ -11,12 +11,8 @@ constexpr std::size_t word_bytes = sizeof(std::uint64_t);
 
 }  // namespace
 
-PatternData::PatternData(std::uint64_t seed, std::uint64_t version, std::uint64_t stream)
-    : key_(mix(mix(mix(seed) + version) + stream)) {}
-
-PatternData PatternData::stream(std::uint64_t number) const {
-  return PatternData(mix(key_ ^ mix(number + 1)));
-}
+PatternData::PatternData(std::uint64_t seed, std::uint64_t version)
+    : key_(mix(mix(seed) + version)) {}
 
 void PatternData::fill(std::span<std::byte> memory, std::uint64_t offset) const {
   std::byte* to = memory.data();
@@ -39,16 +35,21 @@ std::optional<Mismatch> PatternData::check(std::span<const std::byte> memory,
   for (std::size_t done = 0; done < memory.size();) {
     const auto part = std::min(expected.size(), memory.size() - done);
     fill(std::span(expected).first(part), offset + done);
-    if (std::memcmp(expected.data(), memory.data() + done, part) != 0) {
-      const auto found = memory.subspan(done, part);
-      const auto [want, got] = std::mismatch(expected.begin(), expected.begin() + part,
-                                             found.begin());
-      return Mismatch{Mismatch::Where::file, offset + done + (want - expected.begin()),
-                      std::to_integer<std::uint8_t>(*want), std::to_integer<std::uint8_t>(*got)};
+    if (auto wrong = first_difference(std::span(expected).first(part), memory.subspan(done, part),
+                                      offset + done)) {
+      return wrong;
     }
     done += part;
   }
   return std::nullopt;
+}
+
+std::optional<Mismatch> first_difference(std::span<const std::byte> expected,
+                                         std::span<const std::byte> found, std::uint64_t offset) {
+  if (std::memcmp(expected.data(), found.data(), expected.size()) == 0) return std::nullopt;
+  const auto [want, got] = std::ranges::mismatch(expected, found);
+  return Mismatch{Mismatch::Where::file, offset + (want - expected.begin()),
+                  std::to_integer<std::uint8_t>(*want), std::to_integer<std::uint8_t>(*got)};
 }
 
 std::optional<Mismatch> check_untouched(std::span<const std::byte> memory, std::uint64_t offset) {

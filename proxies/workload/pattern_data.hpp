@@ -23,19 +23,16 @@ struct Mismatch {
   std::uint8_t found = 0;
 };
 
-/// The contents of one file, or of one variable within it: an endless sequence of bytes.
+/// The contents of one file: an endless sequence of bytes.
 class PatternData {
  public:
-  /// `version` tells rewrites of a file apart, `stream` the variables inside it.
-  PatternData(std::uint64_t seed, std::uint64_t version, std::uint64_t stream = 0);
+  /// `version` tells rewrites of a file apart.
+  PatternData(std::uint64_t seed, std::uint64_t version);
 
   /// Eight bytes of the sequence, those at `8 * index`, in the machine's byte order.
   std::uint64_t word(std::uint64_t index) const {
     return mix(key_ + (index + 1) * 0x9E3779B97F4A7C15ULL);
   }
-
-  /// The sequence of another variable in the same file.
-  PatternData stream(std::uint64_t number) const;
 
   /// Puts the bytes at `offset` of the sequence and those that follow into `memory`.
   void fill(std::span<std::byte> memory, std::uint64_t offset) const;
@@ -52,10 +49,13 @@ class PatternData {
   }
 
  private:
-  explicit PatternData(std::uint64_t key) : key_(key) {}
-
   std::uint64_t key_;
 };
+
+/// The first byte in which `found`, which was read from `offset` on, differs from `expected`. Both have
+/// the same size.
+std::optional<Mismatch> first_difference(std::span<const std::byte> expected,
+                                         std::span<const std::byte> found, std::uint64_t offset);
 
 /// The first byte of `memory`, which starts at `offset` of a rank's buffer, that is not poison.
 std::optional<Mismatch> check_untouched(std::span<const std::byte> memory, std::uint64_t offset);
