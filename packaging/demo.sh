@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 forebay=$PWD/.venv/bin/forebay
-pairs=${DEMO_PAIRS:-5}
+pairs=${DEMO_PAIRS:-6}
 reports=$PWD/build/demo
 data=$(mktemp -d -t forebay-demo.XXXXXX)
 trap 'rm -rf "$data"' EXIT
@@ -15,8 +15,7 @@ mkdir -p "$reports"
 "$forebay" doctor "$data"
 for workload in lattice4d interleave; do
   printf '\n== %s: 2 ranks, MPICH, %s pairs\n\n' "$workload" "$pairs"
-  timeout 600 "$forebay" compare -n "$pairs" --json "$reports/$workload.json" -- \
+  timeout 600 "$forebay" compare -n "$pairs" --report "$reports/$workload" -- \
     mpiexec.mpich -n 2 "build/proxies/mpich/$workload" "$data/$workload.dat"
-  echo
-  echo "Report: $reports/$workload.json"
+  printf '\nReport: %s\n' "$reports/$workload/report.md"
 done
