@@ -26,13 +26,25 @@ app = typer.Typer(
 _TAKES_COMMAND = {"allow_interspersed_args": False, "ignore_unknown_options": False}
 
 
-def error_console() -> Console:
-    """Everything of ours goes to standard error: standard output is the program's. Rich itself
-    leaves colours out where that is no terminal or NO_COLOR is set."""
-    console = Console(stderr=True, highlight=False, soft_wrap=False)
+_PIPED_WIDTH = 160  # columns, where no terminal gives them
+
+
+def _console(stderr: bool) -> Console:
+    """Rich leaves colours out by itself where there is no terminal or NO_COLOR is set."""
+    console = Console(stderr=stderr, highlight=False)
     if not console.is_terminal:
-        console = Console(stderr=True, highlight=False, width=160)
+        console = Console(stderr=stderr, highlight=False, width=_PIPED_WIDTH)
     return console
+
+
+def error_console() -> Console:
+    """Errors, progress, and what must not mix with a program's own output."""
+    return _console(stderr=True)
+
+
+def output_console() -> Console:
+    """What a command was asked for."""
+    return _console(stderr=False)
 
 
 def _mpi(value: str) -> str:
@@ -163,7 +175,6 @@ def compare_command(
     """
     from forebay import compare, compare_report
 
-    console = error_console()
     options = compare.CompareOptions(
         command=command,
         settings=Settings(mpi, intent, parse_hints(hint or []), ranks_per_node),
@@ -174,7 +185,8 @@ def compare_command(
         timeout_s=timeout,
         seed=seed,
     )
-    result = compare.Campaign(options, console).run()
+    result = compare.Campaign(options, error_console()).run()
+    console = output_console()
     compare_report.show(console, result)
     if json is not None:
         compare.write_json(result, json)
@@ -182,6 +194,31 @@ def compare_command(
     if report is not None:
         console.print(f"report: {compare_report.write_report(result, report)}", soft_wrap=True)
     raise typer.Exit(compare.exit_code(result))
+
+
+@app.command(
+    "doctor",
+    epilog="Examples:\n\n  forebay doctor\n\n  forebay doctor /scratch/me/run1\n\n"
+    "  forebay doctor --json",
+)
+def doctor_command(
+    path: Annotated[Path, typer.Argument(help="Where your program writes.")] = Path(),
+    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Check the MPIs, the library, a path and this machine, and say how to repair what fails.
+
+    Exit status: 0 if nothing failed, else 1.
+    """
+    import json as json_format
+
+    from forebay import doctor
+
+    checks = doctor.examine(path)
+    if json:
+        typer.echo(json_format.dumps(doctor.as_json(checks), indent=2))
+    else:
+        doctor.show(output_console(), checks)
+    raise typer.Exit(0 if doctor.healthy(checks) else 1)
 
 
 testbed_app = typer.Typer(
@@ -225,7 +262,7 @@ def up_command(
     options = testbed.TestbedOptions(
         mount, backing, servers, bandwidth, latency, stripe, slots, lock_cost
     )
-    testbed.show(error_console(), testbed.up(options))
+    testbed.show(output_console(), testbed.up(options))
 
 
 @testbed_app.command(
@@ -244,7 +281,7 @@ def status_command(
     if json:
         typer.echo(json_format.dumps(found, indent=2))
         return
-    console = error_console()
+    console = output_console()
     if not found:
         console.print("no testbed is up; start one with 'forebay testbed up --mount DIR'")
     for state in found:
@@ -257,7 +294,7 @@ def down_command(mount: MountOption = None) -> None:
     from forebay import testbed
 
     state = testbed.down(mount)
-    error_console().print(f"{state['mount']} is down; its files are in {state['backing']}")
+    output_console().print(f"{state['mount']} is down; its files are in {state['backing']}")
 
 
 def main() -> None:
