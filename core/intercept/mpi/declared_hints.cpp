@@ -1,0 +1,101 @@
+#include "core/intercept/mpi/declared_hints.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <sstream>
+#include <utility>
+
+#include "core/intercept/mpi/info_pairs.hpp"
+#include "core/intercept/mpi/settings.hpp"
+
+namespace forebay {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Rank 0's `mine`, on every rank. Collective.
+Json from_rank_0(Exchange& exchange, const Json& mine) {
+  const std::vector<std::uint8_t> packed =
+      exchange.rank() == 0 ? Json::to_msgpack(mine) : std::vector<std::uint8_t>{};
+  const auto all = exchange.all_gather_varying(std::as_bytes(std::span(packed)));
+  const auto* data = reinterpret_cast<const std::uint8_t*>(all.front().data());
+  return Json::from_msgpack(data, data + all.front().size());
+}
+
+void show(Exchange& exchange, const std::vector<std::string>& problems) {
+  if (exchange.rank() != 0) return;
+  for (const std::string& problem : problems) {
+    std::fprintf(stderr, "forebay: %s\n", problem.c_str());
+  }
+}
+
+void apply(DeclaredHints& declared, const HintPairs& pairs, std::string_view source) {
+  for (const HintProblem& problem : apply_hints(declared.hints, pairs, source)) {
+    declared.problems.push_back(to_string(problem));
+  }
+}
+
+void apply_intent(DeclaredHints& declared, const std::string& text, const std::string& intent_path,
+                  const std::string& path) {
+  Result<IntentHints> intent = intent_for(text, intent_path, path, declared.hints);
+  if (!intent) {
+    declared.problems.push_back(to_string(intent.error()));
+    return;
+  }
+  declared.hints = intent->hints;
+  for (const HintProblem& problem : intent->problems) {
+    declared.problems.push_back(to_string(problem));
+  }
+}
+
+}  // namespace
+
+DeclaredHints declare_at_open(Exchange& exchange, const std::string& path, MPI_Info info) {
+  Json mine;
+  if (exchange.rank() == 0) {
+    const Settings& environment = settings();
+    mine = {{"info", pairs_of(info)}, {"hints", environment.hints}};
+    if (!environment.intent_path.empty()) {
+      std::ifstream file(environment.intent_path);
+      std::ostringstream text;
+      text << file.rdbuf();
+      mine["intent_path"] = environment.intent_path;
+      if (file) {
+        mine["intent"] = text.str();
+      } else {
+        mine["intent_error"] = std::strerror(errno);
+      }
+    }
+  }
+  const Json agreed = from_rank_0(exchange, mine);
+  DeclaredHints declared;
+  if (agreed.contains("intent")) {
+    apply_intent(declared, agreed["intent"], agreed["intent_path"], path);
+  } else if (agreed.contains("intent_error")) {
+    declared.problems.push_back("cannot read the intent file " +
+                                agreed["intent_path"].get<std::string>() + ": " +
+                                agreed["intent_error"].get<std::string>());
+  }
+  if (const Result<HintPairs> pairs = parse_hint_list(agreed["hints"].get<std::string>()); pairs) {
+    apply(declared, *pairs, "FOREBAY_HINTS");
+  } else {
+    declared.problems.push_back("FOREBAY_HINTS: " + to_string(pairs.error()));
+  }
+  apply(declared, agreed["info"].get<HintPairs>(), "MPI_Info");
+  show(exchange, declared.problems);
+  return declared;
+}
+
+DeclaredHints declare_later(Exchange& exchange, Hints hints, MPI_Info info) {
+  const Json agreed = from_rank_0(exchange, Json(pairs_of(info)));
+  DeclaredHints declared{std::move(hints), {}};
+  apply(declared, agreed.get<HintPairs>(), "MPI_Info");
+  show(exchange, declared.problems);
+  return declared;
+}
+
+}  // namespace forebay

@@ -1,0 +1,220 @@
+#include "core/intercept/mpi/file_record.hpp"
+
+#include <fcntl.h>
+#include <mpi.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <sstream>
+
+namespace forebay {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::vector<std::string> amode_names(int amode) {
+  struct Name {
+    int bit;
+    const char* name;
+  };
+  static constexpr Name names[] = {
+      {MPI_MODE_RDONLY, "RDONLY"},       {MPI_MODE_WRONLY, "WRONLY"},
+      {MPI_MODE_RDWR, "RDWR"},           {MPI_MODE_CREATE, "CREATE"},
+      {MPI_MODE_EXCL, "EXCL"},           {MPI_MODE_DELETE_ON_CLOSE, "DELETE_ON_CLOSE"},
+      {MPI_MODE_UNIQUE_OPEN, "UNIQUE_OPEN"}, {MPI_MODE_SEQUENTIAL, "SEQUENTIAL"},
+      {MPI_MODE_APPEND, "APPEND"},
+  };
+  std::vector<std::string> result;
+  for (const Name& name : names) {
+    if ((amode & name.bit) != 0) result.emplace_back(name.name);
+  }
+  return result;
+}
+
+/// The type of the file system that holds `path` ("ext4"), from the mount table; the file may be
+/// gone already, then its directory is asked.
+std::string file_system_of(const std::filesystem::path& path) {
+  struct stat status = {};
+  if (stat(path.c_str(), &status) != 0 && stat(path.parent_path().c_str(), &status) != 0) {
+    return "unknown";
+  }
+  const std::string device =
+      std::to_string(major(status.st_dev)) + ":" + std::to_string(minor(status.st_dev));
+  std::ifstream mounts("/proc/self/mountinfo");
+  for (std::string line; std::getline(mounts, line);) {
+    std::istringstream words(line);
+    std::string id, parent, line_device;
+    words >> id >> parent >> line_device;
+    const auto dash = line.find(" - ");
+    if (line_device != device || dash == std::string::npos) continue;
+    const auto first = dash + 3;
+    return line.substr(first, line.find(' ', first) - first);
+  }
+  return "unknown";
+}
+
+std::string library_version() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  PMPI_Get_library_version(text.data(), &length);
+  const std::string version(text.data());
+  return version.substr(0, version.find('\n'));
+}
+
+constexpr std::size_t class_count = call_class_names.size();
+
+/// One rank's figures as they are reduced: seconds as nanoseconds.
+struct Figures {
+  std::vector<std::int64_t> sums;
+  std::vector<std::int64_t> maxima;
+};
+
+/// Sums: time and calls per class, every counter, the kernel's four. Maxima: time per class, every
+/// counter. Which of the two a counter uses is chosen when the record is written.
+Figures combine(const FileRecord& record, const KernelIo& storage, Exchange& exchange) {
+  Figures figures;
+  for (std::size_t c = 0; c < class_count; ++c) {
+    figures.sums.push_back(record.times.elapsed_ns(c));
+    figures.maxima.push_back(record.times.elapsed_ns(c));
+  }
+  for (std::size_t c = 0; c < class_count; ++c) figures.sums.push_back(record.times.calls(c));
+#define FOREBAY_COLLECT(name, combine, meaning)  \
+  figures.sums.push_back(record.counters.name); \
+  figures.maxima.push_back(record.counters.name);
+  FOREBAY_COUNTERS(FOREBAY_COLLECT)
+#undef FOREBAY_COLLECT
+  for (const std::int64_t value :
+       {storage.read_calls, storage.write_calls, storage.read_bytes, storage.write_bytes}) {
+    figures.sums.push_back(value);
+  }
+  exchange.all_reduce(figures.sums, Reduce::sum);
+  exchange.all_reduce(figures.maxima, Reduce::max);
+  return figures;
+}
+
+/// Every rank's reasons for passing calls through, added up.
+Json combine_reasons(const std::map<std::string, std::int64_t, std::less<>>& mine,
+                     Exchange& exchange) {
+  const std::string text = Json(mine).dump();
+  Json total = Json::object();
+  for (const auto& part : exchange.all_gather_varying(std::as_bytes(std::span(text)))) {
+    const auto* begin = reinterpret_cast<const char*>(part.data());
+    const Json counts = Json::parse(begin, begin + part.size());
+    for (const auto& [reason, count] : counts.items()) {
+      total[reason] = total.value(reason, std::int64_t{0}) + count.get<std::int64_t>();
+    }
+  }
+  return total;
+}
+
+/// Writes under a temporary name and renames, so that a reader meets whole records only.
+Status publish(const std::string& directory, const std::string& content) {
+  static std::atomic<int> sequence{0};
+  std::array<char, 96> name{};
+  std::snprintf(name.data(), name.size(), "%ld-%d-%016llx.json", static_cast<long>(getpid()),
+                sequence++,
+                static_cast<unsigned long long>(XXH64(content.data(), content.size(), 0)));
+  const std::string path = directory + "/" + name.data();
+  const std::string temporary = directory + "/." + name.data();
+  const std::string doing = "cannot write the report " + path;
+  std::FILE* file = std::fopen(temporary.c_str(), "we");
+  if (file == nullptr) return tl::unexpected(error_from_errno(errno, doing));
+  const bool written = std::fwrite(content.data(), 1, content.size(), file) == content.size();
+  if (std::fclose(file) != 0 || !written ||
+      std::rename(temporary.c_str(), path.c_str()) != 0) {
+    const int reason = errno;
+    unlink(temporary.c_str());
+    return tl::unexpected(error_from_errno(reason, doing));
+  }
+  return {};
+}
+
+}  // namespace
+
+void FileRecord::count_passed_through(std::string_view reason) {
+  const std::lock_guard lock(mutex_);
+  const auto found = passed_through_.find(reason);
+  if (found != passed_through_.end()) {
+    ++found->second;
+  } else {
+    passed_through_.emplace(reason, 1);
+  }
+}
+
+void FileRecord::add_storage(const KernelIo& io) {
+  const std::lock_guard lock(mutex_);
+  storage_ += io;
+}
+
+void write_report(const FileRecord& record, Exchange& exchange, const std::string& directory) {
+  const Figures figures = combine(record, record.storage_, exchange);
+  const Json passed_through = combine_reasons(record.passed_through_, exchange);
+  if (exchange.rank() != 0) return;
+
+  const bool engine = record.mode == Mode::engine;
+  std::error_code ignored;  // A path that cannot be resolved is shown as it was given.
+  auto path = std::filesystem::weakly_canonical(record.path, ignored);
+  if (ignored) path = record.path;
+
+  Json json;
+  json["version"] = 1;
+  json["path"] = path.string();
+  json["mode"] = engine ? "engine" : "observe";
+  json["mpi"] = FOREBAY_MPI_NAME;
+  json["mpi_version"] = library_version();
+  json["amode"] = amode_names(record.amode);
+  json["ranks"] = exchange.size();
+  json["nodes"] = exchange.nodes().nodes();
+  json["aggregators"] = record.aggregators;
+  json["file_system"] = file_system_of(path);
+  json["stripe_size"] = record.layout.stripe_size;
+  json["stripe_count"] = record.layout.servers;
+  auto sum = figures.sums.begin();
+  auto maximum = figures.maxima.begin();
+  constexpr double seconds_per_ns = 1e-9;
+  for (const std::string_view name : call_class_names) {
+    json["seconds"][std::string(name)] = {
+        {"max", static_cast<double>(*maximum++) * seconds_per_ns},
+        {"sum", static_cast<double>(*sum++) * seconds_per_ns}};
+  }
+  for (const std::string_view name : call_class_names) json["calls"][std::string(name)] = *sum++;
+  Json counters;
+#define FOREBAY_TELL(name, combine, meaning)                                 \
+  counters[#name] = std::string_view(#combine) == "sum" ? *sum : *maximum; \
+  ++sum;                                                                     \
+  ++maximum;
+  FOREBAY_COUNTERS(FOREBAY_TELL)
+#undef FOREBAY_TELL
+  if (engine) json["counters"] = counters;
+  json["storage"] = nullptr;
+  if (settings().count_storage) {
+    json["storage"] = {
+        {"read_calls", sum[0]}, {"write_calls", sum[1]}, {"read_bytes", sum[2]},
+        {"write_bytes", sum[3]}};
+  }
+  json["hints"] = Json::object();
+  for (const auto& [key, value] : record.hints) json["hints"][key] = value;
+  json["hint_problems"] = record.hint_problems;
+  json["passed_through"] = passed_through;
+  json["notes"] = record.notes;
+
+  // Paths and hints may hold any bytes; the record is UTF-8.
+  const std::string content = json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  if (const Status done = publish(directory, content); !done) {
+    std::fprintf(stderr, "forebay: %s\n", to_string(done.error()).c_str());
+  }
+}
+
+}  // namespace forebay

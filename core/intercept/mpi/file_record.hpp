@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/engine/collective/exchange.hpp"
+#include "core/intercept/mpi/call_times.hpp"
+#include "core/intercept/mpi/kernel_io.hpp"
+#include "core/intercept/mpi/settings.hpp"
+#include "core/model/counters.hpp"
+#include "core/model/hints.hpp"
+#include "core/model/stripe_layout.hpp"
+
+namespace forebay {
+
+/// What one rank remembers of one opening of one file for the report (docs/formats/report.md).
+struct FileRecord {
+  std::string path;  ///< As the program gave it, without a file system prefix.
+  int amode = 0;     ///< MPI_MODE_* bits.
+  Mode mode = Mode::observe;
+  CallTimes times;
+  Counters counters;
+  HintPairs hints;  ///< In force when the file was closed.
+  std::vector<std::string> hint_problems;
+  StripeLayout layout;
+  std::vector<int> aggregators;
+  std::vector<std::string> notes;
+
+  /// Counts a call that went to the MPI unchanged.
+  void count_passed_through(std::string_view reason);
+
+  void add_storage(const KernelIo& io);
+
+ private:
+  friend void write_report(const FileRecord&, Exchange&, const std::string&);
+  mutable std::mutex mutex_;
+  std::map<std::string, std::int64_t, std::less<>> passed_through_;
+  KernelIo storage_;
+};
+
+/// Combines the records of all ranks and lets rank 0 write the result into `directory`. Collective.
+/// Rank 0 says on standard error if it cannot; the program is not disturbed.
+void write_report(const FileRecord& record, Exchange& exchange, const std::string& directory);
+
+}  // namespace forebay

@@ -1,0 +1,43 @@
+#include "core/intercept/mpi/open_file.hpp"
+
+#include <mutex>
+#include <utility>
+
+#include "core/intercept/mpi/interception.hpp"
+#include "core/intercept/mpi/real_mpi.hpp"
+
+namespace forebay {
+
+int OpenFile::raise(int code) const {
+  if (code == MPI_SUCCESS) return code;
+  // The handler is the program's: MPI_File calls that it makes are the program's too.
+  const Outermost as_the_program;
+  real().call_errhandler(handle, code);
+  return code;
+}
+
+void OpenFiles::add(std::shared_ptr<OpenFile> file) {
+  const std::unique_lock lock(mutex_);
+  const MPI_File handle = file->handle;
+  files_.insert_or_assign(handle, std::move(file));
+}
+
+std::shared_ptr<OpenFile> OpenFiles::find(MPI_File handle) const {
+  const std::shared_lock lock(mutex_);
+  const auto found = files_.find(handle);
+  return found == files_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<OpenFile> OpenFiles::remove(MPI_File handle) {
+  const std::unique_lock lock(mutex_);
+  auto node = files_.extract(handle);
+  return node.empty() ? nullptr : std::move(node.mapped());
+}
+
+OpenFiles& open_files() {
+  // Never destroyed: a program may close files in exit handlers.
+  static OpenFiles& instance = *new OpenFiles;
+  return instance;
+}
+
+}  // namespace forebay

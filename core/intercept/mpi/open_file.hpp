@@ -1,0 +1,49 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+
+#include "core/engine/collective/exchange.hpp"
+#include "core/intercept/mpi/file_record.hpp"
+#include "core/intercept/mpi/shadow_file.hpp"
+
+namespace forebay {
+
+/// One handle of the program's: the real one, what is remembered for the report, and, if Forebay
+/// carries out its data calls, the shadow.
+struct OpenFile {
+  MPI_File handle = MPI_FILE_NULL;
+  std::shared_ptr<Exchange> exchange;
+  FileRecord record;
+  bool reporting = false;  ///< The same on all ranks: a record is written at close.
+
+  /// Null in mode observe and for a file that passes through from open to close.
+  std::unique_ptr<ShadowFile> shadow;
+  /// Why a file without shadow passes through; empty in mode observe.
+  std::string pass_reason;
+
+  /// Calls the program's error handler for this handle, which may not return. Returns `code`, so
+  /// that `return file.raise(code)` reads well; success is returned untouched.
+  int raise(int code) const;
+};
+
+/// The handles that are open, by their real value. Thread-safe.
+class OpenFiles {
+ public:
+  void add(std::shared_ptr<OpenFile> file);
+  /// Null for a handle that is not ours.
+  std::shared_ptr<OpenFile> find(MPI_File handle) const;
+  std::shared_ptr<OpenFile> remove(MPI_File handle);
+
+ private:
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<MPI_File, std::shared_ptr<OpenFile>> files_;
+};
+
+OpenFiles& open_files();
+
+}  // namespace forebay

@@ -1,0 +1,240 @@
+// The calls that read or change a file's view, pointers, hints and consistency.
+#include <array>
+#include <cstring>
+#include <string_view>
+
+#include "core/intercept/mpi/declared_hints.hpp"
+#include "core/intercept/mpi/error_class.hpp"
+#include "core/intercept/mpi/own_calls.hpp"
+#include "core/intercept/mpi/real_mpi.hpp"
+
+namespace forebay::own {
+namespace {
+
+bool is_native(const char* representation) {
+  return std::strcmp(representation, "native") == 0 || std::strcmp(representation, "NATIVE") == 0;
+}
+
+/// A view as MPI_File_set_view asks for it, or an MPI error code.
+tl::expected<FileView, int> read_view(const ShadowFile& shadow, MPI_Offset displacement,
+                                      MPI_Datatype etype, MPI_Datatype filetype,
+                                      const char* representation) {
+  if (displacement < 0) return tl::unexpected(MPI_ERR_ARG);
+  if (const auto element = shadow.datatypes->read(etype); !element) {
+    return tl::unexpected(element.error());
+  }
+  const auto type = shadow.datatypes->read(filetype);
+  if (!type) return tl::unexpected(type.error());
+  FileView view(displacement, etype, filetype, representation, (*type)->tiled(displacement));
+  const Bytes size = view.tiled().tree.size();
+  if (size != 0 && (view.etype_size() == 0 || size % view.etype_size() != 0)) {
+    return tl::unexpected(MPI_ERR_ARG);
+  }
+  return view;
+}
+
+/// A view that the engine can work with: offsets ascend, within a tile and from tile to tile. MPI
+/// allows others for reading.
+bool is_walkable(const TiledTree& tiled) {
+  return tiled.tree.size() == 0 || (tiled.extent > 0 && tiled.tree.lower() >= 0 &&
+                                    tiled.monotone());
+}
+
+/// What ranks tell each other about a new view; the maximum over ranks decides.
+struct ViewFlags {
+  enum Index { invalid, foreign_representation, not_walkable, pointer_used, count };
+  std::array<std::int64_t, count> flags{};
+
+  bool operator[](Index index) const { return flags[index] != 0; }
+  void agree(Exchange& exchange) { exchange.all_reduce(flags, Reduce::max); }
+};
+
+void adopt_info(OpenFile& file, MPI_Info info) {
+  ShadowFile& shadow = *file.shadow;
+  DeclaredHints declared = declare_later(*file.exchange, shadow.hints, info);
+  shadow.hints = declared.hints;
+  auto& problems = file.record.hint_problems;
+  problems.insert(problems.end(), declared.problems.begin(), declared.problems.end());
+  shadow.engine->set_hints(shadow.hints);
+}
+
+/// Puts both file pointers to the start of a new view. No rank leaves before the shared one is there.
+/// `pointer_used` says whether any rank has used it, ever. Collective.
+Status reset_pointers(OpenFile& file, bool pointer_used) {
+  ShadowFile& shadow = *file.shadow;
+  {
+    const std::lock_guard lock(shadow.position_mutex);
+    shadow.position = 0;
+  }
+  Status reset;
+  if (pointer_used) {
+    if (file.exchange->rank() == 0) reset = shadow.shared_pointer.set(0);
+    file.exchange->barrier();
+  }
+  return reset;
+}
+
+/// The position that a seek means; none where the standard forbids it.
+tl::expected<Bytes, int> seek_target(OpenFile& file, MPI_Offset offset, int whence,
+                                     Bytes current) {
+  const FileView& view = file.shadow->view;
+  const auto distance = view.position_of(offset);
+  if (!distance) return tl::unexpected(MPI_ERR_ARG);
+  Bytes base = 0;
+  if (whence == MPI_SEEK_CUR) {
+    base = current;
+  } else if (whence == MPI_SEEK_END) {
+    MPI_Offset size = 0;
+    if (const int code = real().get_size(file.handle, &size); code != MPI_SUCCESS) {
+      return tl::unexpected(code);
+    }
+    base = view.end_position(size);
+  } else if (whence != MPI_SEEK_SET) {
+    return tl::unexpected(MPI_ERR_ARG);
+  }
+  Bytes target = 0;
+  if (__builtin_add_overflow(base, *distance, &target) || target < 0) {
+    return tl::unexpected(MPI_ERR_ARG);
+  }
+  return target;
+}
+
+}  // namespace
+
+int set_view(OpenFile& file, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
+             const char* datarep, MPI_Info info) {
+  ShadowFile& shadow = *file.shadow;
+  int code = MPI_SUCCESS;
+  FileView view;
+  ViewFlags word;
+  if (datarep == nullptr || std::strlen(datarep) >= MPI_MAX_DATAREP_STRING) {
+    code = MPI_ERR_ARG;
+  } else if (shadow.split) {
+    code = MPI_ERR_IO;
+  } else if (!is_native(datarep)) {
+    word.flags[ViewFlags::foreign_representation] = 1;
+  } else if (auto wanted = read_view(shadow, disp, etype, filetype, datarep)) {
+    view = std::move(*wanted);
+    word.flags[ViewFlags::not_walkable] = !is_walkable(view.tiled());
+  } else {
+    code = wanted.error();
+  }
+  word.flags[ViewFlags::invalid] = code != MPI_SUCCESS;
+  word.flags[ViewFlags::pointer_used] = shadow.shared_pointer.used();
+  word.agree(*file.exchange);
+
+  // One rank's bad argument leaves every rank with the view it had.
+  if (word[ViewFlags::invalid]) return file.raise(code);
+
+  if (word[ViewFlags::foreign_representation] || word[ViewFlags::not_walkable]) {
+    const int real_code = real().set_view(file.handle, disp, etype, filetype, datarep, info);
+    if (real_code != MPI_SUCCESS) return real_code;  // Raised by the MPI already.
+    shadow.pass_reason = word[ViewFlags::foreign_representation]
+                             ? "data representation other than native"
+                             : "file view whose offsets do not ascend";
+    file.record.count_passed_through(shadow.pass_reason);
+    return MPI_SUCCESS;
+  }
+  if (shadow.passes_through()) {
+    // The real file goes back to the view in which it serves a shadow.
+    real().set_view(file.handle, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
+    shadow.pass_reason = {};
+  }
+  shadow.view = std::move(view);
+  if (info != MPI_INFO_NULL) {
+    real().set_info(file.handle, info);
+    adopt_info(file, info);
+  }
+  const Status reset = reset_pointers(file, word[ViewFlags::pointer_used]);
+  return reset ? MPI_SUCCESS : file.raise(error_class(reset.error().kind));
+}
+
+int get_view(OpenFile& file, MPI_Offset* disp, MPI_Datatype* etype, MPI_Datatype* filetype,
+             char* datarep) {
+  if (disp == nullptr || etype == nullptr || filetype == nullptr || datarep == nullptr) {
+    return file.raise(MPI_ERR_ARG);
+  }
+  file.shadow->view.tell(disp, etype, filetype, datarep);
+  return MPI_SUCCESS;
+}
+
+int seek(OpenFile& file, MPI_Offset offset, int whence) {
+  ShadowFile& shadow = *file.shadow;
+  const std::lock_guard lock(shadow.position_mutex);
+  const auto target = seek_target(file, offset, whence, shadow.position);
+  if (!target) return file.raise(target.error());
+  shadow.position = *target;
+  return MPI_SUCCESS;
+}
+
+int get_position(OpenFile& file, MPI_Offset* offset) {
+  ShadowFile& shadow = *file.shadow;
+  const std::lock_guard lock(shadow.position_mutex);
+  *offset = shadow.position / shadow.view.etype_size();
+  return MPI_SUCCESS;
+}
+
+int get_byte_offset(OpenFile& file, MPI_Offset offset, MPI_Offset* disp) {
+  const auto position = file.shadow->view.position_of(offset);
+  if (offset < 0 || !position) return file.raise(MPI_ERR_ARG);
+  *disp = file.shadow->view.byte_offset(*position);
+  return MPI_SUCCESS;
+}
+
+int seek_shared(OpenFile& file, MPI_Offset offset, int whence) {
+  // Rank 0 moves the pointer when every rank has come, and none leaves before it is moved.
+  Exchange& exchange = *file.exchange;
+  SharedPointer& pointer = file.shadow->shared_pointer;
+  exchange.barrier();
+  std::int64_t code = MPI_SUCCESS;
+  if (exchange.rank() == 0) {
+    const Result<Bytes> current = whence == MPI_SEEK_CUR ? pointer.get() : Bytes{0};
+    if (!current) {
+      code = error_class(current.error().kind);
+    } else if (const auto target = seek_target(file, offset, whence, *current); !target) {
+      code = target.error();
+    } else if (const Status moved = pointer.set(*target); !moved) {
+      code = error_class(moved.error().kind);
+    }
+  }
+  exchange.all_reduce({&code, 1}, Reduce::max);
+  return file.raise(static_cast<int>(code));
+}
+
+int get_position_shared(OpenFile& file, MPI_Offset* offset) {
+  const Result<Bytes> position = file.shadow->shared_pointer.get();
+  if (!position) return file.raise(error_class(position.error().kind));
+  *offset = *position / file.shadow->view.etype_size();
+  return MPI_SUCCESS;
+}
+
+int set_atomicity(OpenFile& file, int flag) {
+  const int code = real().set_atomicity(file.handle, flag);
+  if (code == MPI_SUCCESS) file.shadow->engine->set_atomic(flag != 0);
+  return code;
+}
+
+int sync(OpenFile& file) {
+  // What syncing a file that was opened for reading means is the MPI's to say: some refuse.
+  if ((file.record.amode & MPI_MODE_RDONLY) != 0) return real().sync(file.handle);
+  const Status synced = file.shadow->engine->sync();
+  return synced ? MPI_SUCCESS : file.raise(error_class(synced.error().kind));
+}
+
+int set_info(OpenFile& file, MPI_Info info) {
+  const int code = real().set_info(file.handle, info);
+  if (code != MPI_SUCCESS) return code;
+  adopt_info(file, info);
+  return MPI_SUCCESS;
+}
+
+int get_info(OpenFile& file, MPI_Info* info_used) {
+  const int code = real().get_info(file.handle, info_used);
+  if (code != MPI_SUCCESS) return code;
+  for (const auto& [key, value] : to_pairs(file.shadow->engine->hints_in_force())) {
+    PMPI_Info_set(*info_used, key.c_str(), value.c_str());
+  }
+  return MPI_SUCCESS;
+}
+
+}  // namespace forebay::own

@@ -1,0 +1,82 @@
+#include "core/intercept/mpi/shared_pointer.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace forebay {
+namespace {
+
+/// Waits for an exclusive lock on the whole file, or releases it (F_WRLCK, F_UNLCK). 0, or errno.
+int set_lock(int fd, short kind) {
+  struct flock lock = {};
+  lock.l_type = kind;
+  lock.l_whence = SEEK_SET;
+  while (fcntl(fd, F_OFD_SETLKW, &lock) != 0) {
+    if (errno != EINTR) return errno;
+  }
+  return 0;
+}
+
+}  // namespace
+
+SharedPointer::SharedPointer(std::string hidden_path, Bytes initial)
+    : path_(std::move(hidden_path)), initial_(initial) {}
+
+SharedPointer::~SharedPointer() {
+  if (fd_ >= 0) close(fd_);
+}
+
+template <typename Change>
+Status SharedPointer::locked(Change&& change) {
+  const std::lock_guard guard(mutex_);
+  const std::string doing = "shared file pointer in " + path_;
+  if (fd_ < 0) {
+    fd_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd_ < 0) return tl::unexpected(error_from_errno(errno, doing));
+  }
+  if (const int failed = set_lock(fd_, F_WRLCK); failed != 0) {
+    return tl::unexpected(error_from_errno(failed, doing));
+  }
+  Status result;
+  Bytes position = initial_;
+  const ssize_t got = pread(fd_, &position, sizeof position, 0);
+  if (got != 0 && got != sizeof position) {
+    result = tl::unexpected(error_from_errno(got < 0 ? errno : EIO, doing));
+  } else {
+    const Bytes next = change(position);
+    const bool same = got == sizeof position && next == position;
+    if (!same && pwrite(fd_, &next, sizeof next, 0) != sizeof next) {
+      result = tl::unexpected(error_from_errno(errno, doing));
+    }
+  }
+  set_lock(fd_, F_UNLCK);
+  return result;
+}
+
+Result<Bytes> SharedPointer::fetch_and_add(Bytes amount) {
+  Bytes before = 0;
+  const Status done = locked([&](Bytes position) {
+    before = position;
+    return position + amount;
+  });
+  if (!done) return tl::unexpected(done.error());
+  return before;
+}
+
+Result<Bytes> SharedPointer::get() { return fetch_and_add(0); }
+
+Status SharedPointer::set(Bytes position) {
+  return locked([&](Bytes) { return position; });
+}
+
+bool SharedPointer::used() const {
+  const std::lock_guard guard(mutex_);
+  return fd_ >= 0;
+}
+
+void SharedPointer::remove() { unlink(path_.c_str()); }
+
+}  // namespace forebay

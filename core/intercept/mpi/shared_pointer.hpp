@@ -1,0 +1,44 @@
+#pragma once
+
+#include <mutex>
+#include <string>
+
+#include "core/model/error.hpp"
+#include "core/model/extent.hpp"
+
+namespace forebay {
+
+/// The shared file pointer of one collectively opened file, in data bytes of the file view: a small
+/// hidden file beside the data file, made on first use by whichever rank comes first, under a lock.
+/// It works wherever the data file itself can be shared. While the hidden file is empty, the pointer
+/// is at its initial position, which every rank knows. All calls are thread-safe.
+class SharedPointer {
+ public:
+  /// Ranks of one opening pass the same values. Touches nothing until the pointer is used.
+  SharedPointer(std::string hidden_path, Bytes initial);
+  ~SharedPointer();
+  SharedPointer(const SharedPointer&) = delete;
+  SharedPointer& operator=(const SharedPointer&) = delete;
+
+  /// Adds `amount` and returns where the pointer stood.
+  Result<Bytes> fetch_and_add(Bytes amount);
+  Result<Bytes> get();
+  Status set(Bytes position);
+
+  /// This rank used the pointer, so the hidden file exists.
+  bool used() const;
+  /// Removes the hidden file: by one rank, when all are done.
+  void remove();
+
+ private:
+  /// Runs `change(position)` under the lock and stores what it returns.
+  template <typename Change>
+  Status locked(Change&& change);
+
+  const std::string path_;
+  const Bytes initial_;
+  mutable std::mutex mutex_;  ///< The file lock does not keep threads of one process apart.
+  int fd_ = -1;
+};
+
+}  // namespace forebay
