@@ -1,0 +1,106 @@
+"""What the tests of the command share: a stand-in for the library that is preloaded, and a way to
+run the command as a user does, in a directory of its own."""
+
+import ctypes
+import ctypes.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TOOLKIT = Path(__file__).resolve().parent.parent
+FAKE_PROGRAM = Path(__file__).with_name("fake_program.py")
+TIMEOUT_S = 60
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How one `forebay` command line ended."""
+
+    code: int
+    output: str
+    errors: str
+
+
+@pytest.fixture(scope="session")
+def fake_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with a harmless shared object in place of libforebay.so."""
+    name = ctypes.util.find_library("m")
+    assert name is not None
+    ctypes.CDLL(name)
+    maps = Path("/proc/self/maps").read_text()
+    match = re.search(r"(/\S*/libm[.-]\S*)", maps)
+    assert match is not None
+    directory = tmp_path_factory.mktemp("lib")
+    shutil.copy(match.group(1), directory / "libforebay.so")
+    return directory
+
+
+@pytest.fixture
+def environ(fake_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The environment of the command: our source tree, the fake library, nothing of the user's."""
+    monkeypatch.chdir(tmp_path)
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("FOREBAY_", "LD_PRELOAD"))}
+    runtime = tmp_path / "runtime"
+    runtime.mkdir()
+    return {
+        **kept,
+        "PYTHONPATH": str(TOOLKIT),
+        "FOREBAY_LIBRARY_DIR": str(fake_library),
+        "XDG_RUNTIME_DIR": str(runtime),
+    }
+
+
+Forebay = Callable[..., Answer]
+
+
+@pytest.fixture
+def forebay(environ: dict[str, str], tmp_path: Path) -> Forebay:
+    """Runs `forebay WORDS...` in an empty directory."""
+
+    def run(*words: str | Path, **variables: str) -> Answer:
+        done = subprocess.run(
+            [sys.executable, "-m", "forebay", *map(str, words)],
+            cwd=tmp_path,
+            env={**environ, **variables},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+        return Answer(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+@pytest.fixture
+def program() -> list[str]:
+    """The stand-in for an MPI program, without its arguments."""
+    return [sys.executable, str(FAKE_PROGRAM)]
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    content = json.loads(path.read_text())
+    assert isinstance(content, dict)
+    return content
+
+
+class Launchers:
+    """The real launchers of this machine."""
+
+    hydra = shutil.which("mpiexec.mpich") or shutil.which("mpiexec.hydra")
+    openmpi = shutil.which("mpiexec.openmpi")
+
+
+def allowing_root() -> dict[str, str]:
+    """Open MPI refuses to start as root unless told twice; CI containers run as root."""
+    return {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}

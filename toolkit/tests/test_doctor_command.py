@@ -1,0 +1,87 @@
+"""`forebay doctor`: what is missing is found, and each failure has a fix."""
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import Forebay
+
+from forebay.filesystem import mount_of, stripe_of
+
+
+def test_a_missing_library_fails_with_its_fix(forebay: Forebay, tmp_path: Path) -> None:
+    answer = forebay("doctor", "--json", FOREBAY_LIBRARY_DIR=str(tmp_path))
+    content = json.loads(answer.output)
+    failed = [check for check in content["checks"] if check["level"] == "failure"]
+    if content["healthy"]:
+        pytest.skip("the package is installed with its library")
+    assert answer.code == 1
+    assert any("libforebay.so is not installed" in check["finding"] for check in failed)
+    assert all(check["fix"] for check in failed)
+
+
+def test_a_library_that_cannot_be_preloaded_fails(forebay: Forebay, tmp_path: Path) -> None:
+    (tmp_path / "libforebay.so").write_text("no shared object")
+    answer = forebay("doctor", FOREBAY_LIBRARY_DIR=str(tmp_path))
+    if "preloading works" in answer.output:
+        pytest.skip("the package is installed with its library")
+    assert answer.code == 1
+    assert "preloading does not work" in answer.output
+
+
+def test_a_back_end_that_does_not_load_names_what_is_missing(
+    forebay: Forebay, fake_library: Path, tmp_path: Path
+) -> None:
+    for path in fake_library.iterdir():
+        shutil.copy(path, tmp_path)
+    (tmp_path / "libforebay-mpich.so").write_text("no shared object")
+    answer = forebay("doctor", FOREBAY_LIBRARY_DIR=str(tmp_path))
+    if "libforebay-openmpi.so loads" in answer.output:
+        pytest.skip("the package is installed with its library")
+    assert answer.code == 1
+    assert "libforebay-mpich.so does not load" in answer.output
+
+
+def test_no_launcher_on_the_path_fails_with_its_fix(forebay: Forebay, tmp_path: Path) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    cat = shutil.which("cat")
+    assert cat is not None
+    (tools / "cat").symlink_to(cat)
+    answer = forebay("doctor", PATH=f"{tools}{os.pathsep}{Path(sys.executable).parent}")
+    if shutil.which("mpiexec", path=str(Path(sys.executable).parent)):
+        pytest.skip("an MPI stands beside the interpreter")
+    assert answer.code == 1
+    assert "no MPI launcher on PATH" in answer.output
+
+
+def test_the_path_asked_about_is_described(forebay: Forebay, tmp_path: Path) -> None:
+    answer = forebay("doctor", tmp_path / "not" / "yet" / "there")
+    assert f"{tmp_path}/not/yet/there: {mount_of(tmp_path).type}" in answer.output
+
+
+def test_the_file_system_is_that_of_the_nearest_existing_directory(tmp_path: Path) -> None:
+    assert mount_of(tmp_path / "a" / "b") == mount_of(tmp_path)
+    assert mount_of(Path("/proc/self")).type == "proc"
+
+
+def test_the_stripe_is_read_from_the_testbeds_attribute(tmp_path: Path) -> None:
+    try:
+        os.setxattr(tmp_path, "user.forebay.stripe", b"size=65536,count=4,lock=1")
+    except OSError:
+        pytest.skip("this file system has no user attributes")
+    stripe = stripe_of(tmp_path / "not-there-yet")
+    assert stripe is not None
+    assert (stripe.size, stripe.count) == (65536, 4)
+
+
+@pytest.mark.parametrize("value", [b"", b"size=x,count=4", b"count=4", b"nonsense"])
+def test_a_damaged_attribute_is_no_stripe(tmp_path: Path, value: bytes) -> None:
+    try:
+        os.setxattr(tmp_path, "user.forebay.stripe", value)
+    except OSError:
+        pytest.skip("this file system has no user attributes")
+    assert stripe_of(tmp_path) is None

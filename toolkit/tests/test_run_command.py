@@ -1,0 +1,178 @@
+"""`forebay run`: the program's own behaviour is untouched, and the summary tells what it did."""
+
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import TIMEOUT_S, Forebay, read_json
+
+
+def test_the_programs_output_is_untouched_and_the_summary_goes_to_stderr(
+    forebay: Forebay, program: list[str]
+) -> None:
+    answer = forebay("run", "--", *program, "out.dat")
+    assert answer.code == 0
+    assert answer.output == "the program's own output\n"
+    assert "out.dat" in answer.errors
+    assert "2.00x" in answer.errors
+    assert "shared file pointer (3 calls)" in answer.errors
+    assert "cb_nodes=banana" in answer.errors
+    assert "\x1b[" not in answer.errors
+
+
+def test_json_has_the_same_and_the_records(
+    forebay: Forebay, program: list[str], tmp_path: Path
+) -> None:
+    forebay("run", "--hint", "cb_nodes=2", "--json", "r.json", "--", *program, "out.dat")
+    content = read_json(tmp_path / "r.json")
+    (file,) = content["files"]
+    assert content["exit"] == 0
+    assert file["amplification"]["write"] == 2.0
+    assert file["hints"]["cb_nodes"] == "cb_nodes=2"
+    assert content["records"][0]["path"] == str(tmp_path / "out.dat")
+
+
+def test_observing_leaves_the_io_to_the_mpi(
+    forebay: Forebay, program: list[str], tmp_path: Path
+) -> None:
+    forebay("run", "--observe", "--json", "r.json", "--", *program, "out.dat")
+    content = read_json(tmp_path / "r.json")
+    assert content["mode"] == "observe"
+    assert content["files"][0]["bytes_asked"] is None
+
+
+@pytest.mark.parametrize(
+    ("script", "code"), [("exit 7", 7), ("kill -9 $$", 137), ("kill -TERM $$", 143)]
+)
+def test_the_exit_status_is_the_commands(forebay: Forebay, script: str, code: int) -> None:
+    assert forebay("run", "--", "sh", "-c", script).code == code
+
+
+def test_hints_and_intent_reach_the_program_after_inherited_ones(
+    forebay: Forebay, tmp_path: Path
+) -> None:
+    (tmp_path / "intent.toml").write_text("")
+    script = 'echo "$FOREBAY_HINTS|$FOREBAY_INTENT|$FOREBAY_RANKS_PER_NODE|$FOREBAY_MODE"'
+    answer = forebay(
+        "run", "--hint", "b=2", "--hint", "c=3;d=4", "--intent", "intent.toml",
+        "--ranks-per-node", "2", "--", "sh", "-c", script,
+        FOREBAY_HINTS="a=1",
+    )  # fmt: skip
+    assert answer.output == f"a=1;b=2;c=3;d=4|{tmp_path}/intent.toml|2|engine\n"
+
+
+def test_a_run_without_a_record_says_why_that_may_be(forebay: Forebay) -> None:
+    answer = forebay("run", "--", "true")
+    assert answer.code == 0
+    assert "no MPI file was seen" in answer.errors
+    assert "forebay doctor" in answer.errors
+
+
+def test_a_static_program_is_named_as_the_reason(forebay: Forebay, tmp_path: Path) -> None:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    (tmp_path / "a.c").write_text("int main(void) { return 0; }\n")
+    built = subprocess.run([compiler, "-static", "-o", "a", "a.c"], cwd=tmp_path, check=False)
+    if built.returncode != 0:
+        pytest.skip("no static C library")
+    assert "linked statically" in forebay("run", "--", "./a").errors
+
+
+def test_a_torn_record_is_reported(forebay: Forebay, program: list[str]) -> None:
+    assert "checksum" in forebay("run", "--", *program, "out.dat", "--torn").errors
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["run", "--", "no-such-program"], "not an executable"),
+        (["run", "--hint", "banana", "--", "true"], "key=value"),
+        (["run", "--mpi", "banana", "--", "true"], "auto, mpich or openmpi"),
+    ],
+)
+def test_wrong_usage_says_what_to_write(forebay: Forebay, words: list[str], expected: str) -> None:
+    answer = forebay(*words)
+    assert answer.code in (2, 127)
+    assert expected in answer.errors
+
+
+def test_a_missing_library_says_how_to_get_it(forebay: Forebay, tmp_path: Path) -> None:
+    answer = forebay("run", "--", "true", FOREBAY_LIBRARY_DIR=str(tmp_path))
+    if answer.code == 0:
+        pytest.skip("the package is installed with its library")
+    assert answer.code == 2
+    assert "make build" in answer.errors
+
+
+# Says "ready", names each signal it gets, and ends on SIGTERM with status 42.
+LISTENER = """
+import signal, sys
+def told(number, frame):
+    print(signal.Signals(number).name, flush=True)
+    if number == signal.SIGTERM:
+        sys.exit(42)
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+    signal.signal(number, told)
+print("ready", flush=True)
+while True:
+    signal.pause()
+"""
+
+
+def test_signals_are_forwarded_to_the_command(environ: dict[str, str], tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "forebay", "run", "-q", "--", sys.executable, "-c", LISTENER]
+    with subprocess.Popen(
+        command, env=environ, cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "ready\n"
+        for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGINT):
+            running.send_signal(number)
+            assert running.stdout.readline() == f"{number.name}\n"
+        running.send_signal(signal.SIGTERM)
+        assert running.stdout.readline() == "SIGTERM\n"
+        assert running.wait(TIMEOUT_S) == 42
+
+
+def test_ctrl_c_at_the_terminal_reaches_the_command_once(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    """The terminal interrupts the whole foreground group, so forwarding would double it. A SIGTERM
+    sent to us alone comes after, and ends the listener: what it printed before is all it got."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(tmp_path)
+        words = [sys.executable, "-m", "forebay", "run", "-q", "--", sys.executable, "-c", LISTENER]
+        os.execvpe(words[0], words, environ)
+    with os.fdopen(terminal, "rb", buffering=0) as screen:
+        seen = b""
+        while b"ready" not in seen:
+            seen += screen.read(100)
+        os.write(terminal, b"\x03")
+        while b"SIGINT" not in seen:
+            seen += screen.read(100)
+        os.kill(pid, signal.SIGTERM)
+        while True:
+            try:
+                more = screen.read(100)
+            except OSError:  # a terminal without processes: EIO
+                break
+            if not more:
+                break
+            seen += more
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 42
+    assert seen.count(b"SIGINT") == 1
+
+
+@pytest.mark.parametrize("verb", ["run", "compare", "doctor", "testbed up", "testbed status"])
+def test_help_shows_an_example(forebay: Forebay, verb: str) -> None:
+    answer = forebay(*verb.split(), "--help")
+    assert answer.code == 0
+    assert f"forebay {verb}" in answer.output.split("Example")[1]
