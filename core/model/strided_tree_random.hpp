@@ -18,7 +18,10 @@ struct RandomTree {
 
 /// Draws a tree at most `depth` deep; inside a property only.
 inline RandomTree draw_tree(int depth, bool monotone) {
-  const auto draw = [](int low, int high) { return *rc::gen::inRange<int>(low, high + 1); };
+  // Without rapidcheck's growth of sizes: most trees would be empty.
+  const auto draw = [](int low, int high) {
+    return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<int>(low, high + 1));
+  };
   const auto span = [](const RandomTree& t) { return t.tree.upper() - t.tree.lower(); };
   RandomTree result;
   const auto append = [&](const RandomTree& child, Bytes offset) {
