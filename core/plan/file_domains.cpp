@@ -1,6 +1,7 @@
 #include "core/plan/file_domains.hpp"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace forebay {
 namespace {
@@ -24,7 +25,9 @@ int choose_aggregators(const StripeLayout& layout, int nodes, int ranks, int ada
                        const Hints& hints) {
   if (hints.aggregators) return std::clamp(*hints.aggregators, 1, ranks);
   if (hints.aggregators_per_node) {
-    return std::clamp(*hints.aggregators_per_node * nodes, 1, ranks);
+    // A node has no more than all ranks; so there is no overflow.
+    const std::int64_t wanted = std::int64_t{std::min(*hints.aggregators_per_node, ranks)} * nodes;
+    return static_cast<int>(std::clamp<std::int64_t>(wanted, 1, ranks));
   }
   const int adapters = nodes * std::max(1, adapters_per_node);
   if (layout.striped()) {
