@@ -1,5 +1,5 @@
-// A 3-D array of doubles over a 3-D process grid, with a halo in memory: ROMIO's coll_perf and EPCC's
-// benchio [ARCHER], also the first application of [E10].
+// A 3-D array of doubles over a 3-D process grid, with a halo in memory: ROMIO's coll_perf and
+// EPCC's benchio [ARCHER], also the first application of [E10].
 #include <string>
 #include <vector>
 
@@ -94,8 +94,8 @@ int main(int argc, char** argv) {
   });
   if (const auto status = workload::parse(app, session, argc, argv)) return *status;
 
-  Block block = workload::block_of_grid(global, grid,
-                                        workload::coordinates_in(grid, session.rank()));
+  Block block =
+      workload::block_of_grid(global, grid, workload::coordinates_in(grid, session.rank()));
   block.halo = halo;
   block.element_bytes = sizeof(double);
   block.order = fortran ? workload::Order::fortran : workload::Order::c;

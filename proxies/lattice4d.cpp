@@ -1,6 +1,6 @@
 // A 4-D lattice of sites, distributed in 4-D blocks and written in global order: the checkpoint of
-// lattice field theory that pmodels/mpich issue 7935 reports. Each rank's rows are short, a few KiB,
-// because the fastest dimension is split too.
+// lattice field theory that pmodels/mpich issue 7935 reports. Each rank's rows are short, a few
+// KiB, because the fastest dimension is split too.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -107,8 +107,8 @@ int main(int argc, char** argv) {
   });
   if (const auto status = workload::parse(app, session, argc, argv)) return *status;
 
-  Block block = workload::block_of_grid(global, grid,
-                                        workload::coordinates_in(grid, session.rank()));
+  Block block =
+      workload::block_of_grid(global, grid, workload::coordinates_in(grid, session.rank()));
   block.element_bytes = site_bytes;
   Lattice4d pattern(options, block);
   workload::report_start("lattice4d: " + workload::to_string(global) + " sites of " +

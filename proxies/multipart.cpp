@@ -1,11 +1,11 @@
-// NAS BT-IO: the 40-byte points of a 3-D grid, distributed by diagonal multi-partitioning, appended to
-// one file every few time steps. `full` writes a step in one collective call, `simple` each row of
-// each cell by itself. [METHOD]
+// NAS BT-IO: the 40-byte points of a 3-D grid, distributed by diagonal multi-partitioning, appended
+// to one file every few time steps. `full` writes a step in one collective call, `simple` each row
+// of each cell by itself. [METHOD]
 //
-// Multi-partitioning cuts the grid into c x c x c cells. A diagonal is a set of c cells, one in each
-// layer, no two in line; there are c * c diagonals, and they cover the grid. NAS BT has c * c ranks
-// and gives one diagonal to each. Here any number of ranks deals the diagonals out in turn, so with 2
-// ranks and c = 2 each owns two diagonals, that is 4 of the 8 cells.
+// Multi-partitioning cuts the grid into c x c x c cells. A diagonal is a set of c cells, one in
+// each layer, no two in line; there are c * c diagonals, and they cover the grid. NAS BT has c * c
+// ranks and gives one diagonal to each. Here any number of ranks deals the diagonals out in turn,
+// so with 2 ranks and c = 2 each owns two diagonals, that is 4 of the 8 cells.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -28,9 +28,9 @@ constexpr int doubles_of_point = 5;  ///< Density, three momenta, energy.
 constexpr std::size_t point_bytes = doubles_of_point * sizeof(double);
 
 /// The cells of `rank`, by layer, and within a layer by y. Dimensions are z, y, x. Two cells of one
-/// rank never share both z and y as long as cells <= ranks: their diagonals would differ by less than
-/// `cells`, yet by a multiple of `ranks`. So in each plane all rows of a cell come before those of the
-/// next.
+/// rank never share both z and y as long as cells <= ranks: their diagonals would differ by less
+/// than `cells`, yet by a multiple of `ranks`. So in each plane all rows of a cell come before
+/// those of the next.
 std::vector<Block> cells_of(int rank, int ranks, int size, int cells, int halo) {
   std::vector<Block> mine;
   for (int z = 0; z < cells; ++z) {
@@ -127,8 +127,8 @@ class Multipart final : public workload::AccessPattern {
   }
 
   /// All cells of a step as one type: parts of the same array in the file, one after the other in
-  /// memory. A view must not go backwards, so where a layer has several cells of this rank they take
-  /// turns plane by plane; NAS BT has one in each layer.
+  /// memory. A view must not go backwards, so where a layer has several cells of this rank they
+  /// take turns plane by plane; NAS BT has one in each layer.
   Datatype combine(In in) const {
     std::vector<Datatype> parts;
     std::vector<MPI_Aint> offsets;
@@ -139,9 +139,8 @@ class Multipart final : public workload::AccessPattern {
     };
     std::uint64_t in_memory = 0;
     for (auto cell = cells_.begin(); cell != cells_.end();) {
-      const auto next = std::find_if(cell, cells_.end(), [&](const Block& other) {
-        return other.start[0] != cell->start[0];
-      });
+      const auto next = std::find_if(
+          cell, cells_.end(), [&](const Block& other) { return other.start[0] != cell->start[0]; });
       if (next - cell == 1) add(*cell, in == In::file ? 0 : in_memory);
       for (int z = 0; next - cell > 1 && z < cell->local[0]; ++z) {
         std::uint64_t base = in_memory;
@@ -171,8 +170,8 @@ class Multipart final : public workload::AccessPattern {
   std::uint64_t step_bytes() const { return cells_.front().whole_bytes(); }
   std::byte* step_data(int step) { return memory_.data() + step * step_memory_; }
 
-  /// Calls `visit(cell, its memory, offset of its array in the file)` in every step, until it returns
-  /// false.
+  /// Calls `visit(cell, its memory, offset of its array in the file)` in every step, until it
+  /// returns false.
   template <typename Visit>
   void for_each_cell(Visit visit) {
     std::uint64_t offset = 0;
@@ -232,8 +231,7 @@ int main(int argc, char** argv) {
   int cells = 0;
   int halo = 2;
   std::string variant = "full";
-  app.add_option("--size", size, "Points of the grid on each side")
-      ->check(CLI::Range(1, 1 << 10));
+  app.add_option("--size", size, "Points of the grid on each side")->check(CLI::Range(1, 1 << 10));
   app.add_option("--steps", steps, "Steps appended to the file")->check(CLI::PositiveNumber);
   app.add_option("--cells", cells, "Cells on each side (default: square root of ranks, rounded up)")
       ->check(CLI::PositiveNumber)

@@ -1,6 +1,6 @@
-// MADBench2: matrices that do not fit into memory together. S computes and writes them, W reads each,
-// multiplies and writes it back, C reads them all. Each rank moves a contiguous part of each matrix,
-// in one shared file or in a file of its own. [METHOD]
+// MADBench2: matrices that do not fit into memory together. S computes and writes them, W reads
+// each, multiplies and writes it back, C reads them all. Each rank moves a contiguous part of each
+// matrix, in one shared file or in a file of its own. [METHOD]
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -150,7 +150,8 @@ int main(int argc, char** argv) {
   bool own_files = false;
   app.add_option("--matrices", matrices, "Number of matrices")->check(CLI::PositiveNumber);
   app.add_option("--side", side, "Doubles in a row and in a column")->check(CLI::Range(1, 1 << 15));
-  app.add_flag("--own-files", own_files, "A file for each rank, PATH.rankR, in place of a shared one");
+  app.add_flag("--own-files", own_files,
+               "A file for each rank, PATH.rankR, in place of a shared one");
   if (const auto status = workload::parse(app, session, argc, argv)) return *status;
 
   OutOfCore program(options, session, matrices, side, own_files);

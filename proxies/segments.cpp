@@ -1,5 +1,5 @@
-// IOR's segmented pattern: every rank writes contiguous blocks, a transfer at a time. Nothing is to be
-// gained by reordering, so this shows what a layer costs. [E10]
+// IOR's segmented pattern: every rank writes contiguous blocks, a transfer at a time. Nothing is to
+// be gained by reordering, so this shows what a layer costs. [E10]
 #include <algorithm>
 #include <string>
 #include <vector>

@@ -74,8 +74,8 @@ class RawCheckpoint final : public Checkpoint {
   template <typename Visit>
   void for_each_variable(Visit visit) const {
     for (const Variable& variable : mesh_.variables()) {
-      const auto offset = static_cast<MPI_Offset>(variable.offset +
-                                                  mesh_.first_block() * variable.block_bytes());
+      const auto offset =
+          static_cast<MPI_Offset>(variable.offset + mesh_.first_block() * variable.block_bytes());
       if (variable.is_unknown) {
         visit(offset, variable.memory, 1, unknown_in_memory_.get());
       } else {

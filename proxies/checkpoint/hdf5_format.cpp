@@ -132,13 +132,13 @@ double transfer(const std::string& path, const Mesh& mesh, const workload::Optio
                                       H5Dclose, "H5Dopen2", path);
     const double start = MPI_Wtime();
     if (writing) {
-      require(H5Dwrite(dataset.get(), type, memory.get(), selection.get(), kind.get(),
-                       variable.memory),
-              "H5Dwrite", path);
+      require(
+          H5Dwrite(dataset.get(), type, memory.get(), selection.get(), kind.get(), variable.memory),
+          "H5Dwrite", path);
     } else {
-      require(H5Dread(dataset.get(), type, memory.get(), selection.get(), kind.get(),
-                      variable.memory),
-              "H5Dread", path);
+      require(
+          H5Dread(dataset.get(), type, memory.get(), selection.get(), kind.get(), variable.memory),
+          "H5Dread", path);
     }
     seconds += MPI_Wtime() - start;
     dataset.close("H5Dclose", path);

@@ -49,9 +49,9 @@ Mesh::Mesh(Shape shape, int rank, int ranks)
   unknowns_offset_ = aligned(end);
   memory_.resize(unknowns_offset_ + workload::volume(unknowns_in_memory()) * double_bytes);
   for (std::size_t i = 0; i < variables_.size(); ++i) {
-    variables_[i].memory = memory_.data() + (i < arrays ? in_memory[i]
-                                                        : unknowns_offset_ +
-                                                              (i - arrays) * double_bytes);
+    variables_[i].memory =
+        memory_.data() +
+        (i < arrays ? in_memory[i] : unknowns_offset_ + (i - arrays) * double_bytes);
   }
 }
 

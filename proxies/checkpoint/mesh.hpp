@@ -1,5 +1,6 @@
-// The state of a block-structured mesh code, as FLASH keeps it: cubic blocks with guard cells around
-// them, all unknowns of a cell side by side, and a few small arrays that describe the blocks.
+// The state of a block-structured mesh code, as FLASH keeps it: cubic blocks with guard cells
+// around them, all unknowns of a cell side by side, and a few small arrays that describe the
+// blocks.
 #pragma once
 
 #include <cstddef>
@@ -51,7 +52,8 @@ class Mesh {
   std::uint64_t checkpoint_bytes() const;
   std::span<std::byte> memory() { return memory_; }
 
-  /// Dimensions of the unknowns in memory, slowest first: block, z, y, x (all with guards), unknown.
+  /// Dimensions of the unknowns in memory, slowest first: block, z, y, x (all with guards),
+  /// unknown.
   workload::Dimensions unknowns_in_memory() const;
 
   void fill(const workload::PatternData& data);

@@ -1,5 +1,5 @@
-// A block of an array of any dimension: the part one rank owns, where it lies in the file, and where
-// in that rank's memory, which has a halo around it.
+// A block of an array of any dimension: the part one rank owns, where it lies in the file, and
+// where in that rank's memory, which has a halo around it.
 #pragma once
 
 #include <mpi.h>

@@ -118,7 +118,8 @@ std::string to_string(const Dimensions& dimensions) {
 }
 
 std::int64_t volume(const Dimensions& dimensions) {
-  return std::accumulate(dimensions.begin(), dimensions.end(), std::int64_t{1}, std::multiplies<>());
+  return std::accumulate(dimensions.begin(), dimensions.end(), std::int64_t{1},
+                         std::multiplies<>());
 }
 
 Dimensions product(const Dimensions& a, const Dimensions& b) {
@@ -138,8 +139,8 @@ void require_grid(const Dimensions& grid, int ranks) {
 void require_points(const Dimensions& global, const Dimensions& grid) {
   for (std::size_t d = 0; d < grid.size(); ++d) {
     if (global[d] < grid[d]) {
-      throw CLI::ValidationError("--global", to_string(global) + " is too small for the grid " +
-                                                 to_string(grid));
+      throw CLI::ValidationError(
+          "--global", to_string(global) + " is too small for the grid " + to_string(grid));
     }
   }
 }
@@ -154,7 +155,8 @@ std::vector<std::pair<std::string, std::string>> parse_hints(const std::string& 
     } else if (!hints.empty()) {
       hints.back().second += "," + word;
     } else {
-      throw CLI::ValidationError("--hints", "'" + text + "' is not of the form key=value,key=value");
+      throw CLI::ValidationError("--hints",
+                                 "'" + text + "' is not of the form key=value,key=value");
     }
   }
   return hints;

@@ -50,9 +50,9 @@ class Options {
   std::vector<std::string> hint_words_;
 };
 
-/// Parses the command line. A value means that main() must return it at once: 0 after --help, 2 after
-/// an error, which rank 0 has explained. `app.callback` may throw CLI::ValidationError to refuse
-/// options that do not fit together or do not fit the number of ranks.
+/// Parses the command line. A value means that main() must return it at once: 0 after --help, 2
+/// after an error, which rank 0 has explained. `app.callback` may throw CLI::ValidationError to
+/// refuse options that do not fit together or do not fit the number of ranks.
 std::optional<int> parse(CLI::App& app, const Session& session, int argc, char** argv);
 
 /// Adds an option that takes `64` or `64x32x16`; one number stands for all `count` dimensions.

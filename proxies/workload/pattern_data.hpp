@@ -1,6 +1,6 @@
-// What the proxies write: bytes that depend only on a seed, the version of the file and the position
-// in it. They do not compress, and no two positions look alike, so a byte that lands in the wrong
-// place, is stale or is missing shows when the file is read back. No MPI here.
+// What the proxies write: bytes that depend only on a seed, the version of the file and the
+// position in it. They do not compress, and no two positions look alike, so a byte that lands in
+// the wrong place, is stale or is missing shows when the file is read back. No MPI here.
 #pragma once
 
 #include <cstddef>
@@ -52,8 +52,8 @@ class PatternData {
   std::uint64_t key_;
 };
 
-/// The first byte in which `found`, which was read from `offset` on, differs from `expected`. Both have
-/// the same size.
+/// The first byte in which `found`, which was read from `offset` on, differs from `expected`. Both
+/// have the same size.
 std::optional<Mismatch> first_difference(std::span<const std::byte> expected,
                                          std::span<const std::byte> found, std::uint64_t offset);
 

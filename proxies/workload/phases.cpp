@@ -34,8 +34,8 @@ void write_phases(const Options& options, AccessPattern& pattern) {
     const std::string path = options.file_of(iteration);
     std::ranges::fill(pattern.memory(), poison);
     pattern.fill(PatternData(options.seed, iteration));
-    const auto time = report_phase("write", path, pattern.bytes(),
-                                   timed([&] { return pattern.write(path); }));
+    const auto time =
+        report_phase("write", path, pattern.bytes(), timed([&] { return pattern.write(path); }));
     total.seconds += time.seconds;
     total.data_seconds += time.data_seconds;
   }

@@ -1,5 +1,5 @@
-// The life of a proxy: write phases with computation between them, then read phases that check every
-// byte. A program says how its data lies in memory and file; this says when what is done.
+// The life of a proxy: write phases with computation between them, then read phases that check
+// every byte. A program says how its data lies in memory and file; this says when what is done.
 #pragma once
 
 #include <cstddef>

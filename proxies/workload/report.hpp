@@ -20,8 +20,8 @@ struct PhaseTime {
 /// Prints the first line, which says what is about to happen.
 void report_start(const std::string& text);
 
-/// Prints the phase's size and rates; the slowest rank counts. Collective. `bytes` is over all ranks.
-/// Returns the time of the slowest rank.
+/// Prints the phase's size and rates; the slowest rank counts. Collective. `bytes` is over all
+/// ranks. Returns the time of the slowest rank.
 PhaseTime report_phase(const std::string& phase, const std::string& path, std::uint64_t bytes,
                        PhaseTime time);
 
