@@ -11,8 +11,8 @@
 
 namespace forebay {
 
-/// `count` blocks of `block` bytes, their starts `stride` bytes apart, the first at `offset`: what a
-/// walk over a tree yields. `stride` may be negative in memory; it has no meaning if count == 1.
+/// `count` blocks of `block` bytes, their starts `stride` bytes apart, the first at `offset`: what
+/// a walk over a tree yields. `stride` may be negative in memory; it has no meaning if count == 1.
 /// Worked example: every second 8-byte word from 100 on, three times, is {100, 8, 16, 3}.
 struct Run {
   Bytes offset = 0;
@@ -27,17 +27,18 @@ struct Run {
 struct TiledTree;
 struct TreeShape;
 
-/// Which bytes an MPI datatype selects, in type-map order, without their types: a canonical, immutable
-/// tree of strides. Copying one copies a pointer.
+/// Which bytes an MPI datatype selects, in type-map order, without their types: a canonical,
+/// immutable tree of strides. Copying one copies a pointer.
 ///
 /// A node is one of
 ///  - contiguous: bytes [0, length);
 ///  - strided: `count` copies of a child, `stride` apart;
-///  - indexed: contiguous blocks at arbitrary displacements (one block length for all, or one each);
+///  - indexed: contiguous blocks at arbitrary displacements (one block length for all, or one
+///  each);
 ///  - sequence: different children at displacements of their own (MPI_Type_create_struct).
 /// Canonical means: adjacent pieces are merged, a stride over a stride that continues it is one
-/// stride, a single child is not wrapped, empty pieces are dropped. An MPI subarray of d dimensions is
-/// at most d nested strides, whatever its number of pieces, and costs O(d) to describe.
+/// stride, a single child is not wrapped, empty pieces are dropped. An MPI subarray of d dimensions
+/// is at most d nested strides, whatever its number of pieces, and costs O(d) to describe.
 ///
 /// Sizes and offsets are limited to +-2^62 bytes; a builder asserts this.
 class StridedTree {
@@ -67,7 +68,8 @@ class StridedTree {
   Bytes lower() const;  ///< Lowest offset of a byte; 0 if empty.
   Bytes upper() const;  ///< One past the highest byte; 0 if empty.
 
-  /// Number of contiguous pieces a walk meets (adjacent pieces merged where canonical form sees it).
+  /// Number of contiguous pieces a walk meets (adjacent pieces merged where canonical form sees
+  /// it).
   std::int64_t pieces() const;
 
   /// Type-map order is ascending and no byte is selected twice. Holds for every legal filetype of a
@@ -120,8 +122,8 @@ struct TiledTree {
   bool operator==(const TiledTree& other) const = default;
 };
 
-/// A position in a tiled tree, and the walk from it. Holds no reference to the TiledTree's owner: it
-/// shares the nodes. All seeks are O(depth), with a binary search per indexed node.
+/// A position in a tiled tree, and the walk from it. Holds no reference to the TiledTree's owner:
+/// it shares the nodes. All seeks are O(depth), with a binary search per indexed node.
 class TreeCursor {
  public:
   explicit TreeCursor(const TiledTree& tiled);

@@ -1,11 +1,11 @@
 // What a walk costs per run and per piece, and what a seek costs.
 
-#include "core/model/strided_tree.hpp"
-
 #include <benchmark/benchmark.h>
 
 #include <random>
 #include <vector>
+
+#include "core/model/strided_tree.hpp"
 
 namespace forebay {
 namespace {
@@ -53,8 +53,8 @@ void walk(benchmark::State& state, const TiledTree& view) {
       }
     }
   }
-  state.counters["pieces"] = benchmark::Counter(static_cast<double>(pieces),
-                                                benchmark::Counter::kIsRate);
+  state.counters["pieces"] =
+      benchmark::Counter(static_cast<double>(pieces), benchmark::Counter::kIsRate);
   state.counters["s_per_run"] = benchmark::Counter(
       static_cast<double>(runs), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }

@@ -59,8 +59,7 @@ bool lists_blocks(const TreeNode& node) {
 /// Copies i and i + 1 start `offsets[1] - offsets[0]` apart for all i < the result.
 std::size_t equally_spaced(std::span<const Bytes> offsets) {
   std::size_t count = std::min<std::size_t>(offsets.size(), 2);
-  while (count < offsets.size() &&
-         offsets[count] - offsets[count - 1] == offsets[1] - offsets[0]) {
+  while (count < offsets.size() && offsets[count] - offsets[count - 1] == offsets[1] - offsets[0]) {
     ++count;
   }
   return count;
@@ -248,8 +247,8 @@ StridedTree TreeBuilder::subtree(Bytes origin, const TreeShape& shape, const Tre
   return StridedTree(origin, std::move(part));
 }
 
-// The passes over the items of a sequence. Each returns whether it changed anything. None can exceed
-// a limit: the items as a whole were found to be within the limits before.
+// The passes over the items of a sequence. Each returns whether it changed anything. None can
+// exceed a limit: the items as a whole were found to be within the limits before.
 
 /// Neighbours of the same shape become copies of one.
 bool TreeBuilder::merge_equal(std::vector<Placed>& items) {
@@ -285,8 +284,8 @@ bool TreeBuilder::splice_sequences(std::vector<Placed>& items) {
       continue;
     }
     for (std::int64_t i = 0; i < root.count; ++i) {
-      flat.push_back({0, subtree(item.tree.origin_ + shape.offsets(root)[i], shape,
-                                 shape.child(root, i))});
+      flat.push_back(
+          {0, subtree(item.tree.origin_ + shape.offsets(root)[i], shape, shape.child(root, i))});
     }
   }
   const bool changed = flat.size() > items.size();
@@ -367,8 +366,8 @@ TreeBuilder::Maybe TreeBuilder::sequence(std::vector<Placed> items) {
   if (items.empty()) return StridedTree();
   if (size > max_tree_bytes || upper - lower > max_tree_bytes) return std::nullopt;
 
-  // Splicing happens once, since no merge makes a sequence; every other change leaves fewer items. A
-  // chain of merges that feed each other is short, since every merge doubles what it merges.
+  // Splicing happens once, since no merge makes a sequence; every other change leaves fewer items.
+  // A chain of merges that feed each other is short, since every merge doubles what it merges.
   bool changed = true;
   while (changed) {
     changed = merge_equal(items);

@@ -36,7 +36,8 @@ Top make_top(const TiledTree& tiled, Bytes origin, const TreeShape& shape) {
   // All bytes of one span must be in reach of each other as well.
   const Wide room = Wide{max_tree_bytes} - (root.upper - root.lower);
   if (tiled.extent != 0) {
-    copies = std::min(copies, room / (tiled.extent > 0 ? Wide{tiled.extent} : -Wide{tiled.extent}) + 1);
+    copies =
+        std::min(copies, room / (tiled.extent > 0 ? Wide{tiled.extent} : -Wide{tiled.extent}) + 1);
   }
   const auto count = static_cast<std::int64_t>(copies);
   top.base = static_cast<Bytes>(base);
@@ -71,7 +72,8 @@ struct Landing {
   Bytes base = 0;  ///< Offset of the leaf's first byte.
   std::int64_t index = 0;
   Bytes within = 0;
-  Bytes position = 0;  ///< Data bytes before the landing, from the start of the node descended from.
+  Bytes position =
+      0;  ///< Data bytes before the landing, from the start of the node descended from.
 };
 
 Bytes entry_offset(const TreeShape& shape, const TreeNode& node, std::int64_t i) {
@@ -113,8 +115,7 @@ std::int64_t entry_above(const TreeShape& shape, const TreeNode& node, Bytes off
   const Bytes* offsets = shape.offsets(node);
   const std::int64_t i = std::upper_bound(offsets, offsets + node.count, offset) - offsets - 1;
   if (i < 0) return 0;
-  const Bytes span =
-      node.is_leaf() ? block_length(shape, node, i) : shape.child(node, i).upper;
+  const Bytes span = node.is_leaf() ? block_length(shape, node, i) : shape.child(node, i).upper;
   return offset - offsets[i] >= span ? i + 1 : i;
 }
 
@@ -172,7 +173,8 @@ Landing land_on_offset(const TreeShape& shape, const TreeNode* node, Bytes base,
 }  // namespace
 
 /// Inner nodes from the top down to the leaf under the cursor, and the group of equal, equally
-/// spaced blocks of that leaf that is being consumed. The group is never used up, except at the end.
+/// spaced blocks of that leaf that is being consumed. The group is never used up, except at the
+/// end.
 struct TreeCursor::State {
   struct Level {
     const TreeNode* node;
@@ -334,8 +336,7 @@ struct TreeCursor::State {
 
 TreeCursor::TreeCursor(const TiledTree& tiled) : state_(std::make_unique<State>(tiled)) {}
 TreeCursor::~TreeCursor() = default;
-TreeCursor::TreeCursor(const TreeCursor& other)
-    : state_(std::make_unique<State>(*other.state_)) {}
+TreeCursor::TreeCursor(const TreeCursor& other) : state_(std::make_unique<State>(*other.state_)) {}
 TreeCursor& TreeCursor::operator=(const TreeCursor& other) {
   if (this != &other) state_ = std::make_unique<State>(*other.state_);
   return *this;

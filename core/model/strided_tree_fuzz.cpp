@@ -1,6 +1,6 @@
 // Any bytes either are refused by StridedTree::parse, or are exactly what serialize() makes of the
-// tree they describe; and a walk over that tree stays within its bounds. The input is tried as it is
-// and as a body behind a header that fits, since no fuzzer guesses a checksum.
+// tree they describe; and a walk over that tree stays within its bounds. The input is tried as it
+// is and as a body behind a header that fits, since no fuzzer guesses a checksum.
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -49,8 +49,7 @@ void try_parse(std::span<const std::byte> wire) {
   const forebay::Result<StridedTree> tree = StridedTree::parse(wire);
   if (!tree) return;
   const std::vector<std::byte> again = tree->serialize();
-  require(again.size() == wire.size() &&
-          std::memcmp(again.data(), wire.data(), wire.size()) == 0);
+  require(again.size() == wire.size() && std::memcmp(again.data(), wire.data(), wire.size()) == 0);
   walk(*tree);
 }
 

@@ -105,8 +105,8 @@ inline RandomTiled draw_tiled(int depth, bool monotone, int copies) {
   const Bytes span = one.tree.upper() - one.tree.lower();
   result.tiled.tree = one.tree;
   result.tiled.displacement = *rc::gen::inRange<int>(0, 200);
-  result.tiled.extent = monotone ? span + *rc::gen::element<Bytes>(0, 0, 4, 8, 13)
-                                 : *rc::gen::inRange<int>(-80, 81);
+  result.tiled.extent =
+      monotone ? span + *rc::gen::element<Bytes>(0, 0, 4, 8, 13) : *rc::gen::inRange<int>(-80, 81);
   for (int i = 0; i < copies; ++i) {
     for (const Bytes byte : one.bytes) {
       result.bytes.push_back(result.tiled.displacement + i * result.tiled.extent + byte);

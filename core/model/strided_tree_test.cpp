@@ -182,7 +182,8 @@ TEST(StridedTree, a_stride_that_touches_is_contiguous) {
 TEST(StridedTree, a_stride_that_continues_a_stride_is_one_stride) {
   EXPECT_EQ(StridedTree::strided(3, 64, vector_of(4, 16, 8)), vector_of(12, 16, 8));
   const StridedTree plane = StridedTree::strided(4, 100, vector_of(4, 16, 8));
-  EXPECT_EQ(StridedTree::strided(3, 400, plane), StridedTree::strided(12, 100, vector_of(4, 16, 8)));
+  EXPECT_EQ(StridedTree::strided(3, 400, plane),
+            StridedTree::strided(12, 100, vector_of(4, 16, 8)));
 }
 
 TEST(StridedTree, regular_lists_become_strides) {
@@ -207,9 +208,8 @@ TEST(StridedTree, adjacent_blocks_of_a_list_merge) {
 }
 
 TEST(StridedTree, a_structure_without_padding_is_contiguous) {
-  const std::vector<StridedTree::Placed> fields = {{0, StridedTree::contiguous(4)},
-                                                   {4, StridedTree::contiguous(4)},
-                                                   {8, vector_of(3, 8, 8)}};
+  const std::vector<StridedTree::Placed> fields = {
+      {0, StridedTree::contiguous(4)}, {4, StridedTree::contiguous(4)}, {8, vector_of(3, 8, 8)}};
   EXPECT_EQ(StridedTree::sequence(fields), StridedTree::contiguous(32));
 }
 
@@ -279,8 +279,9 @@ TEST(TreeCursor, a_cut_block_is_a_run_of_its_own) {
 TEST(TreeCursor, an_offset_in_a_hole_leads_to_the_byte_behind_it) {
   const TiledTree view{vector_of(4, 16, 8), 1000, 256};
   TreeCursor cursor(view);
-  const std::vector<std::pair<Bytes, Bytes>> cases = {
-      {-5, 1000}, {1000, 1000}, {1008, 1016}, {1056, 1256}, {1255, 1256}, {256'001'009, 256'001'016}};
+  const std::vector<std::pair<Bytes, Bytes>> cases = {{-5, 1000},   {1000, 1000},
+                                                      {1008, 1016}, {1056, 1256},
+                                                      {1255, 1256}, {256'001'009, 256'001'016}};
   for (const auto& [from, to] : cases) {
     cursor.seek_offset(from);
     EXPECT_EQ(cursor.offset(), to);
@@ -289,10 +290,8 @@ TEST(TreeCursor, an_offset_in_a_hole_leads_to_the_byte_behind_it) {
 }
 
 TEST(TreeCursor, memory_may_be_walked_backwards_or_on_the_spot) {
-  EXPECT_EQ(runs_of({StridedTree::contiguous(8), 1000, -16}, 24),
-            (Runs{{1000, 8, -16, 3}}));
-  EXPECT_EQ(runs_of({StridedTree::contiguous(8), 1000, 0}, 24),
-            (Runs{{1000, 8, 0, 3}}));
+  EXPECT_EQ(runs_of({StridedTree::contiguous(8), 1000, -16}, 24), (Runs{{1000, 8, -16, 3}}));
+  EXPECT_EQ(runs_of({StridedTree::contiguous(8), 1000, 0}, 24), (Runs{{1000, 8, 0, 3}}));
 }
 
 TEST(TreeCursor, an_empty_tree_has_nothing_to_walk) {

@@ -39,7 +39,8 @@ void put_count(Wire& out, std::uint64_t value) {
 
 /// Small magnitudes of either sign become small counts: 0, -1, 1, -2, ...
 void put_signed(Wire& out, std::int64_t value) {
-  put_count(out, (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63));
+  put_count(out,
+            (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63));
 }
 
 void put_steps(Wire& out, const Bytes* offsets, std::int64_t count) {
@@ -61,8 +62,8 @@ void put_node(Wire& out, const TreeShape& shape, const TreeNode& node) {
       break;
     case NodeKind::blocks:
       for (std::int64_t i = 0; i < node.count; ++i) {
-        put_count(out, static_cast<std::uint64_t>(shape.prefix(node)[i + 1] -
-                                                  shape.prefix(node)[i]));
+        put_count(out,
+                  static_cast<std::uint64_t>(shape.prefix(node)[i + 1] - shape.prefix(node)[i]));
       }
       put_steps(out, shape.offsets(node), node.count);
       break;
@@ -124,8 +125,8 @@ class Reader {
     return static_cast<std::int64_t>(value);
   }
 
-  /// A number of entries of which all but the first take `least` bytes or more. Checked, so that the
-  /// wire's length bounds the memory taken.
+  /// A number of entries of which all but the first take `least` bytes or more. Checked, so that
+  /// the wire's length bounds the memory taken.
   std::int64_t entries(std::size_t least) {
     const std::int64_t value = positive();
     if (static_cast<std::uint64_t>(value - 1) > (in_.size() - at_) / least) {

@@ -71,8 +71,8 @@ std::vector<Lane> lanes_of(const std::vector<TiledPart>& parts) {
   return lanes;
 }
 
-/// Merges the lanes by offset. Where the lanes in front have one stride, whole periods are merged at
-/// once.
+/// Merges the lanes by offset. Where the lanes in front have one stride, whole periods are merged
+/// at once.
 class Sweep {
  public:
   Sweep(std::vector<Lane> lanes, std::size_t extents_max)
@@ -119,8 +119,8 @@ class Sweep {
   }
 
   /// The lanes with a block in the period that starts at the first block of all, if they share its
-  /// stride, go `periods` periods ahead. The last block of a run is left for merge_block, because the
-  /// run behind it may start within the same period.
+  /// stride, go `periods` periods ahead. The last block of a run is left for merge_block, because
+  /// the run behind it may start within the same period.
   bool merge_periods() {
     const Lane& first = *heap_.front();
     if (first.run.count < 3) return false;
@@ -140,9 +140,8 @@ class Sweep {
       }
       if (periods < 2) return false;
     }
-    std::sort(group_.begin(), group_.end(), [](const Lane* a, const Lane* b) {
-      return a->run.offset < b->run.offset;
-    });
+    std::sort(group_.begin(), group_.end(),
+              [](const Lane* a, const Lane* b) { return a->run.offset < b->run.offset; });
     Union period(group_.size());
     for (const Lane* lane : group_) {
       period.add(lane->run.offset, lane->run.offset + lane->run.block);
@@ -168,7 +167,8 @@ class Sweep {
   }
 
   std::vector<Lane> lanes_;
-  std::vector<Lane*> heap_;   ///< Lanes that have blocks left, the one with the first block in front.
+  std::vector<Lane*>
+      heap_;  ///< Lanes that have blocks left, the one with the first block in front.
   std::vector<Lane*> group_;  ///< Scratch of merge_periods.
   Union union_;
 };

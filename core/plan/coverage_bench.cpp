@@ -1,11 +1,11 @@
 // What it costs to find out that a window of 4 MiB is covered without a hole.
 
-#include "core/plan/coverage.hpp"
-
 #include <benchmark/benchmark.h>
 
 #include <random>
 #include <vector>
+
+#include "core/plan/coverage.hpp"
 
 namespace forebay {
 namespace {

@@ -79,8 +79,8 @@ RC_GTEST_PROP(CoverageProperty, of_random_views_is_exact, ()) {
   expect_exact(parts, window, *rc::gen::element<std::size_t>(4096, 4096, 10, 0));
 }
 
-// Pieces with one stride or a few, in phase or not, so that periods are merged often and go wrong if
-// they can.
+// Pieces with one stride or a few, in phase or not, so that periods are merged often and go wrong
+// if they can.
 RC_GTEST_PROP(CoverageProperty, of_interleaved_views_is_exact, ()) {
   const Bytes unit = draw(1, 4);
   const Bytes lanes = draw(1, 8);

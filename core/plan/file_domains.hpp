@@ -9,16 +9,16 @@
 namespace forebay {
 
 /// Which aggregator moves which bytes of a file, and in which round. Pure functions of the absolute
-/// offset, fixed while the file is open: two writes to the same byte pass through the same aggregator,
-/// in the order in which they were made.
+/// offset, fixed while the file is open: two writes to the same byte pass through the same
+/// aggregator, in the order in which they were made.
 ///
 /// The file is dealt out to the aggregators unit by unit, round robin. A round takes
 /// `units_per_window` units from each: they are the aggregator's window of that round.
-/// Worked example: unit = 64 KiB, 4 aggregators, 2 units per window: a round is 512 KiB of the file;
-/// aggregator 1 has bytes [64, 128) KiB and [320, 384) KiB of round 0, one behind the other in its
-/// window.
+/// Worked example: unit = 64 KiB, 4 aggregators, 2 units per window: a round is 512 KiB of the
+/// file; aggregator 1 has bytes [64, 128) KiB and [320, 384) KiB of round 0, one behind the other
+/// in its window.
 struct FileDomains {
-  Bytes unit = 1 * MiB;        ///< The stripe size, or the window where a file is not striped.
+  Bytes unit = 1 * MiB;  ///< The stripe size, or the window where a file is not striped.
   int aggregators = 1;
   Bytes units_per_window = 1;
 
@@ -43,16 +43,16 @@ struct FileDomains {
 /// Striped: one per server, for the writers of one server only make each other wait; not more than
 /// ranks, and not more than the network adapters of all nodes can feed when there are fewer of them
 /// than servers and several nodes (at least one per node).
-/// Not striped: on one node the ranks of that node share the work, at most `local_aggregators`; over
-/// several nodes, one per adapter.
-/// Worked examples: 4 servers, 8 ranks on 4 nodes of 1 adapter: 4. 48 servers, 42 ranks on 2 nodes of
-/// 4 adapters: 8. A local file, 2 ranks: 2.
+/// Not striped: on one node the ranks of that node share the work, at most `local_aggregators`;
+/// over several nodes, one per adapter. Worked examples: 4 servers, 8 ranks on 4 nodes of 1
+/// adapter: 4. 48 servers, 42 ranks on 2 nodes of 4 adapters: 8. A local file, 2 ranks: 2.
 int choose_aggregators(const StripeLayout& layout, int nodes, int ranks, int adapters_per_node,
                        const Hints& hints);
 
 /// The rank that serves each domain class: on the node that holds most of its bytes
-/// (`bytes[aggregator][node]`), as far as no node gets more than its share; ranks of a node in turn.
-/// Deterministic. Requires at least as many ranks as aggregators.  [PAPIO: locality-aware two-phase]
+/// (`bytes[aggregator][node]`), as far as no node gets more than its share; ranks of a node in
+/// turn. Deterministic. Requires at least as many ranks as aggregators.  [PAPIO: locality-aware
+/// two-phase]
 std::vector<int> assign_aggregators(const std::vector<std::vector<Bytes>>& bytes,
                                     const std::vector<std::vector<int>>& ranks_of_node);
 

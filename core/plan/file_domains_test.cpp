@@ -1,7 +1,7 @@
-// Goal: every byte of a file has one place in one window of one aggregator, whatever the shape of the
-// domains; aggregators are as many as pay and sit where the data is.
-// Method: random domains byte by byte; the worked examples of the header; random placements against
-// the rules they must keep.
+// Goal: every byte of a file has one place in one window of one aggregator, whatever the shape of
+// the domains; aggregators are as many as pay and sit where the data is. Method: random domains
+// byte by byte; the worked examples of the header; random placements against the rules they must
+// keep.
 
 #include "core/plan/file_domains.hpp"
 
@@ -61,8 +61,8 @@ RC_GTEST_PROP(FileDomainsProperty, do_not_move_with_the_window, ()) {
 TEST(FileDomains, deal_units_out_in_turn) {
   const FileDomains domains{64 * KiB, 4, 2};
   EXPECT_EQ(domains.round_bytes(), 512 * KiB);
-  EXPECT_EQ(domains.window_extents(1, 0), (std::vector<Extent>{{64 * KiB, 64 * KiB},
-                                                               {320 * KiB, 64 * KiB}}));
+  EXPECT_EQ(domains.window_extents(1, 0),
+            (std::vector<Extent>{{64 * KiB, 64 * KiB}, {320 * KiB, 64 * KiB}}));
   EXPECT_EQ(domains.window_position(320 * KiB + 5), 64 * KiB + 5);
 }
 
@@ -114,14 +114,14 @@ RC_GTEST_PROP(AssignAggregatorsProperty, spreads_distinct_ranks_over_the_nodes, 
   const int share = (aggregators + nodes - 1) / nodes;
   std::vector<int> served;
   for (const auto& mine : ranks_of_node) {
-    served.push_back(static_cast<int>(std::count_if(
-        rank_of.begin(), rank_of.end(),
-        [&](int rank) { return std::find(mine.begin(), mine.end(), rank) != mine.end(); })));
+    served.push_back(static_cast<int>(std::count_if(rank_of.begin(), rank_of.end(), [&](int rank) {
+      return std::find(mine.begin(), mine.end(), rank) != mine.end();
+    })));
   }
   RC_ASSERT(std::accumulate(served.begin(), served.end(), 0) == aggregators);
-  const bool room_everywhere = std::all_of(
-      ranks_of_node.begin(), ranks_of_node.end(),
-      [&](const auto& mine) { return static_cast<int>(mine.size()) >= share; });
+  const bool room_everywhere =
+      std::all_of(ranks_of_node.begin(), ranks_of_node.end(),
+                  [&](const auto& mine) { return static_cast<int>(mine.size()) >= share; });
   if (room_everywhere) RC_ASSERT(*std::max_element(served.begin(), served.end()) <= share);
 }
 

@@ -7,8 +7,8 @@
 
 namespace forebay {
 
-// The copies between a program's buffer and a buffer of ours. Both sides are taken run by run, so that
-// a piece of 8 bytes costs a load and a store and no walk.
+// The copies between a program's buffer and a buffer of ours. Both sides are taken run by run, so
+// that a piece of 8 bytes costs a load and a store and no walk.
 
 enum class Direction {
   gather,   ///< From the program's memory into our buffer.
@@ -19,8 +19,8 @@ enum class Direction {
 /// walks (its offsets are addresses), and the contiguous `buffer`. `memory` moves on by `length`.
 void copy_contiguous(TreeCursor& memory, std::byte* buffer, Bytes length, Direction direction);
 
-/// The same between the program's buffer and the bytes that `file_run` names in an image of the file,
-/// in which the byte at offset o lies at image + (o - image_origin). `memory` moves on by
+/// The same between the program's buffer and the bytes that `file_run` names in an image of the
+/// file, in which the byte at offset o lies at image + (o - image_origin). `memory` moves on by
 /// file_run.bytes(). The pieces of the two sides need not correspond.
 void copy_run(TreeCursor& memory, const Run& file_run, std::byte* image, Bytes image_origin,
               Direction direction);

@@ -1,12 +1,12 @@
-// What the copies cost per piece: pieces of one length in the file, at twice their length apart, and
-// memory contiguous, strided alike, or in blocks that do not correspond.
-
-#include "core/engine/collective/copy_runs.hpp"
+// What the copies cost per piece: pieces of one length in the file, at twice their length apart,
+// and memory contiguous, strided alike, or in blocks that do not correspond.
 
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
 #include <vector>
+
+#include "core/engine/collective/copy_runs.hpp"
 
 namespace forebay {
 namespace {

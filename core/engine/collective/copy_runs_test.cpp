@@ -1,6 +1,6 @@
 // Goal: the copies move exactly the bytes that the two trees pair, and no other byte changes.
-// Method: random file views and memory types against a byte-by-byte copy; the calls are cut at random
-// points, as rounds cut them.
+// Method: random file views and memory types against a byte-by-byte copy; the calls are cut at
+// random points, as rounds cut them.
 
 #include "core/engine/collective/copy_runs.hpp"
 
