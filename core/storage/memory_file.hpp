@@ -38,7 +38,7 @@ class MemoryInode {
 
 /// Opens `inode` once more. Each opening is an owner of locks of its own. Calls and bytes are
 /// counted in `counters`, which must outlive the file; each StorageFile call that moves bytes
-/// counts as one. Errors: invalid_argument for negative offsets, no_memory.
+/// counts as one. Errors: invalid_argument for negative offsets, no_space beyond 64 GiB, no_memory.
 std::unique_ptr<StorageFile> open_memory_file(std::shared_ptr<MemoryInode> inode,
                                               Counters& counters);
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <future>
+#include <limits>
 #include <random>
 #include <string>
 #include <thread>
@@ -106,7 +107,10 @@ TEST(MemoryFile, RefusesWhatCannotBe) {
   EXPECT_EQ(file->write_at(data, -1).error().kind, ErrorKind::invalid_argument);
   EXPECT_EQ(file->read_at(data, -1).error().kind, ErrorKind::invalid_argument);
   EXPECT_EQ(file->resize(-1).error().kind, ErrorKind::invalid_argument);
-  EXPECT_EQ(file->write_at(data, Bytes{1} << 62).error().kind, ErrorKind::no_memory);
+  EXPECT_EQ(file->write_at(data, Bytes{1} << 62).error().kind, ErrorKind::no_space);
+  EXPECT_EQ(file->write_at(data, std::numeric_limits<Bytes>::max()).error().kind,
+            ErrorKind::no_space);
+  EXPECT_EQ(file->resize(Bytes{1} << 62).error().kind, ErrorKind::no_space);
   EXPECT_EQ(file->size().value(), 0);
 }
 
