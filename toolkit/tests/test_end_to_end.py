@@ -1,0 +1,102 @@
+"""The command with the real library, real launchers and a real MPI program (Forebay's own probe: a
+collective write and read of a shared file, started without a compiler)."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import Forebay, Launchers, allowing_root, read_json
+
+from forebay import mpi_probe
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+REAL_LIBRARY = Path(os.environ.get("FOREBAY_LIBRARY_DIR", REPOSITORY / "build" / "lib"))
+SONAMES = {"mpich": "libmpich.so.12", "openmpi": "libmpi.so.40"}
+COMMANDS = {"mpich": [Launchers.hydra], "openmpi": [Launchers.openmpi, "--oversubscribe"]}
+RANKS = 2
+
+pytestmark = pytest.mark.mpi
+
+
+@pytest.fixture(params=["mpich", "openmpi"])
+def mpi(request: pytest.FixtureRequest) -> str:
+    name = str(request.param)
+    if COMMANDS[name][0] is None:
+        pytest.skip(f"no launcher of {name}")
+    if not (REAL_LIBRARY / f"libforebay-{name}.so").is_file():
+        pytest.skip(f"libforebay-{name}.so is not built (make build, or set FOREBAY_LIBRARY_DIR)")
+    return name
+
+
+@pytest.fixture
+def environ(environ: dict[str, str]) -> dict[str, str]:
+    return {**environ, "FOREBAY_LIBRARY_DIR": str(REAL_LIBRARY), **allowing_root()}
+
+
+def probe(mpi: str, path: str) -> list[str]:
+    """The command that runs the probe on RANKS ranks."""
+    launcher = [str(word) for word in COMMANDS[mpi]]
+    program = [sys.executable, mpi_probe.__file__, SONAMES[mpi], path]
+    return [*launcher, "-n", str(RANKS), *program]
+
+
+def test_a_run_tells_what_the_engine_did(forebay: Forebay, mpi: str, tmp_path: Path) -> None:
+    answer = forebay("run", "--json", "r.json", "--", *probe(mpi, "shared.dat"))
+    assert answer.code == 0, answer.errors
+    (file,) = read_json(tmp_path / "r.json")["files"]
+    assert file["path"] == str(tmp_path / "shared.dat")
+    assert (file["mode"], file["mpi"], file["ranks"]) == ("engine", mpi, RANKS)
+    size = RANKS * mpi_probe.PART
+    assert file["bytes_asked"] == {"write": size, "read": size}
+    assert file["calls"]["write"] == RANKS
+
+
+def test_a_comparison_finds_the_files_identical(forebay: Forebay, mpi: str, tmp_path: Path) -> None:
+    answer = forebay(
+        "compare", "-n", "1", "--limit", "--json", "c.json", "--", *probe(mpi, "shared.dat")
+    )
+    assert answer.code == 0, answer.output + answer.errors
+    content = read_json(tmp_path / "c.json")
+    assert content["identical"] is True
+    assert [Path(file["path"]).name for file in content["files"]] == ["shared.dat"]
+    assert content["files"][0]["bytes"] == RANKS * mpi_probe.PART
+    assert content["ratio"]["write"]["median"] > 0
+    assert content["ratio"]["read"]["median"] > 0
+    assert content["storage"]["stock"]["write_bytes"] >= RANKS * mpi_probe.PART
+    assert content["limit"]["write"]["seconds"] > 0
+    assert list(content["environment"]["mpi"]) == [mpi]
+
+
+def test_the_launcher_of_another_mpi_is_named_as_the_reason_for_no_record(
+    forebay: Forebay, mpi: str
+) -> None:
+    other = "openmpi" if mpi == "mpich" else "mpich"
+    program = REPOSITORY / "build" / "proxies" / other / "segments"
+    if not program.is_file():
+        pytest.skip("the proxy applications are not built")
+    answer = forebay("run", "--", str(COMMANDS[mpi][0]), "-n", "1", program, "--help")
+    assert f"linked with {other}" in answer.errors
+
+
+def test_emulated_nodes_are_told_in_the_record(forebay: Forebay, mpi: str, tmp_path: Path) -> None:
+    words = ["run", "--ranks-per-node", "1", "--json", "r.json", "--"]
+    answer = forebay(*words, *probe(mpi, "shared.dat"))
+    assert answer.code == 0, answer.errors
+    assert read_json(tmp_path / "r.json")["files"][0]["nodes"] == RANKS
+
+
+def test_programs_without_mpi_run_untouched(forebay: Forebay, mpi: str) -> None:
+    answer = forebay("run", "-q", "--", "sh", "-c", "echo out; ls /proc/self/fd | wc -l >/dev/null")
+    assert (answer.code, answer.output, answer.errors) == (0, "out\n", "")
+
+
+def test_the_doctor_finds_all_well(forebay: Forebay, mpi: str, tmp_path: Path) -> None:
+    answer = forebay("doctor", tmp_path)
+    launcher = str(COMMANDS[mpi][0])
+    assert f"served by libforebay-{mpi}.so" in answer.output
+    assert f"{RANKS} ranks writes and reads by" in answer.output
+    assert shutil.which(launcher) is not None
+    assert answer.code == 0, answer.output
+    assert not list(tmp_path.glob(".forebay-probe-*"))

@@ -1,0 +1,110 @@
+"""`forebay testbed`: up, seen by doctor, counted by status, down; and what is refused."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import Forebay
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PROGRAM = "forebay-testbedfs"
+
+
+def real_program() -> Path | None:
+    """The daemon that was built, if any."""
+    places = [
+        Path(os.environ.get("FOREBAY_LIBRARY_DIR", "/nonexistent")).parent / "bin",
+        REPOSITORY / "build" / "testbed",
+        REPOSITORY / "build" / "bin",
+    ]
+    return next((place / PROGRAM for place in places if (place / PROGRAM).is_file()), None)
+
+
+@pytest.fixture
+def native_parts(fake_library: Path, tmp_path: Path) -> Path:
+    """A directory for FOREBAY_LIBRARY_DIR with the real daemon in it."""
+    program = real_program()
+    if program is None:
+        pytest.skip("forebay-testbedfs is not built")
+    if not os.access("/dev/fuse", os.R_OK | os.W_OK) or shutil.which("fusermount3") is None:
+        pytest.skip("no FUSE here")
+    parts = tmp_path / "parts"
+    shutil.copytree(fake_library, parts)
+    shutil.copy(program, parts)
+    return parts
+
+
+@pytest.fixture
+def environ(environ: dict[str, str], native_parts: Path) -> dict[str, str]:
+    return {**environ, "FOREBAY_LIBRARY_DIR": str(native_parts)}
+
+
+@pytest.fixture
+def mounted(forebay: Forebay, tmp_path: Path) -> Iterator[Path]:
+    answer = forebay(
+        "testbed", "up", "--mount", "pfs", "--servers", "2", "--bandwidth", "100MiB/s",
+        "--latency", "1ms", "--stripe", "4KiB",
+    )  # fmt: skip
+    assert answer.code == 0, answer.errors
+    assert "2 servers x 100.0 MiB/s" in answer.output
+    yield tmp_path / "pfs"
+    if os.path.ismount(tmp_path / "pfs"):
+        forebay("testbed", "down", "--mount", "pfs")
+
+
+def test_what_is_written_is_counted_at_the_servers(forebay: Forebay, mounted: Path) -> None:
+    (mounted / "a").write_bytes(bytes(16384))
+    (state,) = json.loads(forebay("testbed", "status", "--json").output)
+    assert state["running"] is True
+    assert [server["write_bytes"] for server in state["servers"]] == [8192, 8192]
+
+
+def test_the_doctor_reads_its_stripe(forebay: Forebay, mounted: Path) -> None:
+    assert "striped: 4.0 KiB over 2 servers" in forebay("doctor", mounted).output
+
+
+def test_a_second_one_on_the_same_place_is_refused(forebay: Forebay, mounted: Path) -> None:
+    answer = forebay("testbed", "up", "--mount", mounted)
+    assert answer.code == 2
+    assert "forebay testbed down" in answer.errors
+
+
+def test_down_leaves_the_files_and_says_where(
+    forebay: Forebay, mounted: Path, tmp_path: Path
+) -> None:
+    (mounted / "a").write_text("kept")
+    answer = forebay("testbed", "down")
+    assert answer.code == 0, answer.errors
+    assert str(tmp_path / "pfs.files") in answer.output
+    assert not os.path.ismount(mounted)
+    assert (tmp_path / "pfs.files" / "a").read_text() == "kept"
+    assert json.loads(forebay("testbed", "status", "--json").output) == []
+
+
+def test_one_in_use_stays_up_and_says_so(forebay: Forebay, mounted: Path) -> None:
+    with (mounted / "a").open("w"):
+        answer = forebay("testbed", "down", "--mount", mounted)
+    assert answer.code == 1
+    assert "fuser -vm" in answer.errors
+    assert os.path.ismount(mounted)
+
+
+def test_no_testbed_to_end_is_said(forebay: Forebay) -> None:
+    answer = forebay("testbed", "down")
+    assert answer.code == 2
+    assert "no testbed is up" in answer.errors
+
+
+@pytest.mark.parametrize(
+    "words", [["--bandwidth", "fast"], ["--latency", "3"], ["--stripe", "wide"]]
+)
+def test_a_wrong_quantity_is_refused_before_anything_is_mounted(
+    forebay: Forebay, words: list[str], tmp_path: Path
+) -> None:
+    answer = forebay("testbed", "up", "--mount", "pfs", *words)
+    assert answer.code == 2
+    assert "Write" in answer.errors
+    assert not (tmp_path / "pfs").exists()
