@@ -1,5 +1,7 @@
 #include "core/engine/collective/collective_file.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -157,6 +159,33 @@ class EngineFile final : public CollectiveFile {
       hints.stripe_count.reset();
     }
     return hints;
+  }
+
+  std::vector<int> aggregators() const override { return cast_.aggregator_ranks; }
+
+  std::vector<std::string> notes() const override {
+    std::vector<std::string> notes;
+    const std::int64_t exchanged = counters_.exchanged_calls.load();
+    const std::int64_t direct = counters_.direct_calls.load();
+    if (exchanged + direct > 0) {
+      notes.push_back(fmt::format(
+          "{} collective calls went through aggregators; in {} each rank moved its own pieces, "
+          "which are long enough",
+          exchanged, direct));
+    }
+    if (no_board_.kind != ErrorKind::none) {
+      notes.push_back("no exchange: " + to_string(no_board_));
+    }
+    if (counters_.messages.load() > 0) {
+      notes.push_back(fmt::format(
+          "messages between nodes: {} of {} bytes after compression ({}), {} links compress now",
+          counters_.message_bytes.load(), counters_.message_bytes_raw.load(),
+          agreed_.hints.compress == Toggle::automatic ? "where it pays"
+          : agreed_.hints.compress == Toggle::enable  ? "always"
+                                                      : "never",
+          codec_.pairs_on()));
+    }
+    return notes;
   }
 
   StorageFile& storage() override { return *storage_; }

@@ -1,7 +1,8 @@
 #pragma once
 
-#include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "core/engine/collective/exchange.hpp"
 #include "core/model/counters.hpp"
@@ -53,6 +54,12 @@ class CollectiveFile {
 
   /// What is really in force: aggregators, buffer sizes and striping as chosen.
   virtual Hints hints_in_force() const = 0;
+
+  /// The ranks that serve as aggregators; empty until a call was exchanged.
+  virtual std::vector<int> aggregators() const = 0;
+
+  /// Decisions of this rank that a person who asks "why is it so fast or slow" should know.
+  virtual std::vector<std::string> notes() const = 0;
 
   virtual StorageFile& storage() = 0;
   virtual Exchange& exchange() = 0;
