@@ -19,7 +19,7 @@ from forebay import environment, job, launcher, limit, native, records, summary
 from forebay.comparison import FOREBAY, STOCK, Comparison, Failure, FileCheck, Pair, Side, side_of
 from forebay.errors import ForebayError
 from forebay.records import Record, Storage
-from forebay.run import why_no_record
+from forebay.run import why_no_record, wrong_launcher
 from forebay.settings import Settings, runtime_variables
 from forebay.stock_hints import stock_variables
 from forebay.written_files import FileHash, WrittenFiles
@@ -115,7 +115,8 @@ class Campaign:
         assert self._files is not None
         if not any(run.records for run in runs.values()):
             notes += why_no_record(self._options.command, self._dialect)
-        elif not self._files.paths:
+        notes += wrong_launcher(runs[FOREBAY].records, self._dialect)
+        if any(run.records for run in runs.values()) and not self._files.paths:
             notes.append("the program wrote no file through MPI: there is nothing to compare")
         if not self._options.prepare:
             notes += [

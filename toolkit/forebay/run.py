@@ -11,6 +11,7 @@ from rich.console import Console
 
 from forebay import job, launcher, native, program, records, summary
 from forebay.launcher import Dialect
+from forebay.records import Record
 from forebay.settings import Settings, runtime_variables
 
 
@@ -44,9 +45,11 @@ def run(options: RunOptions, console: Console) -> int:
     files = summary.summarise(found.records)
     if not options.quiet:
         summary.show(console, files, found)
+        lines = wrong_launcher(found.records, dialect)
         if not found.records and not found.rejected:
-            for line in why_no_record(options.command, dialect):
-                console.print(line, markup=False, highlight=False)
+            lines = why_no_record(options.command, dialect)
+        for line in lines:
+            console.print(line, markup=False, soft_wrap=True)
     if options.json_path is not None:
         content = {
             "version": 1,
@@ -60,6 +63,23 @@ def run(options: RunOptions, console: Console) -> int:
     return exit_code
 
 
+_FAMILY = {Dialect.HYDRA: "mpich", Dialect.OPENMPI: "openmpi"}
+
+
+def wrong_launcher(found: list[Record], dialect: Dialect) -> list[str]:
+    """A warning if the program uses another MPI than the launcher's: then every process runs as a
+    program of one rank."""
+    family = _FAMILY.get(dialect)
+    others = {record.mpi for record in found} - {family, "abi"}
+    if family is None or not others or any(record.ranks > 1 for record in found):
+        return []
+    other = ", ".join(sorted(others))
+    return [
+        f"the program uses {other}, but the launcher is {family}'s: each process ran alone. "
+        f"Start it with {other}'s own mpiexec."
+    ]
+
+
 def why_no_record(command: list[str], dialect: Dialect) -> list[str]:
     """Why a run may have left no record, the certain reasons first, and what to do."""
     lines = [f"forebay: no MPI file was seen in: {shlex.join(command)}"]
@@ -70,7 +90,7 @@ def why_no_record(command: list[str], dialect: Dialect) -> list[str]:
             reasons.append(f"{where} is linked statically: link it with a shared MPI library")
         if inspected.privileged:
             reasons.append(f"{where} is setuid or setgid: the loader ignores preloads; run a copy")
-        ours = {Dialect.HYDRA: "mpich", Dialect.OPENMPI: "openmpi"}.get(dialect)
+        ours = _FAMILY.get(dialect)
         if inspected.mpi and ours and inspected.mpi not in (ours, "abi"):
             reasons.append(
                 f"{where} is linked with {inspected.mpi}, but the launcher is {ours}'s: "
