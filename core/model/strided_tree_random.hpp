@@ -19,8 +19,8 @@ struct RandomTree {
 /// Draws a tree at most `depth` deep; inside a property only.
 inline RandomTree draw_tree(int depth, bool monotone) {
   // Without rapidcheck's growth of sizes: most trees would be empty.
-  const auto draw = [](int low, int high) {
-    return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<int>(low, high + 1));
+  const auto draw = [](Bytes low, Bytes high) {
+    return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<Bytes>(low, high + 1));
   };
   const auto span = [](const RandomTree& t) { return t.tree.upper() - t.tree.lower(); };
   RandomTree result;
@@ -40,7 +40,7 @@ inline RandomTree draw_tree(int depth, bool monotone) {
       const bool equal = draw(0, 1) == 1;
       const Bytes block = draw(1, 6);
       Bytes end = draw(-20, 20);
-      for (int n = draw(0, 9); n > 0; --n) {
+      for (Bytes n = draw(0, 9); n > 0; --n) {
         lengths.push_back(equal ? block : draw(0, 5));
         offsets.push_back(monotone ? end + 2 * draw(0, 2) : draw(-40, 40));
         end = offsets.back() + lengths.back();
@@ -53,7 +53,7 @@ inline RandomTree draw_tree(int depth, bool monotone) {
       const RandomTree child = draw_tree(depth - 1, monotone);
       std::vector<Bytes> offsets;
       Bytes next = draw(-20, 20);
-      for (int n = draw(0, 5); n > 0; --n) {
+      for (Bytes n = draw(0, 5); n > 0; --n) {
         offsets.push_back(monotone ? next : draw(-60, 60));
         next = offsets.back() + span(child) + 4 * draw(0, 2);
         append(child, offsets.back());
@@ -65,7 +65,7 @@ inline RandomTree draw_tree(int depth, bool monotone) {
       std::vector<StridedTree::Placed> children;
       Bytes end = draw(-20, 20);
       RandomTree child;
-      for (int n = draw(0, 4); n > 0; --n) {
+      for (Bytes n = draw(0, 4); n > 0; --n) {
         if (children.empty() || draw(0, 2) > 0) child = draw_tree(depth - 1, monotone);
         const Bytes offset = monotone ? end - child.tree.lower() + 4 * draw(0, 2) : draw(-60, 60);
         children.push_back({offset, child.tree});
@@ -77,9 +77,9 @@ inline RandomTree draw_tree(int depth, bool monotone) {
     }
     default: {  // Copies a stride apart, sometimes one that continues the child.
       const RandomTree child = draw_tree(depth - 1, monotone);
-      const int count = draw(0, 4);
+      const Bytes count = draw(0, 4);
       const Bytes stride = monotone ? span(child) + 4 * draw(0, 3) : draw(-50, 50);
-      for (int i = 0; i < count; ++i) append(child, i * stride);
+      for (Bytes i = 0; i < count; ++i) append(child, i * stride);
       result.tree = StridedTree::strided(count, stride, child.tree);
       if (draw(0, 3) == 0) {
         const Bytes shift = draw(-30, 30);

@@ -216,6 +216,7 @@ TEST(StridedTree, a_structure_without_padding_is_contiguous) {
 TEST(StridedTree, a_structure_of_equal_children_is_a_stride) {
   const StridedTree child = StridedTree::strided(3, 100, vector_of(4, 16, 8));
   std::vector<StridedTree::Placed> children;
+  children.reserve(6);
   for (Bytes i = 0; i < 6; ++i) children.push_back({i * 1000, child});
   EXPECT_EQ(StridedTree::sequence(children), StridedTree::strided(6, 1000, child));
 }

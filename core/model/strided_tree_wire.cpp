@@ -157,8 +157,8 @@ class Reader {
     switch (static_cast<NodeKind>(kind)) {
       case NodeKind::run: {
         const std::int64_t blocks = positive();
-        const TreeBuilder::Maybe block = TreeBuilder::contiguous(positive());
-        return made(TreeBuilder::strided(blocks, blocks > 1 ? signed_number() : 0, *block));
+        const StridedTree block = made(TreeBuilder::contiguous(positive()));
+        return made(TreeBuilder::strided(blocks, blocks > 1 ? signed_number() : 0, block));
       }
       case NodeKind::equal_blocks: {
         const std::int64_t blocks = entries(1);
@@ -168,6 +168,7 @@ class Reader {
       case NodeKind::blocks: {
         const std::int64_t blocks = entries(2);
         std::vector<Bytes> lengths;
+        lengths.reserve(static_cast<std::size_t>(blocks));
         for (std::int64_t i = 0; i < blocks; ++i) lengths.push_back(positive());
         return made(TreeBuilder::indexed(offsets(blocks), lengths));
       }

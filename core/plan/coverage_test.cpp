@@ -71,6 +71,7 @@ RC_GTEST_PROP(CoverageProperty, of_random_views_is_exact, ()) {
   std::vector<TiledTree> views;
   for (int n = draw(0, 5); n > 0; --n) views.push_back(draw_tiled(3, true, 1).tiled);
   std::vector<TiledPart> parts;
+  parts.reserve(views.size());
   for (const TiledTree& view : views) {
     const Bytes start = draw(0, 20);
     parts.push_back({&view, start, start + draw(0, 2000)});
@@ -96,6 +97,7 @@ RC_GTEST_PROP(CoverageProperty, of_interleaved_views_is_exact, ()) {
     views.push_back({tree, i * unit + (odd ? draw(0, 9) : 0), extent});
   }
   std::vector<TiledPart> parts;
+  parts.reserve(views.size());
   for (const TiledTree& view : views) parts.push_back({&view, draw(0, 9), draw(10, 4000)});
   expect_exact(parts, {draw(0, 100), draw(1, 4000)}, 4096);
 }
@@ -119,6 +121,7 @@ RC_GTEST_PROP(CoverageProperty, of_scattered_pieces_is_exact, ()) {
     views.push_back({tree, 0, pieces * granule});
   }
   std::vector<TiledPart> parts;
+  parts.reserve(views.size());
   for (const TiledTree& view : views) parts.push_back({&view, 0, view.tree.size()});
   expect_exact(parts, {draw(0, 30), draw(1, pieces * static_cast<int>(granule))}, 4096);
 }
@@ -127,8 +130,10 @@ RC_GTEST_PROP(CoverageProperty, of_scattered_pieces_is_exact, ()) {
 TEST(Coverage, of_ranks_in_turn_is_dense_whatever_the_number_of_pieces) {
   constexpr Bytes ranks = 1024;
   std::vector<TiledTree> views;
+  views.reserve(ranks);
   for (Bytes r = 0; r < ranks; ++r) views.push_back(every(8, 8 * ranks, 8 * r));
   std::vector<TiledPart> parts;
+  parts.reserve(views.size());
   for (const TiledTree& view : views) parts.push_back({&view, 0, 128 * MiB});
   const Coverage all = coverage(parts, {12345, 100 * GiB});
   EXPECT_TRUE(all.dense);

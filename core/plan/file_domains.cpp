@@ -14,6 +14,7 @@ constexpr int local_aggregators = 4;
 std::vector<Extent> FileDomains::window_extents(int aggregator, Bytes round) const {
   if (aggregators == 1) return {round_extent(round)};
   std::vector<Extent> extents;
+  extents.reserve(static_cast<std::size_t>(units_per_window));
   const Bytes begin = round_extent(round).offset;
   for (Bytes k = 0; k < units_per_window; ++k) {
     extents.push_back({begin + (k * aggregators + aggregator) * unit, unit});

@@ -113,6 +113,7 @@ RC_GTEST_PROP(AssignAggregatorsProperty, spreads_distinct_ranks_over_the_nodes, 
   // Where every node has ranks enough, none serves more than its share.
   const int share = (aggregators + nodes - 1) / nodes;
   std::vector<int> served;
+  served.reserve(ranks_of_node.size());
   for (const auto& mine : ranks_of_node) {
     served.push_back(static_cast<int>(std::count_if(rank_of.begin(), rank_of.end(), [&](int rank) {
       return std::find(mine.begin(), mine.end(), rank) != mine.end();

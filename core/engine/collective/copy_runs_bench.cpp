@@ -36,9 +36,9 @@ void copy(benchmark::State& state, Direction direction) {
     benchmark::ClobberMemory();
   }
   state.SetBytesProcessed(state.iterations() * data_bytes);
-  state.counters["s_per_piece"] =
-      benchmark::Counter(static_cast<double>(state.iterations() * (data_bytes / block)),
-                         benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  const std::int64_t pieces = state.iterations() * (data_bytes / block);
+  state.counters["s_per_piece"] = benchmark::Counter(
+      static_cast<double>(pieces), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 BENCHMARK_CAPTURE(copy, gather, Direction::gather)
     ->ArgsProduct({{8, 40, 56, 4096}, {contiguous, alike, unlike}});

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "core/model/strided_tree_random.hpp"
@@ -56,7 +57,7 @@ RandomTiled scaled(RandomTiled t, Bytes factor) {
   t.tiled.tree = StridedTree::indexed(offsets, lengths);
   t.tiled.displacement = 0;
   t.tiled.extent = 1 << 20;
-  t.bytes = bytes;
+  t.bytes = std::move(bytes);
   return t;
 }
 
