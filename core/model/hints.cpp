@@ -28,14 +28,14 @@ struct Entry {
 template <auto Field>
 bool set_count(Hints& hints, std::string_view text) {
   const auto value = parse_count(text);
-  if (value) hints.*Field = *value;
+  if (value) hints.*Field = value;
   return value.has_value();
 }
 
 template <auto Field>
 bool set_size(Hints& hints, std::string_view text) {
   const auto value = parse_size(text);
-  if (value) hints.*Field = *value;
+  if (value) hints.*Field = value;
   return value.has_value();
 }
 
@@ -69,7 +69,7 @@ bool set_config_list(Hints& hints, std::string_view text) {
   if (!text.starts_with(any_host)) return false;
   text.remove_prefix(any_host.size());
   const auto value = text == "*" ? std::optional(every_rank) : parse_count(text);
-  if (value) hints.aggregators_per_node = *value;
+  if (value) hints.aggregators_per_node = value;
   return value.has_value();
 }
 

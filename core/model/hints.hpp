@@ -15,11 +15,11 @@ namespace forebay {
 /// A three-way switch as ROMIO spells it: enable, disable, automatic.
 enum class Toggle { automatic, enable, disable };
 
-/// What the user declared about one file: the one value that intent files, FOREBAY_HINTS and MPI_Info
-/// all become. A field without value leaves the choice to Forebay. MPI's and ROMIO's spellings appear
-/// only in the table in hints.cpp that parses them.
+/// What the user declared about one file: the one value that intent files, FOREBAY_HINTS and
+/// MPI_Info all become. A field without value leaves the choice to Forebay. MPI's and ROMIO's
+/// spellings appear only in the table in hints.cpp that parses them.
 struct Hints {
-  std::optional<int> aggregators;           ///< cb_nodes: aggregators of the file, all nodes together.
+  std::optional<int> aggregators;  ///< cb_nodes: aggregators of the file, all nodes together.
   std::optional<int> aggregators_per_node;  ///< forebay_aggregators_per_node; cb_config_list "*:n".
   std::optional<Bytes> buffer_size;         ///< cb_buffer_size: bytes an aggregator moves a round.
   std::optional<Bytes> stripe_size;         ///< striping_unit.
@@ -39,7 +39,7 @@ struct Hints {
 /// A hint that was not understood, ready to be shown: where it came from, the key, the value, and
 /// what is accepted.
 struct HintProblem {
-  std::string source;    ///< "MPI_Info", "FOREBAY_HINTS", or the intent file's path and line.
+  std::string source;  ///< "MPI_Info", "FOREBAY_HINTS", or the intent file's path and line.
   std::string key;
   std::string value;
   std::string accepted;  ///< "a size in bytes such as 4194304 or 4MiB".

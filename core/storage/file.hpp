@@ -14,8 +14,9 @@
 
 namespace forebay {
 
-/// A file, as the engine sees storage. Implementations: PosixFile, MemoryFile, FaultyFile. All calls
-/// may be made from several threads at once. Every error names what was being done and the path.
+/// A file, as the engine sees storage. Implementations: PosixFile, MemoryFile, FaultyFile. All
+/// calls may be made from several threads at once. Every error names what was being done and the
+/// path.
 class StorageFile {
  public:
   virtual ~StorageFile() = default;

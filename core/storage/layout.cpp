@@ -60,12 +60,13 @@ std::optional<StripeLayout> parse_plain(std::span<const std::byte> blob) {
   if (!v1 && *magic != lov_magic_v3 && *magic != lov_magic_specific) return std::nullopt;
   if (blob.size() < (v1 ? plain_v1_bytes : plain_v3_bytes)) return std::nullopt;
 
-  const auto pattern = *field<std::uint32_t>(blob, plain_pattern_at);
-  const auto stripe_size = *field<std::uint32_t>(blob, plain_stripe_size_at);
-  const auto stripe_count = *field<std::uint16_t>(blob, plain_stripe_count_at);
-  if ((pattern & (pattern_data_on_mdt | pattern_foreign)) != 0) return std::nullopt;
-  if (stripe_size == 0 || stripe_count == 0 || stripe_count == all_stripes) return std::nullopt;
-  return StripeLayout{stripe_size, stripe_count, /*lock_conflicts=*/true};
+  const auto pattern = field<std::uint32_t>(blob, plain_pattern_at);
+  const auto stripe_size = field<std::uint32_t>(blob, plain_stripe_size_at);
+  const auto stripe_count = field<std::uint16_t>(blob, plain_stripe_count_at);
+  if (!pattern || !stripe_size || !stripe_count) return std::nullopt;
+  if ((*pattern & (pattern_data_on_mdt | pattern_foreign)) != 0) return std::nullopt;
+  if (*stripe_size == 0 || *stripe_count == 0 || *stripe_count == all_stripes) return std::nullopt;
+  return StripeLayout{*stripe_size, *stripe_count, /*lock_conflicts=*/true};
 }
 
 std::optional<StripeLayout> parse_composite(std::span<const std::byte> attribute) {
