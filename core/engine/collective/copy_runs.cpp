@@ -81,6 +81,12 @@ void copy_blocks(std::byte* to, Bytes to_stride, const std::byte* from, Bytes fr
   }
 }
 
+/// How many blocks of `length` fit into `room`, at most `count`. A division costs as much as
+/// copying several small blocks, and mostly they all fit.
+std::int64_t blocks_in(Bytes room, Bytes length, std::int64_t count) {
+  return count * length <= room ? count : room / length;
+}
+
 /// Copies until one side is used up.
 void copy_sides(Side& memory, Side& file, Direction direction) {
   const auto copy = [&](Bytes memory_stride, Bytes file_stride, Bytes length, std::int64_t count) {
@@ -98,12 +104,12 @@ void copy_sides(Side& memory, Side& file, Direction direction) {
       file.skip_blocks(count);
     } else if (file.within == 0 && memory.rest() >= file.block) {
       // The memory block holds several blocks of the file.
-      const std::int64_t count = std::min(memory.rest() / file.block, file.left);
+      const std::int64_t count = blocks_in(memory.rest(), file.block, file.left);
       copy(file.block, file.stride, file.block, count);
       file.skip_blocks(count);
       memory.skip_bytes(count * file.block);
     } else if (memory.within == 0 && file.rest() >= memory.block) {
-      const std::int64_t count = std::min(file.rest() / memory.block, memory.left);
+      const std::int64_t count = blocks_in(file.rest(), memory.block, memory.left);
       copy(memory.stride, memory.block, memory.block, count);
       memory.skip_blocks(count);
       file.skip_bytes(count * memory.block);
@@ -123,7 +129,7 @@ void copy_run(TreeCursor& memory, const Run& file_run, std::byte* image, Bytes i
   const Bytes end = memory.data_position() + file_run.bytes();
   Side file{image + (file_run.offset - image_origin), file_run.block, file_run.stride,
             file_run.count};
-  for (Run run; memory.next(end, run);) {
+  for (Run run; file.left > 0 && memory.next(end, run);) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): in a buffer's tree, offsets are addresses.
     auto* address = reinterpret_cast<std::byte*>(static_cast<std::intptr_t>(run.offset));
     Side piece{address, run.block, run.stride, run.count};
