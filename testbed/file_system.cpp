@@ -18,8 +18,8 @@ void init(void*, fuse_conn_info* connection) {
   connection->max_background = max_background_requests;
   connection->congestion_threshold = max_background_requests;
   // Bytes are copied once, from and to libfuse's buffers; pipes would only add system calls.
-  connection->want &= ~static_cast<unsigned>(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE |
-                                             FUSE_CAP_SPLICE_MOVE);
+  connection->want &=
+      ~static_cast<unsigned>(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
 }
 
 }  // namespace

@@ -10,9 +10,9 @@
 // A request of the kernel (at most 1 MiB) that touches several stripes becomes one request per
 // server, side by side, and is answered with the last of them (server_queue.hpp, cluster.hpp).
 //
-// Locks. A write to a stripe whose last writer was another client keeps the stripe's server busy for
-// `lock_cost` before the transfer, as when Lustre moves an extent lock from one client to another.
-// A client is a process. Locks last while anybody has the file open.
+// Locks. A write to a stripe whose last writer was another client keeps the stripe's server busy
+// for `lock_cost` before the transfer, as when Lustre moves an extent lock from one client to
+// another. A client is a process. Locks last while anybody has the file open.
 //
 // Write-back. A client may have `slots` unanswered writes on each server. A write is acknowledged
 // as soon as the client has fewer than that on every server it touches; so a steady writer runs at

@@ -233,8 +233,7 @@ void FileSystem::fallocate(fuse_req_t req, fuse_ino_t, int mode, off_t offset, o
   fuse_reply_err(req, failed ? errno : 0);
 }
 
-void FileSystem::lseek(fuse_req_t req, fuse_ino_t, off_t offset, int whence,
-                       fuse_file_info* info) {
+void FileSystem::lseek(fuse_req_t req, fuse_ino_t, off_t offset, int whence, fuse_file_info* info) {
   const off_t result = ::lseek(handle_of<OpenFile>(info).fd.get(), offset, whence);
   if (result < 0) {
     fuse_reply_err(req, errno);

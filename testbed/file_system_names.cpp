@@ -25,7 +25,7 @@ namespace {
 bool is_virtual(fuse_ino_t ino) { return ino == control_directory_node || ino == counters_node; }
 
 struct stat virtual_status(fuse_ino_t ino) {
-  struct stat status {};
+  struct stat status{};
   status.st_ino = ino;
   status.st_mode = ino == control_directory_node ? S_IFDIR | 0555 : S_IFREG | 0444;
   status.st_nlink = 1;
@@ -67,7 +67,7 @@ void FileSystem::reply_with_entry(fuse_req_t req, const Node& parent, const char
 void FileSystem::give_to_requester(fuse_req_t req, int directory_fd, const char* name) const {
   if (::geteuid() != 0) return;
   const fuse_ctx* context = fuse_req_ctx(req);
-  struct stat directory {};
+  struct stat directory{};
   // A directory with the set-group-ID bit gave the file its own group already.
   const bool inherits = ::fstat(directory_fd, &directory) == 0 && (directory.st_mode & S_ISGID);
   const gid_t group = inherits ? static_cast<gid_t>(-1) : context->gid;
@@ -91,8 +91,7 @@ int FileSystem::status_of(fuse_ino_t ino, struct stat& status) const {
 
 void FileSystem::lookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
   const bool directory = is_reserved(parent, name);
-  if (directory ||
-      (parent == control_directory_node && std::string_view(name) == counters_name)) {
+  if (directory || (parent == control_directory_node && std::string_view(name) == counters_name)) {
     fuse_entry_param entry{};
     entry.ino = directory ? control_directory_node : counters_node;
     entry.attr = virtual_status(entry.ino);
@@ -118,7 +117,7 @@ void FileSystem::forget_multi(fuse_req_t req, size_t count, fuse_forget_data* fo
 }
 
 void FileSystem::getattr(fuse_req_t req, fuse_ino_t ino, fuse_file_info*) {
-  struct stat status {};
+  struct stat status{};
   const int error = status_of(ino, status);
   if (error != 0) {
     fuse_reply_err(req, error);
@@ -140,17 +139,14 @@ void FileSystem::setattr(fuse_req_t req, fuse_ino_t ino, struct stat* attributes
       return errno;
     }
     if (which & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) {
-      const uid_t uid =
-          which & FUSE_SET_ATTR_UID ? attributes->st_uid : static_cast<uid_t>(-1);
-      const gid_t gid =
-          which & FUSE_SET_ATTR_GID ? attributes->st_gid : static_cast<gid_t>(-1);
+      const uid_t uid = which & FUSE_SET_ATTR_UID ? attributes->st_uid : static_cast<uid_t>(-1);
+      const gid_t gid = which & FUSE_SET_ATTR_GID ? attributes->st_gid : static_cast<gid_t>(-1);
       if (::fchownat(fd, "", uid, gid, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW)) return errno;
     }
     if (which & FUSE_SET_ATTR_SIZE) {
-      const int failed =
-          info != nullptr
-              ? ::ftruncate(handle_of<OpenFile>(info).fd.get(), attributes->st_size)
-              : ::truncate(node->proc_path().c_str(), attributes->st_size);
+      const int failed = info != nullptr
+                             ? ::ftruncate(handle_of<OpenFile>(info).fd.get(), attributes->st_size)
+                             : ::truncate(node->proc_path().c_str(), attributes->st_size);
       if (failed) return errno;
       truncated(ino, attributes->st_size);
     }
@@ -207,8 +203,7 @@ void FileSystem::mkdir(fuse_req_t req, fuse_ino_t parent, const char* name, mode
   reply_with_entry(req, *node, name);
 }
 
-void FileSystem::symlink(fuse_req_t req, const char* target, fuse_ino_t parent,
-                         const char* name) {
+void FileSystem::symlink(fuse_req_t req, const char* target, fuse_ino_t parent, const char* name) {
   const auto node = nodes_.find(parent);
   if (!node || ::symlinkat(target, node->fd.get(), name) != 0) {
     fuse_reply_err(req, node ? errno : EPERM);
@@ -218,8 +213,7 @@ void FileSystem::symlink(fuse_req_t req, const char* target, fuse_ino_t parent,
   reply_with_entry(req, *node, name);
 }
 
-void FileSystem::link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t new_parent,
-                      const char* new_name) {
+void FileSystem::link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t new_parent, const char* new_name) {
   const auto node = nodes_.find(ino);
   const auto parent = nodes_.find(new_parent);
   if (!node || !parent ||
@@ -249,8 +243,8 @@ void FileSystem::rmdir(fuse_req_t req, fuse_ino_t parent, const char* name) {
   }
 }
 
-void FileSystem::rename(fuse_req_t req, fuse_ino_t parent, const char* name,
-                        fuse_ino_t new_parent, const char* new_name, unsigned int flags) {
+void FileSystem::rename(fuse_req_t req, fuse_ino_t parent, const char* name, fuse_ino_t new_parent,
+                        const char* new_name, unsigned int flags) {
   const auto from = nodes_.find(parent);
   const auto to = nodes_.find(new_parent);
   if (!from || !to || is_reserved(parent, name) || is_reserved(new_parent, new_name)) {
@@ -282,35 +276,40 @@ void FileSystem::readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offs
     fuse_reply_buf(req, nullptr, 0);
     return;
   }
-  const std::lock_guard lock(directory.mutex);
-  // An offset of 0 is a rewinddir: entries made since the opening appear.
-  if (offset == 0) {
-    ::rewinddir(directory.stream);
-  } else {
-    ::seekdir(directory.stream, offset);
-  }
   std::vector<char> buffer(size);
   size_t filled = 0;
-  for (;;) {
-    errno = 0;
-    const dirent* entry = ::readdir(directory.stream);
-    if (entry == nullptr) {
-      if (errno != 0 && filled == 0) {
-        fuse_reply_err(req, errno);
-        return;
-      }
-      break;
+  int error = 0;
+  {
+    const std::lock_guard lock(directory.mutex);
+    // An offset of 0 is a rewinddir: entries made since the opening appear.
+    if (offset == 0) {
+      ::rewinddir(directory.stream);
+    } else {
+      ::seekdir(directory.stream, offset);
     }
-    if (is_reserved(ino, entry->d_name)) continue;
-    struct stat status {};
-    status.st_ino = entry->d_ino;
-    status.st_mode = DTTOIF(entry->d_type);
-    const size_t needed = fuse_add_direntry(req, buffer.data() + filled, size - filled,
-                                            entry->d_name, &status, entry->d_off);
-    if (needed > size - filled) break;
-    filled += needed;
+    for (;;) {
+      errno = 0;
+      const dirent* entry = ::readdir(directory.stream);
+      if (entry == nullptr) {
+        error = errno;
+        break;
+      }
+      if (is_reserved(ino, entry->d_name)) continue;
+      struct stat status{};
+      status.st_ino = entry->d_ino;
+      status.st_mode = DTTOIF(entry->d_type);
+      const size_t needed = fuse_add_direntry(req, buffer.data() + filled, size - filled,
+                                              entry->d_name, &status, entry->d_off);
+      if (needed > size - filled) break;
+      filled += needed;
+    }
   }
-  fuse_reply_buf(req, buffer.data(), filled);
+  // With the reply the kernel may release the directory, and its mutex, on another thread.
+  if (error != 0 && filled == 0) {
+    fuse_reply_err(req, error);
+  } else {
+    fuse_reply_buf(req, buffer.data(), filled);
+  }
 }
 
 void FileSystem::releasedir(fuse_req_t req, fuse_ino_t, fuse_file_info* info) {
@@ -319,7 +318,7 @@ void FileSystem::releasedir(fuse_req_t req, fuse_ino_t, fuse_file_info* info) {
 }
 
 void FileSystem::statfs(fuse_req_t req, fuse_ino_t) {
-  struct statvfs status {};
+  struct statvfs status{};
   if (::fstatvfs(nodes_.find(root_node)->fd.get(), &status) != 0) {
     fuse_reply_err(req, errno);
   } else {
@@ -361,8 +360,7 @@ void FileSystem::getxattr(fuse_req_t req, fuse_ino_t ino, const char* name, size
 void FileSystem::listxattr(fuse_req_t req, fuse_ino_t ino, size_t size) {
   const auto node = nodes_.find(ino);
   std::vector<char> names(size);
-  const ssize_t length =
-      node ? ::listxattr(node->proc_path().c_str(), names.data(), size) : 0;
+  const ssize_t length = node ? ::listxattr(node->proc_path().c_str(), names.data(), size) : 0;
   if (length < 0) {
     fuse_reply_err(req, errno);
   } else if (size == 0) {

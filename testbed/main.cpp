@@ -35,7 +35,7 @@ CLI::Option* add_quantity(CLI::App& app, const std::string& name, T& value,
 }
 
 Result<Bytes> parse_stripe(std::string_view text) {
-  const Result<Bytes> size = parse_bytes(text);
+  Result<Bytes> size = parse_bytes(text);
   if (size && *size < 1) {
     return tl::unexpected(Error{ErrorKind::invalid_argument, 0, "a stripe has at least one byte"});
   }

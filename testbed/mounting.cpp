@@ -36,9 +36,7 @@ bool lies_within(const fs::path& inner, const fs::path& outer) {
   return !relative.empty() && *relative.begin() != "..";
 }
 
-Error refuse(std::string what) {
-  return {ErrorKind::invalid_argument, 0, std::move(what)};
-}
+Error refuse(std::string what) { return {ErrorKind::invalid_argument, 0, std::move(what)}; }
 
 /// The kernel keeps a node, and so this process a descriptor, for every file it remembers.
 void raise_descriptor_limit() {
@@ -77,8 +75,8 @@ Status check_directories(std::string& backing, std::string& mount) {
           *given[i])));
     }
     if (error || !fs::is_directory(absolute[i], error)) {
-      return tl::unexpected(refuse(fmt::format("{0} is not a directory; make it: mkdir -p {0}",
-                                               *given[i])));
+      return tl::unexpected(
+          refuse(fmt::format("{0} is not a directory; make it: mkdir -p {0}", *given[i])));
     }
     *given[i] = absolute[i].string();
   }
@@ -104,17 +102,15 @@ Status serve(const FileSystemParameters& parameters, const std::string& state_pa
   auto file_system = FileSystem::open(parameters);
   if (!file_system) return tl::unexpected(file_system.error());
 
-  std::string options =
-      "default_permissions,subtype=forebay-testbed,fsname=forebay-testbed";
+  std::string options = "default_permissions,subtype=forebay-testbed,fsname=forebay-testbed";
   if (::geteuid() == 0) options += ",allow_other";
   char program[] = "forebay-testbedfs";
   char dash_o[] = "-o";
   char* arguments[] = {program, dash_o, options.data(), nullptr};
   fuse_args args = FUSE_ARGS_INIT(3, arguments);
   // libfuse has said on stderr what is wrong where one of its calls fails.
-  const std::unique_ptr<fuse_session, SessionDeleter> session(
-      fuse_session_new(&args, &FileSystem::operations(), sizeof(fuse_lowlevel_ops),
-                       file_system->get()));
+  const std::unique_ptr<fuse_session, SessionDeleter> session(fuse_session_new(
+      &args, &FileSystem::operations(), sizeof(fuse_lowlevel_ops), file_system->get()));
   fuse_opt_free_args(&args);
   if (!session || fuse_session_mount(session.get(), parameters.mount.c_str()) != 0) {
     return tl::unexpected(Error{ErrorKind::io, 0, "cannot mount on " + parameters.mount});

@@ -8,7 +8,7 @@ namespace forebay::testbed {
 NodeTable::NodeTable(FileDescriptor root, NodeId root_id, NodeId first_id)
     : root_id_(root_id), next_id_(first_id) {
   assert(root_id < first_id);
-  struct stat status {};
+  struct stat status{};
   ::fstat(root.get(), &status);
   const Key key{status.st_dev, status.st_ino};
   auto node = std::make_shared<Node>(Node{root_id, std::move(root)});

@@ -30,7 +30,7 @@ class NodeTableTest : public testing::Test {
   }
   std::shared_ptr<Node> enter(NodeTable& table, const char* name) const {
     FileDescriptor fd = open(name);
-    struct stat status {};
+    struct stat status{};
     EXPECT_EQ(::fstat(fd.get(), &status), 0);
     return table.enter(std::move(fd), status);
   }

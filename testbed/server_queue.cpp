@@ -36,8 +36,8 @@ Time ServerQueue::submit(Time now, Bytes bytes, Time extra) {
 }
 
 std::size_t ServerQueue::unanswered(Time now) const {
-  return static_cast<std::size_t>(
-      answers_.end() - std::upper_bound(answers_.begin(), answers_.end(), now));
+  return static_cast<std::size_t>(answers_.end() -
+                                  std::upper_bound(answers_.begin(), answers_.end(), now));
 }
 
 }  // namespace forebay::testbed

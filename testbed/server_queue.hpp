@@ -8,8 +8,9 @@
 
 namespace forebay::testbed {
 
-/// A point in time: nanoseconds since the epoch of whatever clock the caller uses. Time is always an
-/// argument, so the same code runs under the mounted file system and under a test's virtual time.
+/// A point in time: nanoseconds since the epoch of whatever clock the caller uses. Time is always
+/// an argument, so the same code runs under the mounted file system and under a test's virtual
+/// time.
 using Time = std::chrono::nanoseconds;
 
 struct ServerParameters {
@@ -27,8 +28,9 @@ struct ServerParameters {
 /// So transfers never overlap, latencies do, and the answer is known when the request arrives: no
 /// thread waits for it. `extra` is time for which the server is busy besides the transfer.
 ///
-/// Worked example: 4 MiB/s, 3 ms, 10 slots: 64 KiB take 15.625 ms, so requests arriving together are
-/// answered after 18.625, 34.25, 49.875 ... ms. Empty requests: 10 after 3 ms, 10 more after 6 ms.
+/// Worked example: 4 MiB/s, 3 ms, 10 slots: 64 KiB take 15.625 ms, so requests arriving together
+/// are answered after 18.625, 34.25, 49.875 ... ms. Empty requests: 10 after 3 ms, 10 more after 6
+/// ms.
 class ServerQueue {
  public:
   explicit ServerQueue(const ServerParameters& parameters);
@@ -45,9 +47,10 @@ class ServerQueue {
 
  private:
   ServerParameters parameters_;
-  Time free_{};              // finish of the last request
-  Time busy_{};              // sum of transfers and extras
-  std::deque<Time> answers_;  // increasing; those of the past are dropped, but the last `slots` stay
+  Time free_{};  // finish of the last request
+  Time busy_{};  // sum of transfers and extras
+  std::deque<Time>
+      answers_;  // increasing; those of the past are dropped, but the last `slots` stay
 };
 
 }  // namespace forebay::testbed

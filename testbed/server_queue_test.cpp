@@ -1,5 +1,6 @@
 // Goal: one server keeps its configured bandwidth, overlaps latencies up to its slots, and never
-// answers before its model says. Method: virtual time, exact expectations from the model's formulas.
+// answers before its model says. Method: virtual time, exact expectations from the model's
+// formulas.
 
 #include "testbed/server_queue.hpp"
 

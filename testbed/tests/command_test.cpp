@@ -49,8 +49,8 @@ TEST_F(CommandTest, RefusesDirectoriesThatCannotServe) {
 }
 
 TEST_F(CommandTest, SaysSoWhenItsStateCannotBeWritten) {
-  const Outcome outcome = run({program(), "--backing", backing_, "--state",
-                               directory_ / "absent" / "state.json", mount_});
+  const Outcome outcome = run(
+      {program(), "--backing", backing_, "--state", directory_ / "absent" / "state.json", mount_});
   run({"fusermount3", "-u", mount_});
   EXPECT_NE(outcome.output.find("state.json"), std::string::npos) << outcome.output;
 }

@@ -13,7 +13,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <regex>
+#include <numeric>
 
 #include "testbed/file_descriptor.hpp"
 #include "testbed/tests/fuse_probe.hpp"
@@ -32,10 +32,14 @@ struct Pipe {
   FileDescriptor in;
 };
 
-std::int64_t number_after(const std::string& text, const std::string& key) {
-  std::smatch match;
-  if (!std::regex_search(text, match, std::regex("\"" + key + "\": (\\d+)"))) return -1;
-  return std::stoll(match[1]);
+/// All numbers that follow `"key": ` in JSON text.
+std::vector<std::int64_t> numbers_of(const std::string& text, const std::string& key) {
+  const std::string before = "\"" + key + "\": ";
+  std::vector<std::int64_t> numbers;
+  for (auto at = text.find(before); at != std::string::npos; at = text.find(before, at + 1)) {
+    numbers.push_back(std::stoll(text.substr(at + before.size())));
+  }
+  return numbers;
 }
 
 }  // namespace
@@ -67,31 +71,38 @@ Outcome run(const std::vector<std::string>& arguments) {
 }
 
 double in_processes(int count, const std::function<int(int)>& body) {
-  Pipe ready;
+  Pipe report;  // from the children: a byte when ready, another when done
   Pipe start;
   std::vector<pid_t> children;
   for (int i = 0; i < count; ++i) {
     const pid_t child = ::fork();
     if (child == 0) {
       start.in = FileDescriptor();
-      char byte = 'r';
-      const bool told = ::write(ready.in.get(), &byte, 1) == 1;
+      char byte = 0;
+      const bool told = ::write(report.in.get(), &byte, 1) == 1;
       const bool started = ::read(start.out.get(), &byte, 1) == 0;  // end of file: all may go
-      ::_exit(told && started ? body(i) : 126);
+      const int status = told && started ? body(i) : 126;
+      ::_exit(::write(report.in.get(), &byte, 1) == 1 ? status : 126);
     }
     EXPECT_GT(child, 0);
     children.push_back(child);
   }
-  char byte = 0;
-  for (int i = 0; i < count; ++i) EXPECT_EQ(::read(ready.out.get(), &byte, 1), 1);
+  report.in = FileDescriptor();
+  const auto await_reports = [&] {
+    char byte = 0;
+    for (int i = 0; i < count; ++i) EXPECT_EQ(::read(report.out.get(), &byte, 1), 1);
+  };
+  await_reports();
   const auto begin = std::chrono::steady_clock::now();
   start.in = FileDescriptor();
+  await_reports();
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   for (const pid_t child : children) {
     int status = 0;
     EXPECT_EQ(::waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0) << "a child process failed";
   }
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return taken.count();
 }
 
 std::string content_of(const std::filesystem::path& path) {
@@ -130,8 +141,9 @@ void MountedTestbed::mount(const std::vector<std::string>& options) {
 }
 
 void MountedTestbed::unmount() {
-  const auto pid = static_cast<pid_t>(number_after(content_of(state_), "pid"));
-  ASSERT_GT(pid, 0);
+  const auto pids = numbers_of(content_of(state_), "pid");
+  ASSERT_EQ(pids.size(), 1u);
+  const auto pid = static_cast<pid_t>(pids[0]);
   const FileDescriptor process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   ASSERT_TRUE(process.valid());
   const Outcome outcome = run({"fusermount3", "-u", mount_});
@@ -145,14 +157,11 @@ void MountedTestbed::unmount() {
 }
 
 std::int64_t MountedTestbed::counter(const std::string& name, bool largest) const {
-  const std::string text = content_of(on_mount(".forebay-testbed/counters.json"));
-  const std::regex pattern("\"" + name + "\": (\\d+)");
-  std::int64_t result = 0;
-  for (std::sregex_iterator match(text.begin(), text.end(), pattern), end; match != end; ++match) {
-    const std::int64_t value = std::stoll((*match)[1]);
-    result = largest ? std::max(result, value) : result + value;
-  }
-  return result;
+  const auto values = numbers_of(content_of(on_mount(".forebay-testbed/counters.json")), name);
+  EXPECT_FALSE(values.empty()) << name;
+  if (values.empty()) return -1;
+  return largest ? *std::max_element(values.begin(), values.end())
+                 : std::accumulate(values.begin(), values.end(), std::int64_t{0});
 }
 
 }  // namespace forebay::testbed

@@ -20,8 +20,8 @@ struct Outcome {
 Outcome run(const std::vector<std::string>& arguments);
 
 /// Runs `body` in `count` child processes at once, with its number; all start when all are ready.
-/// Returns the wall time from the start until the last has ended, in seconds. `body` returns the
-/// exit status, which must be 0. GoogleTest assertions do not work in children.
+/// Returns the wall time from the start until the last `body` has returned, in seconds. `body`
+/// gives the exit status, which must be 0. GoogleTest assertions do not work in children.
 double in_processes(int count, const std::function<int(int)>& body);
 
 /// A backing directory with a testbed mounted over it, for tests; skips the test where FUSE cannot

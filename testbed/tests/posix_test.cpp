@@ -1,6 +1,6 @@
-// Goal: the mounted testbed behaves like a POSIX file system, in everything that MPI libraries, HDF5
-// and shells ask of one, and keeps every byte. Method: the calls, on a fast testbed, compared with
-// the backing directory and with what is known of the data.
+// Goal: the mounted testbed behaves like a POSIX file system, in everything that MPI libraries,
+// HDF5 and shells ask of one, and keeps every byte. Method: the calls, on a fast testbed, compared
+// with the backing directory and with what is known of the data.
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -40,7 +40,7 @@ class PosixTest : public MountedTestbed {
     return open(name, O_RDWR | O_CREAT | O_EXCL);
   }
   struct stat status_of(const std::string& name) const {
-    struct stat status {};
+    struct stat status{};
     EXPECT_EQ(::lstat(on_mount(name).c_str(), &status), 0) << name;
     return status;
   }
@@ -174,7 +174,8 @@ TEST_F(PosixTest, RenamesLinksAndUnlinks) {
   EXPECT_FALSE(std::filesystem::exists(in_backing("a")));
   std::ofstream(on_mount("c")) << "c";
   EXPECT_EQ(::renameat2(AT_FDCWD, on_mount("c").c_str(), AT_FDCWD, on_mount("b").c_str(),
-                        RENAME_NOREPLACE), -1);
+                        RENAME_NOREPLACE),
+            -1);
   EXPECT_EQ(errno, EEXIST);
 
   ASSERT_EQ(::link(on_mount("b").c_str(), on_mount("b_too").c_str()), 0);
@@ -246,7 +247,7 @@ TEST_F(PosixTest, ChangesAttributes) {
   EXPECT_TRUE(open("masked", O_WRONLY | O_CREAT, 0666).valid());
   ::umask(mask);
   EXPECT_EQ(status_of("masked").st_mode, S_IFREG | 0640u);
-  struct statvfs space {};
+  struct statvfs space{};
   ASSERT_EQ(::statvfs(mount_.c_str(), &space), 0);
   EXPECT_GT(space.f_blocks, 0u);
 }
@@ -286,7 +287,7 @@ TEST_F(PosixTest, TellsTheLayoutAndKeepsOtherAttributes) {
 TEST_F(PosixTest, RecordLocksExcludeOtherProcesses) {
   // What ROMIO does for atomic mode and data sieving: fcntl locks of byte ranges.
   const FileDescriptor file = create("file");
-  struct flock lock {};
+  struct flock lock{};
   lock.l_type = F_WRLCK;
   lock.l_start = 100;
   lock.l_len = 100;
