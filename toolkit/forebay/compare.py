@@ -74,9 +74,9 @@ class Campaign:
             task = progress.add_task("warm-up", total=total)
             try:
                 ok = self._warm_up(lambda: progress.advance(task))
-                orders = _orders(self._options.pairs, self._options.seed)
-                for number, order in enumerate(orders if ok else [], start=1):
-                    progress.update(task, description=f"pair {number} of {len(orders)}")
+                shuffled = orders(self._options.pairs, self._options.seed)
+                for number, order in enumerate(shuffled if ok else [], start=1):
+                    progress.update(task, description=f"pair {number} of {len(shuffled)}")
                     if not self._timed_pair(order, lambda: progress.advance(task)):
                         break
             except KeyboardInterrupt:
@@ -204,7 +204,7 @@ class Campaign:
             )
 
 
-def _orders(pairs: int, seed: int) -> list[list[str]]:
+def orders(pairs: int, seed: int) -> list[list[str]]:
     """Who runs first in each pair: both equally often, give or take one, in shuffled order."""
     generator = random.Random(seed)
     first = [STOCK, FOREBAY] * (pairs // 2) + [generator.choice([STOCK, FOREBAY])] * (pairs % 2)
@@ -239,16 +239,20 @@ def _progress(console: Console) -> Progress:
 
 @contextlib.contextmanager
 def _terminate_as_interrupt() -> Iterator[None]:
-    """A batch system's SIGTERM ends a comparison as Ctrl-C does: with what there is so far."""
+    """A batch system's SIGTERM, or the terminal's end, does as Ctrl-C does: the run is ended and
+    what there is so far is told."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = {
+        number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)
+    }
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def exit_code(result: Comparison) -> int:

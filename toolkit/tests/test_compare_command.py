@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 from conftest import TIMEOUT_S, Forebay, read_json
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forebay.compare import orders
 
 
 def test_identical_files_and_the_ratio_of_the_timed_calls(
@@ -155,15 +159,20 @@ def test_hints_for_the_stock_mpi_reach_it_alone(forebay: Forebay, tmp_path: Path
     assert sorted(set(lines)) == ["engine  cb_nodes=2", "observe cb_nodes 4 "]
 
 
-def test_the_order_is_shuffled_by_the_seed_and_balanced(
+@given(st.integers(1, 50), st.integers())
+def test_the_order_is_shuffled_by_the_seed_and_balanced(pairs: int, seed: int) -> None:
+    found = orders(pairs, seed)
+    assert found == orders(pairs, seed)
+    assert all(sorted(order) == ["forebay", "stock"] for order in found)
+    assert abs(2 * sum(order[0] == "stock" for order in found) - pairs) == pairs % 2
+
+
+def test_the_order_of_the_runs_is_that_of_the_pairs(
     forebay: Forebay, program: list[str], tmp_path: Path
 ) -> None:
-    orders = []
-    for name in ("a", "b"):
-        forebay("compare", "-n", "6", "--seed", "3", "--json", name, "--", *program, "o")
-        orders.append([pair["order"] for pair in read_json(tmp_path / name)["pairs"]])
-    assert orders[0] == orders[1]
-    assert sum(order[0] == "stock" for order in orders[0]) == 3
+    forebay("compare", "-n", "2", "--seed", "3", "--json", "c.json", "--", *program, "o")
+    found = [pair["order"] for pair in read_json(tmp_path / "c.json")["pairs"]]
+    assert found == orders(2, 3)
 
 
 def test_a_run_that_takes_too_long_is_ended(forebay: Forebay) -> None:
@@ -172,7 +181,7 @@ def test_a_run_that_takes_too_long_is_ended(forebay: Forebay) -> None:
     assert "did not end in time" in answer.output
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_prints_what_there_is_so_far(
     number: signal.Signals, environ: dict[str, str], tmp_path: Path
 ) -> None:
