@@ -92,36 +92,38 @@ class EngineFile final : public CollectiveFile {
 
   Result<Bytes> write_all(const Access& access) override {
     Counters::add(counters_.collective_calls, 1);
-    if (atomic_) return conclude(direct_.write(access));
+    if (atomic_) return direct_.write(access);
     const auto schedule = agree(access, true);
     if (schedule->path == Path::direct) {
+      // No rank depends on another's storage here, so no word is needed at the end: an error is the
+      // own one. The agreement of the next call keeps the order of calls.
       Counters::add(counters_.direct_calls, 1);
-      return conclude(direct_.write(access));
+      return direct_.write(access);
     }
     if (auto ready = prepare_exchange(*schedule); !ready) {
-      return conclude(direct_.write(access));
+      return direct_.write(access);
     }
     WriteRounds rounds(context(*schedule));
     rounds.run(access.memory);
     finish_rounds(*schedule);
-    return conclude_exchange(rounds.error(), access, end_unknown);
+    return conclude(rounds.error(), access, end_unknown);
   }
 
   Result<Bytes> read_all(const Access& access) override {
     Counters::add(counters_.collective_calls, 1);
-    if (atomic_) return conclude(direct_.read(access));
+    if (atomic_) return direct_.read(access);
     const auto schedule = agree(access, false);
     if (schedule->path == Path::direct) {
       Counters::add(counters_.direct_calls, 1);
-      return conclude(direct_.read(access));
+      return direct_.read(access);
     }
     if (auto ready = prepare_exchange(*schedule); !ready) {
-      return conclude(direct_.read(access));
+      return direct_.read(access);
     }
     ReadRounds rounds(context(*schedule));
     const Bytes end_of_file = rounds.run(access.memory);
     finish_rounds(*schedule);
-    return conclude_exchange(rounds.error(), access, end_of_file);
+    return conclude(rounds.error(), access, end_of_file);
   }
 
   Result<Bytes> write(const Access& access) override { return direct_.write(access); }
@@ -263,14 +265,8 @@ class EngineFile final : public CollectiveFile {
     return error;
   }
 
-  Result<Bytes> conclude(const Result<Bytes>& mine) {
-    std::int64_t worst = mine ? 0 : pack(mine.error());
-    exchange_->all_reduce({&worst, 1}, Reduce::max);
-    if (worst == 0) return mine;
-    return tl::unexpected(unpack(worst, mine ? Error{} : mine.error()));
-  }
-
-  Result<Bytes> conclude_exchange(const Error& mine, const Access& access, Bytes end_of_file) {
+  /// What a rank's exchanged call comes to, once every rank's storage calls are known.
+  Result<Bytes> conclude(const Error& mine, const Access& access, Bytes end_of_file) {
     std::int64_t word[2] = {pack(mine), -end_of_file};
     exchange_->all_reduce(word, Reduce::max);
     if (word[0] != 0) return tl::unexpected(unpack(word[0], mine));

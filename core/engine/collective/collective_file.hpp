@@ -25,8 +25,8 @@ struct Access {
 
 /// A file opened by several ranks together: carries out data calls, collective and independent.
 /// Every collective call must be made by every rank of the exchange in the same order. No call hangs
-/// because another rank failed: an error of any rank comes back on all of them (collective calls), as
-/// the most severe one.
+/// because another rank failed. Where aggregators move the data, a storage error of any of them comes
+/// back on all ranks, as the most severe one; where each rank moves its own, to the rank it concerns.
 class CollectiveFile {
  public:
   /// Takes `exchange` and `storage` over. Collective. `counters` must outlive the file.
