@@ -270,7 +270,9 @@ DatatypeReader::DatatypeReader() {
 DatatypeReader::~DatatypeReader() { PMPI_Comm_free(&probe_); }
 
 int DatatypeReader::check_committed(MPI_Datatype datatype) const {
-  return PMPI_Send(nullptr, 0, datatype, MPI_PROC_NULL, 0, probe_);
+  char nothing = 0;
+  int position = 0;
+  return PMPI_Pack(&nothing, 0, datatype, &nothing, sizeof nothing, &position, probe_);
 }
 
 tl::expected<std::shared_ptr<const FlatType>, int> DatatypeReader::read(

@@ -35,7 +35,7 @@ class DatatypeReader {
   tl::expected<std::shared_ptr<const FlatType>, int> read(MPI_Datatype datatype) const;
 
  private:
-  /// MPI_SUCCESS if committed. MPI has no call for that; asked to send nothing to nobody, it tells.
+  /// MPI_SUCCESS if committed. MPI has no call for that; asked to pack none of them, it tells.
   int check_committed(MPI_Datatype datatype) const;
 
   MPI_Comm probe_ = MPI_COMM_NULL;  ///< Ours alone, returns errors.

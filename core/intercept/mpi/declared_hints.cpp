@@ -17,11 +17,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Rank 0's `mine`, on every rank. Collective.
-Json from_rank_0(Exchange& exchange, const Json& mine) {
-  const std::vector<std::uint8_t> packed =
-      exchange.rank() == 0 ? Json::to_msgpack(mine) : std::vector<std::uint8_t>{};
-  const auto all = exchange.all_gather_varying(std::as_bytes(std::span(packed)));
+/// What rank 0 packed, on every rank. Collective.
+Json from_rank_0(Exchange& exchange, std::span<const std::uint8_t> packed) {
+  if (exchange.rank() != 0) packed = {};
+  const auto all = exchange.all_gather_varying(std::as_bytes(packed));
   const auto* data = reinterpret_cast<const std::uint8_t*>(all.front().data());
   return Json::from_msgpack(data, data + all.front().size());
 }
@@ -54,24 +53,28 @@ void apply_intent(DeclaredHints& declared, const std::string& text, const std::s
 
 }  // namespace
 
-DeclaredHints declare_at_open(Exchange& exchange, const std::string& path, MPI_Info info) {
-  Json mine;
-  if (exchange.rank() == 0) {
-    const Settings& environment = settings();
-    mine = {{"info", pairs_of(info)}, {"hints", environment.hints}};
-    if (!environment.intent_path.empty()) {
-      std::ifstream file(environment.intent_path);
-      std::ostringstream text;
-      text << file.rdbuf();
-      mine["intent_path"] = environment.intent_path;
-      if (file) {
-        mine["intent"] = text.str();
-      } else {
-        mine["intent_error"] = std::strerror(errno);
-      }
+std::vector<std::uint8_t> pack_declarations(MPI_Info info) {
+  const Settings& environment = settings();
+  const HintPairs pairs = pairs_of(info);
+  if (pairs.empty() && environment.hints.empty() && environment.intent_path.empty()) return {};
+  Json sources = {{"info", pairs}, {"hints", environment.hints}};
+  if (!environment.intent_path.empty()) {
+    std::ifstream file(environment.intent_path);
+    std::ostringstream text;
+    text << file.rdbuf();
+    sources["intent_path"] = environment.intent_path;
+    if (file) {
+      sources["intent"] = text.str();
+    } else {
+      sources["intent_error"] = std::strerror(errno);
     }
   }
-  const Json agreed = from_rank_0(exchange, mine);
+  return Json::to_msgpack(sources);
+}
+
+DeclaredHints declare_at_open(Exchange& exchange, const std::string& path,
+                              std::span<const std::uint8_t> packed) {
+  const Json agreed = from_rank_0(exchange, packed);
   DeclaredHints declared;
   if (agreed.contains("intent")) {
     apply_intent(declared, agreed["intent"], agreed["intent_path"], path);
@@ -91,7 +94,7 @@ DeclaredHints declare_at_open(Exchange& exchange, const std::string& path, MPI_I
 }
 
 DeclaredHints declare_later(Exchange& exchange, Hints hints, MPI_Info info) {
-  const Json agreed = from_rank_0(exchange, Json(pairs_of(info)));
+  const Json agreed = from_rank_0(exchange, Json::to_msgpack(pairs_of(info)));
   DeclaredHints declared{std::move(hints), {}};
   apply(declared, agreed.get<HintPairs>(), "MPI_Info");
   show(exchange, declared.problems);

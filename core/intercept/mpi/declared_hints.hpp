@@ -2,6 +2,8 @@
 
 #include <mpi.h>
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,8 +19,14 @@ struct DeclaredHints {
   std::vector<std::string> problems;  ///< Ready to show. Rank 0 has shown them already.
 };
 
-/// At open: the intent file, FOREBAY_HINTS and `info`, in rising priority. Collective.
-DeclaredHints declare_at_open(Exchange& exchange, const std::string& path, MPI_Info info);
+/// What this process can declare at open, packed for declare_at_open: `info`, FOREBAY_HINTS and the
+/// intent file. Empty if there is none of it.
+std::vector<std::uint8_t> pack_declarations(MPI_Info info);
+
+/// At open: the intent file, FOREBAY_HINTS and MPI_Info as rank 0 packed them, in rising priority.
+/// Collective; `packed` matters on rank 0.
+DeclaredHints declare_at_open(Exchange& exchange, const std::string& path,
+                              std::span<const std::uint8_t> packed);
 
 /// Later, by MPI_File_set_info or MPI_File_set_view: `info` on top of `hints`. Collective.
 DeclaredHints declare_later(Exchange& exchange, Hints hints, MPI_Info info);

@@ -82,8 +82,9 @@ struct Figures {
 };
 
 /// Sums: time and calls per class, every counter, the kernel's four. Maxima: time per class, every
-/// counter. Which of the two a counter uses is chosen when the record is written.
-Figures combine(const FileRecord& record, const KernelIo& storage, Exchange& exchange) {
+/// counter, and last whether any rank passed calls through. Which of the two a counter uses is chosen when the record is written.
+Figures combine(const FileRecord& record, const KernelIo& storage, bool has_reasons,
+                Exchange& exchange) {
   Figures figures;
   for (std::size_t c = 0; c < class_count; ++c) {
     figures.sums.push_back(record.times.elapsed_ns(c));
@@ -99,6 +100,7 @@ Figures combine(const FileRecord& record, const KernelIo& storage, Exchange& exc
        {storage.read_calls, storage.write_calls, storage.read_bytes, storage.write_bytes}) {
     figures.sums.push_back(value);
   }
+  figures.maxima.push_back(has_reasons);
   exchange.all_reduce(figures.sums, Reduce::sum);
   exchange.all_reduce(figures.maxima, Reduce::max);
   return figures;
@@ -159,8 +161,12 @@ void FileRecord::add_storage(const KernelIo& io) {
 }
 
 void write_report(const FileRecord& record, Exchange& exchange, const std::string& directory) {
-  const Figures figures = combine(record, record.storage_, exchange);
-  const Json passed_through = combine_reasons(record.passed_through_, exchange);
+  const Figures figures =
+      combine(record, record.storage_, !record.passed_through_.empty(), exchange);
+  Json passed_through = Json::object();
+  if (figures.maxima.back() != 0) {
+    passed_through = combine_reasons(record.passed_through_, exchange);
+  }
   if (exchange.rank() != 0) return;
 
   const bool engine = record.mode == Mode::engine;

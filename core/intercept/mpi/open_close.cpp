@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/engine/collective/mpi_exchange.hpp"
 #include "core/intercept/mpi/declared_hints.hpp"
@@ -62,57 +63,54 @@ std::shared_ptr<const DatatypeReader> datatype_reader() {
 
 /// Forebay's own descriptor. Writing into holes needs reading, so a write-only file is opened for
 /// both.
-Result<std::unique_ptr<StorageFile>> open_storage(const std::string& path, int amode,
+Result<std::unique_ptr<StorageFile>> open_storage(const std::optional<std::string>& path, int amode,
                                                   Counters& counters) {
+  if (!path) {
+    return tl::unexpected(Error{ErrorKind::unsupported, 0, "a file system only the MPI knows"});
+  }
   const bool reading = (amode & MPI_MODE_RDONLY) != 0;
-  return open_posix_file(path, reading ? OpenMode::read_only : OpenMode::read_write, counters);
+  return open_posix_file(*path, reading ? OpenMode::read_only : OpenMode::read_write, counters);
 }
 
-/// Why a file is left to the MPI from open to close; empty if it is not. The same on every rank.
-std::string_view reason_to_pass(const Hints& hints, int amode, bool path_known) {
-  if (hints.passthrough) return "hint forebay=disable";
-  if ((amode & MPI_MODE_SEQUENTIAL) != 0) return "MPI_MODE_SEQUENTIAL";
-  if (!path_known) return "file system prefix that only the MPI knows";
-  return {};
-}
+/// What ranks tell each other once each has tried to open the file: one reduction for everything,
+/// because at open every round trip counts. The maximum over ranks decides.
+struct OpenWord {
+  enum Index { no_real_file, no_own_file, end_of_file, reporting, declarations, id, count };
+  std::array<std::int64_t, count> values{};
 
-/// An id that no other opening of the same file has: of rank 0's process and this moment.
-std::int64_t opening_id(Exchange& exchange) {
+  std::int64_t& operator[](Index index) { return values[index]; }
+};
+
+/// An id that no other opening of the same file has: of this process and this moment.
+std::int64_t opening_id() {
   const std::int64_t now = std::chrono::system_clock::now().time_since_epoch().count();
-  std::int64_t id = exchange.rank() == 0 ? (now ^ (std::int64_t{getpid()} << 40)) & INT64_MAX : 0;
-  exchange.all_reduce({&id, 1}, Reduce::sum);
-  return id;
+  return (now ^ (std::int64_t{getpid()} << 40)) & INT64_MAX;
 }
 
 /// Gives `file` its shadow, or the reason why it has none. Collective.
-void make_shadow(OpenFile& file, const std::string& name, MPI_Info info) {
+void make_shadow(OpenFile& file, OpenWord& word, const std::vector<std::uint8_t>& declarations,
+                 std::unique_ptr<StorageFile> storage) {
   FileRecord& record = file.record;
-  const auto path = posix_path(name);
-  DeclaredHints declared = declare_at_open(*file.exchange, record.path, info);
+  DeclaredHints declared;
+  if (word[OpenWord::declarations] != 0) {
+    declared = declare_at_open(*file.exchange, record.path, declarations);
+  }
   record.hint_problems = std::move(declared.problems);
-  file.pass_reason = reason_to_pass(declared.hints, record.amode, path.has_value());
+  if (declared.hints.passthrough) {
+    file.pass_reason = "hint forebay=disable";
+  } else if ((record.amode & MPI_MODE_SEQUENTIAL) != 0) {
+    file.pass_reason = "MPI_MODE_SEQUENTIAL";
+  } else if (word[OpenWord::no_own_file] != 0) {
+    file.pass_reason = "Forebay could not open the file itself";
+  }
   if (!file.pass_reason.empty()) return;
 
-  auto storage = open_storage(*path, record.amode, record.counters);
-  Bytes size = 0;
-  if (storage && (record.amode & MPI_MODE_APPEND) != 0) size = (*storage)->size().value_or(0);
-  // Opened everywhere, and where an appending program starts: rank 0 may have seen a size that
-  // others do not see yet.
-  std::int64_t opened = storage.has_value();
-  file.exchange->all_reduce({&opened, 1}, Reduce::min);
-  if (opened == 0) {
-    file.pass_reason = "Forebay could not open the file itself";
-    if (!storage) record.notes.push_back(to_string(storage.error()));
-    return;
-  }
-  std::int64_t end = size;
-  file.exchange->all_reduce({&end, 1}, Reduce::max);
-  record.layout = (*storage)->layout();
-  auto engine = CollectiveFile::open(file.exchange, std::move(*storage), declared.hints,
-                                     record.counters);
-  file.shadow = std::make_unique<ShadowFile>(
-      std::move(engine), datatype_reader(), declared.hints,
-      shared_pointer_path(*path, opening_id(*file.exchange)), end);
+  record.layout = storage->layout();
+  const std::string pointer_path = shared_pointer_path(storage->path(), word[OpenWord::id]);
+  auto engine =
+      CollectiveFile::open(file.exchange, std::move(storage), declared.hints, record.counters);
+  file.shadow = std::make_unique<ShadowFile>(std::move(engine), datatype_reader(), declared.hints,
+                                             pointer_path, word[OpenWord::end_of_file]);
 }
 
 /// The communicator on which ranks of this opening talk: a split and not a duplicate, which would run
@@ -142,19 +140,39 @@ int open_tracked(MPI_Comm own, MPI_Comm comm, const char* filename, int amode, M
   const auto real_start = Clock::now();
   const int code = real().open(comm, filename, amode, info, fh);
   const auto real_end = Clock::now();
+
+  const auto path = posix_path(filename);
+  record.path = path.value_or(filename);
+  OpenWord word;
+  word[OpenWord::no_real_file] = code != MPI_SUCCESS;
+  std::vector<std::uint8_t> declarations;
+  if (file->exchange->rank() == 0) {
+    word[OpenWord::reporting] = !settings().report_dir.empty();
+    word[OpenWord::id] = opening_id();
+    declarations = pack_declarations(info);
+    word[OpenWord::declarations] = !declarations.empty();
+  }
+  std::unique_ptr<StorageFile> storage;
+  if (code == MPI_SUCCESS && record.mode == Mode::engine) {
+    auto opened = open_storage(path, amode, record.counters);
+    if (opened) {
+      storage = std::move(*opened);
+      // Where an appending program starts; some rank may not see the latest size yet.
+      if ((amode & MPI_MODE_APPEND) != 0) word[OpenWord::end_of_file] = storage->size().value_or(0);
+    } else {
+      word[OpenWord::no_own_file] = 1;
+      record.notes.push_back(to_string(opened.error()));
+    }
+  }
+  file->exchange->all_reduce(word.values, Reduce::max);
   // MPIs agree on the outcome of an open, mostly. Where they do not, the file is not ours: a
   // collective call of Forebay's would wait for the rank that has no file.
-  std::array<std::int64_t, 2> word{code == MPI_SUCCESS ? 1 : 0,
-                                   settings().report_dir.empty() ? 0 : 1};
-  if (file->exchange->rank() != 0) word[1] = 1;
-  file->exchange->all_reduce(word, Reduce::min);
-  if (word[0] == 0) return code;
+  if (word[OpenWord::no_real_file] != 0) return code;
 
   file->handle = *fh;
-  file->reporting = word[1] != 0;
-  record.path = posix_path(filename).value_or(filename);
+  file->reporting = word[OpenWord::reporting] != 0;
   if (record.mode == Mode::engine) {
-    make_shadow(*file, filename, info);
+    make_shadow(*file, word, declarations, std::move(storage));
     record.times.add(CallClass::open, Clock::now() - start);
   } else {
     record.times.add(CallClass::open, real_end - real_start);
