@@ -37,9 +37,13 @@ Bytes RankPart::bytes_in(Extent range) const {
   return high - low;
 }
 
-StorageCost expected_cost(const StripeLayout& layout) {
+bool seamless(const TiledTree& view) {
+  return view.tree.dense() && view.extent == view.tree.size();
+}
+
+StorageCost expected_cost(const StripeLayout& layout, bool writing) {
   if (layout.striped()) return {.call_ns = 1.0e6, .byte_ns = 1.0};
-  return {.call_ns = 1000.0, .byte_ns = 0.4};
+  return {.call_ns = writing ? 1000.0 : 500.0, .byte_ns = 0.4};
 }
 
 Path choose_path(const std::vector<RankPart>& parts, const PathQuestion& question) {
@@ -57,18 +61,20 @@ Path choose_path(const std::vector<RankPart>& parts, const PathQuestion& questio
     ++active;
     total += part.length;
     const Bytes tile = std::max<Bytes>(1, part.view.tree.size());
-    const bool seamless = part.view.tree.dense() && part.view.extent == part.view.tree.size();
     const double tiles = static_cast<double>(part.length) / static_cast<double>(tile);
-    pieces += seamless ? 1.0
-                       : std::max(1.0, tiles * static_cast<double>(part.view.tree.pieces()));
+    pieces += seamless(part.view)
+                  ? 1.0
+                  : std::max(1.0, tiles * static_cast<double>(part.view.tree.pieces()));
   }
   if (active <= 1) return question.layout.striped() && pieces > 1 ? Path::exchange : Path::direct;
 
-  // An exchange adds one pass over memory; it saves all calls but the aggregators' big ones.
-  constexpr double copy_byte_ns = 0.15;
+  // An exchange adds a pass over memory; it saves all calls but the aggregators' big ones. When
+  // reading, the pass also waits for the one that fetches.
+  const double copy_byte_ns = question.writing ? 0.15 : 0.25;
+  constexpr double rank_ns = 3000;  // Each rank's part in handing a window over and in the outcome.
   const double bytes = static_cast<double>(total);
   const double direct_ns = pieces * question.cost.call_ns;
-  const double exchange_ns = bytes * copy_byte_ns;
+  const double exchange_ns = active * rank_ns + bytes * copy_byte_ns;
   if (question.writing && question.layout.lock_conflicts &&
       pieces > static_cast<double>(active)) {
     return Path::exchange;

@@ -27,6 +27,9 @@ struct RankPart {
   bool operator==(const RankPart&) const = default;
 };
 
+/// Whether any range of data positions of `view` is one piece of the file.
+bool seamless(const TiledTree& view);
+
 /// How a collective call is carried out.
 enum class Path {
   exchange,  ///< Through aggregators.
@@ -49,10 +52,9 @@ struct StorageCost {
   double byte_ns = 0;  ///< A byte, sequential.
 };
 
-/// Starting values, before anything was measured: a page cache's for files that are not striped
-/// (FACTS of this kind of machine: 1 KiB calls reach a third of what 4 MiB calls do), a network
-/// server's for files that are.
-StorageCost expected_cost(const StripeLayout& layout);
+/// Typical values: a page cache's for files that are not striped (where writers of one file wait for
+/// each other and readers do not), a network server's for files that are.
+StorageCost expected_cost(const StripeLayout& layout, bool writing);
 
 /// What `choose_path` looks at.
 struct PathQuestion {
@@ -63,10 +65,10 @@ struct PathQuestion {
 };
 
 /// Whether an exchange pays for these parts. Direct wins where each rank's pieces are so long that
-/// the calls they cost weigh less than one more copy of the data; it is the only choice where a view
-/// is not monotone. Worked example, page cache at 1.0 us a call and 0.4 ns a byte: rows of 256 KiB
-/// cost 1 us of call per 105 us of copying, so they go direct; rows of 1 KiB cost 1 us per 0.4 us and
-/// are exchanged.
+/// the calls they cost weigh less than one more copy of the data and the waiting for others; it is
+/// the only choice where a view is not monotone. Worked example, writing to a page cache at 1 us a call, an exchange at 0.15 ns a
+/// byte: rows of 256 KiB cost 1 us against 39 us, so they go direct; rows of 1 KiB cost 1 us against
+/// 0.15 us and are exchanged.
 Path choose_path(const std::vector<RankPart>& parts, const PathQuestion& question);
 
 /// The plan for `parts` over `domains`. The cost does not depend on the number of pieces in a regular

@@ -22,10 +22,15 @@ std::shared_ptr<const Schedule> CallAgreement::agree(const Access& access,
   const ScopedNanoseconds timer(counters_.schedule_ns);
   // A rank that moves nothing has no view to tell of.
   const StridedTree tree = access.length == 0 ? StridedTree() : access.view.tree;
-  const Record mine = access.length == 0
-                          ? Record{.tree = tree.fingerprint()}
-                          : Record{tree.fingerprint(), access.view.displacement,
-                                   access.view.extent, access.start, access.length};
+  Record mine;
+  mine.tree = tree.fingerprint();
+  mine.seamless = seamless(access.view) ? 1 : 0;
+  if (access.length > 0) {
+    mine.displacement = access.view.displacement;
+    mine.extent = access.view.extent;
+    mine.start = access.start;
+    mine.length = access.length;
+  }
   if (exchange_.size() > small_world) {
     if (auto schedule = find_by_reduction(mine, settings.writing)) return schedule;
   }
@@ -34,6 +39,8 @@ std::shared_ptr<const Schedule> CallAgreement::agree(const Access& access,
   exchange_.all_gather(std::as_bytes(std::span(&mine, 1)),
                        std::as_writable_bytes(std::span(records)));
   Counters::add(counters_.metadata_bytes, static_cast<Bytes>(sizeof mine));
+  all_seamless_ = std::all_of(records.begin(), records.end(),
+                              [](const Record& record) { return record.seamless != 0; });
   for (auto known = schedules_.rbegin(); known != schedules_.rend(); ++known) {
     if (known->writing == settings.writing && known->records == records) {
       Counters::add(counters_.schedules_reused, 1);
@@ -75,6 +82,8 @@ std::shared_ptr<const Schedule> CallAgreement::find_by_reduction(const Record& m
     return nullptr;
   }
   Counters::add(counters_.schedules_reused, 1);
+  all_seamless_ = std::all_of(candidate->records.begin(), candidate->records.end(),
+                              [](const Record& record) { return record.seamless != 0; });
   return candidate->schedule;
 }
 

@@ -28,6 +28,9 @@ class CallAgreement {
   /// were made.
   std::shared_ptr<const Schedule> agree(const Access& access, const Settings& settings);
 
+  /// All ranks' views are seamless, as far as the last agreement tells.
+  bool all_seamless() const { return all_seamless_; }
+
   /// Forgets all schedules; collective. To be called when hints changed what was decided.
   void forget() { schedules_.clear(); }
 
@@ -42,6 +45,7 @@ class CallAgreement {
     Bytes extent = 0;
     Bytes start = 0;
     Bytes length = 0;
+    std::int64_t seamless = 0;  ///< The view is, also where length is 0.
     bool operator==(const Record&) const = default;
   };
   struct Known {
@@ -58,6 +62,7 @@ class CallAgreement {
   Counters& counters_;
   std::deque<Known> schedules_;  ///< Newest last; the same on every rank.
   std::int64_t made_ = 0;
+  bool all_seamless_ = false;
   /// Every tree that any rank ever sent, by fingerprint: the same on every rank, so that all know
   /// without asking what the others know.
   std::unordered_map<std::uint64_t, StridedTree> trees_;

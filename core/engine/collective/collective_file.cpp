@@ -22,7 +22,7 @@ constexpr int striped_io_depth = 4;
 
 /// Windows of files that are not striped stay in a core's cache between the copy into them and the
 /// write out of them.
-constexpr Bytes local_window_bytes = 1 * MiB;
+constexpr Bytes local_window_bytes = 512 * KiB;
 constexpr Bytes striped_window_bytes = 4 * MiB;
 constexpr Bytes striped_window_units = 8;
 
@@ -82,28 +82,21 @@ class EngineFile final : public CollectiveFile {
         storage_(std::move(storage)),
         counters_(counters),
         agreed_(agree_on(*exchange_, storage_->layout(), hints)),
-        cost_(expected_cost(agreed_.layout)),
         codec_(agreed_.hints.compress),
         agreement_(*exchange_, counters),
-        direct_(*storage_, counters, cost_) {
+        direct_(*storage_, counters, expected_cost(agreed_.layout, false)) {
     direct_.set_hints(agreed_.hints);
     decide_domains();
   }
 
   Result<Bytes> write_all(const Access& access) override {
     Counters::add(counters_.collective_calls, 1);
-    if (atomic_) return direct_.write(access);
+    if (atomic_ || always_direct_) return go_direct(true, access);
     const auto schedule = agree(access, true);
-    if (schedule->path == Path::direct) {
-      // No rank depends on another's storage here, so no word is needed at the end: an error is the
-      // own one. The agreement of the next call keeps the order of calls.
-      Counters::add(counters_.direct_calls, 1);
-      return direct_.write(access);
+    if (schedule->path == Path::direct || !prepare_exchange(*schedule)) {
+      return go_direct(true, access);
     }
-    if (auto ready = prepare_exchange(*schedule); !ready) {
-      return direct_.write(access);
-    }
-    WriteRounds rounds(context(*schedule));
+    WriteRounds rounds(context(*schedule, true));
     rounds.run(access.memory);
     finish_rounds(*schedule);
     return conclude(rounds.error(), access, end_unknown);
@@ -111,16 +104,12 @@ class EngineFile final : public CollectiveFile {
 
   Result<Bytes> read_all(const Access& access) override {
     Counters::add(counters_.collective_calls, 1);
-    if (atomic_) return direct_.read(access);
+    if (atomic_ || always_direct_) return go_direct(false, access);
     const auto schedule = agree(access, false);
-    if (schedule->path == Path::direct) {
-      Counters::add(counters_.direct_calls, 1);
-      return direct_.read(access);
+    if (schedule->path == Path::direct || !prepare_exchange(*schedule)) {
+      return go_direct(false, access);
     }
-    if (auto ready = prepare_exchange(*schedule); !ready) {
-      return direct_.read(access);
-    }
-    ReadRounds rounds(context(*schedule));
+    ReadRounds rounds(context(*schedule, false));
     const Bytes end_of_file = rounds.run(access.memory);
     finish_rounds(*schedule);
     return conclude(rounds.error(), access, end_of_file);
@@ -128,6 +117,8 @@ class EngineFile final : public CollectiveFile {
 
   Result<Bytes> write(const Access& access) override { return direct_.write(access); }
   Result<Bytes> read(const Access& access) override { return direct_.read(access); }
+
+  void view_changed() override { always_direct_ = false; }
 
   void set_atomic(bool atomic) override {
     atomic_ = atomic;
@@ -147,6 +138,7 @@ class EngineFile final : public CollectiveFile {
     agreed_.hints = agree_on(*exchange_, agreed_.layout, hints).hints;
     direct_.set_hints(agreed_.hints);
     agreement_.forget();
+    always_direct_ = false;
   }
 
   Hints hints_in_force() const override {
@@ -217,9 +209,23 @@ class EngineFile final : public CollectiveFile {
 
   std::shared_ptr<const Schedule> agree(const Access& access, bool writing) {
     const PathQuestion question{
-        writing, agreed_.layout, cost_,
+        writing, agreed_.layout, expected_cost(agreed_.layout, writing),
         writing ? agreed_.hints.collective_write : agreed_.hints.collective_read};
-    return agreement_.agree(access, {writing, question, cast_.domains});
+    auto schedule = agreement_.agree(access, {writing, question, cast_.domains});
+    // A page cache takes one piece from each rank at least as fast as an exchange could merge them,
+    // whatever their sizes: as long as these views last, no call needs an agreement.
+    always_direct_ = schedule->path == Path::direct && agreement_.all_seamless() &&
+                     !agreed_.layout.striped() &&
+                     agreed_.hints.collective_write != Toggle::enable &&
+                     agreed_.hints.collective_read != Toggle::enable;
+    return schedule;
+  }
+
+  /// No rank depends on another's storage here, so no word is needed at the end: an error is the own
+  /// one. The next agreement keeps the order of calls.
+  Result<Bytes> go_direct(bool writing, const Access& access) {
+    Counters::add(counters_.direct_calls, 1);
+    return writing ? direct_.write(access) : direct_.read(access);
   }
 
   /// The first exchange of a file places the aggregators and makes the buffers. The same result on
@@ -246,9 +252,10 @@ class EngineFile final : public CollectiveFile {
     return {};
   }
 
-  RoundsContext context(const Schedule& schedule) {
+  RoundsContext context(const Schedule& schedule, bool writing) {
     return {*exchange_, *board_, *storage_, pool_.get(), codec_,
-            counters_,  cast_,   schedule,  cost_,       next_window_};
+            counters_,  cast_,   schedule,  expected_cost(agreed_.layout, writing),
+            next_window_};
   }
 
   void finish_rounds(const Schedule& schedule) {
@@ -279,7 +286,6 @@ class EngineFile final : public CollectiveFile {
   std::unique_ptr<StorageFile> storage_;
   Counters& counters_;
   Agreed agreed_;
-  StorageCost cost_;
   Cast cast_;
   MessageCodec codec_;
   CallAgreement agreement_;
@@ -289,6 +295,7 @@ class EngineFile final : public CollectiveFile {
   std::unique_ptr<IoPool> pool_;  ///< After what its jobs use: destroyed first.
   std::uint64_t next_window_ = 0;
   bool atomic_ = false;
+  bool always_direct_ = false;  ///< Until views or hints change; the same on every rank.
 };
 
 }  // namespace

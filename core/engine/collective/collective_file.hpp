@@ -42,6 +42,10 @@ class CollectiveFile {
   virtual Result<Bytes> write(const Access& access) = 0;      ///< Independent.
   virtual Result<Bytes> read(const Access& access) = 0;       ///< Independent.
 
+  /// To be called when the program sets a view (collective, but makes no message): what was agreed
+  /// of the old views does not hold for the new ones.
+  virtual void view_changed() = 0;
+
   /// MPI_File_set_atomicity. In atomic mode each call locks what it touches and collective calls are
   /// carried out rank by rank. Collective.
   virtual void set_atomic(bool atomic) = 0;

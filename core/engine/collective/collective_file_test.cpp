@@ -265,6 +265,30 @@ TEST(CollectiveFile, ARepeatedCallReusesItsSchedule) {
   });
 }
 
+/// Where every rank's view is one long piece, calls cost no agreement; until a view changes.
+TEST(CollectiveFile, SeamlessViewsAgreeOnce) {
+  auto inode = std::make_shared<MemoryInode>();
+  run_ranks(2, 2, [&](const std::shared_ptr<Exchange>& exchange) {
+    Counters counters;
+    const auto file = CollectiveFile::open(exchange, open_memory_file(inode, counters), {}, counters);
+    const TiledTree bytes{StridedTree::contiguous(1), 0, 1};
+    std::vector<std::byte> buffer(100);
+    const Bytes mine = exchange->rank() * 1'000;
+    ASSERT_TRUE(file->write_all({bytes, mine, buffer_at(buffer.data()), 100}));
+    const auto said = counters.metadata_bytes.load();
+    // Only one rank calls: a call that waited for the other would hang here.
+    if (exchange->rank() == 1) {
+      ASSERT_TRUE(file->write_all({bytes, mine + 100, buffer_at(buffer.data()), 100}));
+    }
+    EXPECT_EQ(counters.metadata_bytes.load(), said);
+    file->view_changed();
+    const Call call = interleaved(2, 8, 10);
+    const auto i = static_cast<std::size_t>(exchange->rank());
+    ASSERT_TRUE(file->write_all({call.views[i], 0, buffer_at(buffer.data()), 80}));
+    EXPECT_EQ(counters.exchanged_calls.load(), 1);
+  });
+}
+
 /// Every storage call of a collective write and read fails in turn, on one rank.
 TEST(CollectiveFile, AnyFailingStorageCallIsAnErrorOnEveryRank) {
   for (const StorageCall kind : {StorageCall::write, StorageCall::read}) {

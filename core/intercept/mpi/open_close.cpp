@@ -185,6 +185,8 @@ int open_tracked(MPI_Comm own, MPI_Comm comm, const char* filename, int amode, M
 void end_shadow(OpenFile& file) {
   ShadowFile& shadow = *file.shadow;
   file.record.hints = to_pairs(shadow.engine->hints_in_force());
+  file.record.aggregators = shadow.engine->aggregators();
+  for (std::string& note : shadow.engine->notes()) file.record.notes.push_back(std::move(note));
   std::int64_t used = shadow.shared_pointer.used();
   file.exchange->all_reduce({&used, 1}, Reduce::max);  // Also: nobody is still using it.
   if (used != 0 && file.exchange->rank() == 0) shadow.shared_pointer.remove();

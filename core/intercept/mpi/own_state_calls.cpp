@@ -141,6 +141,7 @@ int set_view(OpenFile& file, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype f
     shadow.pass_reason = {};
   }
   shadow.view = std::move(view);
+  shadow.engine->view_changed();
   if (info != MPI_INFO_NULL) {
     real().set_info(file.handle, info);
     adopt_info(file, info);

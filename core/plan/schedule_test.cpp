@@ -1,0 +1,108 @@
+// Goal: the plan of a call covers every byte once, skips what is empty, does not cost more for more
+// pieces, and goes through aggregators exactly where that pays.
+// Method: plans for small worlds are compared with what they must contain; bytes are counted.
+
+#include "core/plan/schedule.hpp"
+
+#include <gtest/gtest.h>
+
+
+namespace forebay {
+namespace {
+
+/// Ranks deal out pieces of `piece` bytes in turn.
+std::vector<RankPart> interleaved(int ranks, Bytes piece, Bytes pieces_per_rank) {
+  std::vector<RankPart> parts;
+  for (int r = 0; r < ranks; ++r) {
+    parts.push_back({{StridedTree::contiguous(piece), r * piece, ranks * piece},
+                     0,
+                     piece * pieces_per_rank});
+  }
+  return parts;
+}
+
+Path path_for(const std::vector<RankPart>& parts, bool writing, StripeLayout layout = {}) {
+  return choose_path(parts, {writing, layout, expected_cost(layout, writing), Toggle::automatic});
+}
+
+TEST(Schedule, EveryByteIsInOneWindow) {
+  const FileDomains domains{.unit = 1000, .aggregators = 3, .units_per_window = 2};
+  const Schedule schedule = build_schedule(interleaved(4, 70, 500), domains, Path::exchange);
+  EXPECT_EQ(schedule.total, 4 * 70 * 500);
+  EXPECT_EQ(schedule.hull, (Extent{0, 4 * 70 * 500}));
+  for (const RankPart& part : schedule.parts) {
+    Bytes found = 0;
+    for (const Bytes round : schedule.rounds) {
+      for (int j = 0; j < domains.aggregators; ++j) {
+        for (const Extent& extent : domains.window_extents(j, round)) {
+          found += part.bytes_in(extent);
+        }
+      }
+    }
+    EXPECT_EQ(found, part.length);
+  }
+}
+
+TEST(Schedule, EmptyRoundsAreSkippedHoweverManyThereAre) {
+  const FileDomains domains{.unit = 4096, .aggregators = 2, .units_per_window = 1};
+  std::vector<RankPart> parts = interleaved(2, 100, 3);
+  for (RankPart& part : parts) part.view.extent = 1'000 * GiB;  // three places, far apart
+  const Schedule schedule = build_schedule(parts, domains, Path::exchange);
+  EXPECT_EQ(schedule.rounds.size(), 3U);
+}
+
+TEST(Schedule, APlanForAMillionPiecesIsThatForOne) {
+  const FileDomains domains{.unit = 64 * MiB, .aggregators = 2, .units_per_window = 1};
+  const Schedule few = build_schedule(interleaved(2, 4 * MiB, 2), domains, Path::exchange);
+  const Schedule many = build_schedule(interleaved(2, 8, MiB), domains, Path::exchange);
+  EXPECT_EQ(few.rounds, many.rounds);
+  EXPECT_EQ(many.parts[0].view.tree.pieces(), 1);
+}
+
+TEST(Schedule, ADirectPlanHasNoRounds) {
+  EXPECT_TRUE(build_schedule(interleaved(2, 8, 10), {}, Path::direct).rounds.empty());
+}
+
+TEST(ChoosePath, SmallPiecesAreExchangedLongOnesAreNot) {
+  EXPECT_EQ(path_for(interleaved(2, 8, 100'000), true), Path::exchange);
+  EXPECT_EQ(path_for(interleaved(2, 8, 100'000), false), Path::exchange);
+  EXPECT_EQ(path_for(interleaved(2, MiB, 10), true), Path::direct);
+  EXPECT_EQ(path_for(interleaved(2, MiB, 10), false), Path::direct);
+}
+
+TEST(ChoosePath, AFewSmallPiecesAreNotWorthWaitingForOthers) {
+  EXPECT_EQ(path_for(interleaved(2, 100, 1), true), Path::direct);
+}
+
+TEST(ChoosePath, WritersThatShareStripesAreKeptApart) {
+  const StripeLayout lustre{.stripe_size = MiB, .servers = 4, .lock_conflicts = true};
+  EXPECT_EQ(path_for(interleaved(8, 256 * KiB, 100), true, lustre), Path::exchange);
+}
+
+TEST(ChoosePath, ViewsThatGoBackwardsAreNeverExchanged) {
+  auto parts = interleaved(2, 8, 1000);
+  const Bytes offsets[] = {8, 0};
+  parts[0].view = {StridedTree::indexed(offsets, StridedTree::contiguous(4)), 0, 16};
+  EXPECT_EQ(path_for(parts, false), Path::direct);
+}
+
+TEST(ChoosePath, TheUsersWordIsLaw) {
+  PathQuestion question{true, {}, expected_cost({}, true), Toggle::enable};
+  EXPECT_EQ(choose_path(interleaved(2, MiB, 10), question), Path::exchange);
+  question.collective = Toggle::disable;
+  EXPECT_EQ(choose_path(interleaved(2, 8, 100'000), question), Path::direct);
+}
+
+TEST(DomainLocality, CountsTheBytesOfEachNode) {
+  const FileDomains domains{.unit = 1000, .aggregators = 2, .units_per_window = 1};
+  // Rank 0 has the even units, rank 1 the odd ones.
+  const Schedule schedule = build_schedule(interleaved(2, 1000, 20), domains, Path::exchange);
+  const auto bytes = domain_locality(schedule, domains, {0, 1}, 2, 1000);
+  EXPECT_EQ(bytes[0], (std::vector<Bytes>{20'000, 0}));
+  EXPECT_EQ(bytes[1], (std::vector<Bytes>{0, 20'000}));
+  EXPECT_EQ(assign_aggregators(bytes, {{0}, {1}}), (std::vector<int>{0, 1}));
+  EXPECT_EQ(assign_aggregators({{0, 9}, {9, 0}}, {{0}, {1}}), (std::vector<int>{1, 0}));
+}
+
+}  // namespace
+}  // namespace forebay
