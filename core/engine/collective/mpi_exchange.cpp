@@ -1,10 +1,17 @@
 #include "core/engine/collective/mpi_exchange.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <climits>
+#include <fstream>
+#include <functional>
 #include <map>
 #include <numeric>
+#include <string>
 
 #include "core/engine/collective/shared_memory.hpp"
 
@@ -28,25 +35,29 @@ int checked_count(std::size_t bytes) {
   return static_cast<int>(bytes);
 }
 
-NodeMap make_node_map(MPI_Comm communicator, MPI_Comm node) {
-  int rank = 0;
-  int size = 0;
-  PMPI_Comm_rank(communicator, &rank);
-  PMPI_Comm_size(communicator, &size);
-  // A node is named by its lowest rank; numbering nodes in that order makes ids dense.
-  int leader = rank;
-  PMPI_Allreduce(MPI_IN_PLACE, &leader, 1, MPI_INT, MPI_MIN, node);
-  std::vector<int> leader_of_rank(static_cast<std::size_t>(size));
-  PMPI_Allgather(&leader, 1, MPI_INT, leader_of_rank.data(), 1, MPI_INT, communicator);
+/// What the ranks that can share memory with each other have in common and no others do: the running
+/// kernel and the /dev/shm they see (containers of one host may each have their own).
+std::int64_t host_id() {
+  std::string description;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> description;
+  if (description.empty()) {
+    char name[256] = {};
+    ::gethostname(name, sizeof name - 1);
+    description = name;
+  }
+  struct stat shared = {};
+  if (::stat("/dev/shm", &shared) == 0) description += ' ' + std::to_string(shared.st_dev);
+  return static_cast<std::int64_t>(std::hash<std::string>{}(description));
+}
+
+NodeMap make_node_map(const std::vector<std::int64_t>& node_ids) {
   NodeMap map;
-  map.node_of_rank.resize(leader_of_rank.size());
-  std::map<int, int> node_of_leader;
-  for (int r = 0; r < size; ++r) {
-    const auto [found, is_new] =
-        node_of_leader.try_emplace(leader_of_rank[static_cast<std::size_t>(r)], map.nodes());
+  std::map<std::int64_t, int> nodes;
+  for (std::size_t r = 0; r < node_ids.size(); ++r) {
+    const auto [found, is_new] = nodes.try_emplace(node_ids[r], map.nodes());
     if (is_new) map.ranks_of_node.emplace_back();
-    map.node_of_rank[static_cast<std::size_t>(r)] = found->second;
-    map.ranks_of_node[static_cast<std::size_t>(found->second)].push_back(r);
+    map.node_of_rank.push_back(found->second);
+    map.ranks_of_node[static_cast<std::size_t>(found->second)].push_back(static_cast<int>(r));
   }
   return map;
 }
@@ -58,19 +69,18 @@ class MpiExchange final : public Exchange {
     PMPI_Comm_set_errhandler(communicator_, MPI_ERRORS_ARE_FATAL);
     PMPI_Comm_rank(communicator_, &rank_);
     PMPI_Comm_size(communicator_, &size_);
-    PMPI_Comm_split_type(communicator_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node_);
-    PMPI_Comm_size(node_, &ranks_on_host_);
+    // One gather tells every rank everything: opening a file must not cost more than it has to.
+    std::vector<std::int64_t> ids(static_cast<std::size_t>(size_));
+    const std::int64_t host = host_id();
+    PMPI_Allgather(&host, 1, MPI_INT64_T, ids.data(), 1, MPI_INT64_T, communicator_);
+    ranks_on_host_ = static_cast<int>(std::count(ids.begin(), ids.end(), host));
     if (ranks_per_node > 0) {
-      PMPI_Comm_free(&node_);
-      PMPI_Comm_split(communicator_, rank_ / ranks_per_node, rank_, &node_);
+      for (int r = 0; r < size_; ++r) ids[static_cast<std::size_t>(r)] = r / ranks_per_node;
     }
-    nodes_ = make_node_map(communicator_, node_);
+    nodes_ = make_node_map(ids);
   }
 
-  ~MpiExchange() override {
-    PMPI_Comm_free(&node_);
-    PMPI_Comm_free(&communicator_);
-  }
+  ~MpiExchange() override { PMPI_Comm_free(&communicator_); }
 
   MpiExchange(const MpiExchange&) = delete;
   MpiExchange& operator=(const MpiExchange&) = delete;
@@ -117,22 +127,26 @@ class MpiExchange final : public Exchange {
   }
 
   Result<std::unique_ptr<SharedRegion>> share(Bytes size) override {
-    int node_rank = 0;
-    PMPI_Comm_rank(node_, &node_rank);
+    const auto my_node =
+        static_cast<std::size_t>(nodes_.node_of_rank[static_cast<std::size_t>(rank_)]);
+    const int leader = nodes_.ranks_of_node[my_node].front();
     Error failure;
     std::unique_ptr<SharedMemory> region;
-    char name[128] = {};
-    if (node_rank == 0) {
+    std::array<char, 64> name{};
+    if (rank_ == leader) {
       if (auto made = SharedMemory::create(size)) {
         region = std::move(*made);
-        region->name().copy(name, sizeof name - 1);
+        assert(region->name().size() < name.size());
+        region->name().copy(name.data(), name.size() - 1);
       } else {
         failure = made.error();
       }
     }
-    PMPI_Bcast(name, sizeof name, MPI_CHAR, 0, node_);
-    if (node_rank != 0 && name[0] != '\0') {
-      if (auto attached = SharedMemory::attach(name, size)) {
+    std::vector<std::array<char, 64>> names(static_cast<std::size_t>(size_));
+    all_gather(std::as_bytes(std::span(name)), std::as_writable_bytes(std::span(names)));
+    const char* of_leader = names[static_cast<std::size_t>(leader)].data();
+    if (rank_ != leader && of_leader[0] != '\0') {
+      if (auto attached = SharedMemory::attach(of_leader, size)) {
         region = std::move(*attached);
       } else {
         failure = attached.error();
@@ -140,7 +154,7 @@ class MpiExchange final : public Exchange {
     }
     std::int64_t worst = static_cast<std::int64_t>(failure.kind);
     all_reduce({&worst, 1}, Reduce::max);
-    if (node_rank == 0 && region) region->unlink();
+    if (rank_ == leader && region) region->unlink();
     if (worst == 0) return std::unique_ptr<SharedRegion>(std::move(region));
     if (failure.what.empty()) failure.what = "another rank could not make its shared memory";
     failure.kind = static_cast<ErrorKind>(worst);
@@ -184,7 +198,6 @@ class MpiExchange final : public Exchange {
   }
 
   MPI_Comm communicator_;
-  MPI_Comm node_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_ = 1;
   int ranks_on_host_ = 1;
