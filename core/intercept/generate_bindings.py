@@ -7,8 +7,8 @@ types are the real ones and `_c` variants appear where the MPI has them. Three f
 * real_functions.inc -- FOREBAY_REAL(name, result, parameters) for each function that Forebay calls:
   the table of the MPI's own functions is declared from it;
 * implementations.inc -- prototypes of the hand-written functions (see OWN);
-* wrappers.inc -- a wrapper for each function that takes a file handle, and the list that joins names
-  and wrappers.
+* wrappers.inc -- a wrapper for each function that takes a file handle, and the list that joins
+  names and wrappers.
 """
 
 from __future__ import annotations
@@ -22,51 +22,56 @@ from pathlib import Path
 
 # Functions that core/intercept/mpi implements by hand, for files that Forebay carries out itself.
 # A large-count variant shares the implementation of its plain twin.
-OWN = frozenset(
-    f"{kind}{form}"
-    for kind in ("read", "write")
-    for form in (
-        "",
-        "_at",
-        "_all",
-        "_at_all",
-        "_shared",
-        "_ordered",
-        "_all_begin",
-        "_all_end",
-        "_at_all_begin",
-        "_at_all_end",
-        "_ordered_begin",
-        "_ordered_end",
+OWN = (
+    frozenset(
+        f"{kind}{form}"
+        for kind in ("read", "write")
+        for form in (
+            "",
+            "_at",
+            "_all",
+            "_at_all",
+            "_shared",
+            "_ordered",
+            "_all_begin",
+            "_all_end",
+            "_at_all_begin",
+            "_at_all_end",
+            "_ordered_begin",
+            "_ordered_end",
+        )
     )
-) | frozenset(
-    f"i{kind}{form}"
-    for kind in ("read", "write")
-    for form in ("", "_at", "_all", "_at_all", "_shared")
-) | frozenset(
-    (
-        "get_byte_offset",
-        "get_info",
-        "get_position",
-        "get_position_shared",
-        "get_view",
-        "seek",
-        "seek_shared",
-        "set_atomicity",
-        "set_info",
-        "set_view",
-        "sync",
+    | frozenset(
+        f"i{kind}{form}"
+        for kind in ("read", "write")
+        for form in ("", "_at", "_all", "_at_all", "_shared")
+    )
+    | frozenset(
+        (
+            "get_byte_offset",
+            "get_info",
+            "get_position",
+            "get_position_shared",
+            "get_view",
+            "seek",
+            "seek_shared",
+            "set_atomicity",
+            "set_info",
+            "set_view",
+            "sync",
+        )
     )
 )
 
-# Of those, the ones that also see files which pass through for now, because they may end that or must
-# be known when it ends.
+# Of those, the ones that also see files which pass through for now, because they may end that or
+# must be known when it ends.
 ALWAYS_OWN = frozenset(("set_atomicity", "set_info", "set_view"))
 
 # Functions whose wrapper is hand-written as a whole, since they make or end a handle.
 WHOLE = frozenset(("open", "close"))
 
-# Functions that act on no open file, or only on its error handler: the MPI's own stands in the slot.
+# Functions that act on no open file, or only on its error handler: the MPI's own stands in the
+# slot.
 UNTOUCHED = frozenset(
     (
         "c2f",
@@ -221,9 +226,7 @@ def main() -> int:
     )
     (options.output / "wrappers.inc").write_text(
         note
-        + "\n\n".join(
-            wrapper(function) for function in wrapped if function.name not in WHOLE
-        )
+        + "\n\n".join(wrapper(function) for function in wrapped if function.name not in WHOLE)
         + "\n\nconst Binding bindings[] = {\n"
         + "".join(
             f'    {{"MPI_File_{function.name}", '

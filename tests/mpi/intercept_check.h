@@ -14,39 +14,39 @@ static int check_rank;
 static int check_size;
 static char check_path[4096];
 
-#define CHECK(condition)                                                                       \
-  do {                                                                                         \
-    if (!(condition)) {                                                                        \
+#define CHECK(condition)                                                                        \
+  do {                                                                                          \
+    if (!(condition)) {                                                                         \
       fprintf(stderr, "%s:%d: rank %d of %d: %s\n", __FILE__, __LINE__, check_rank, check_size, \
-              #condition);                                                                     \
-      MPI_Abort(MPI_COMM_WORLD, 1);                                                            \
-    }                                                                                          \
+              #condition);                                                                      \
+      MPI_Abort(MPI_COMM_WORLD, 1);                                                             \
+    }                                                                                           \
   } while (0)
 
 /* The call succeeds. */
-#define OK(call)                                                                              \
-  do {                                                                                        \
-    const int check_code = (call);                                                            \
-    if (check_code != MPI_SUCCESS) {                                                          \
-      char check_text[MPI_MAX_ERROR_STRING];                                                  \
-      int check_length;                                                                       \
-      MPI_Error_string(check_code, check_text, &check_length);                                \
-      fprintf(stderr, "%s:%d: rank %d of %d: %s: %s\n", __FILE__, __LINE__, check_rank,       \
-              check_size, #call, check_text);                                                 \
-      MPI_Abort(MPI_COMM_WORLD, 1);                                                           \
-    }                                                                                         \
+#define OK(call)                                                                        \
+  do {                                                                                  \
+    const int check_code = (call);                                                      \
+    if (check_code != MPI_SUCCESS) {                                                    \
+      char check_text[MPI_MAX_ERROR_STRING];                                            \
+      int check_length;                                                                 \
+      MPI_Error_string(check_code, check_text, &check_length);                          \
+      fprintf(stderr, "%s:%d: rank %d of %d: %s: %s\n", __FILE__, __LINE__, check_rank, \
+              check_size, #call, check_text);                                           \
+      MPI_Abort(MPI_COMM_WORLD, 1);                                                     \
+    }                                                                                   \
   } while (0)
 
 /* The call fails with an error of this class. */
-#define FAILS(error_class, call)                                                              \
-  do {                                                                                        \
-    int check_found = MPI_SUCCESS;                                                            \
-    MPI_Error_class((call), &check_found);                                                    \
-    if (check_found != (error_class)) {                                                       \
-      fprintf(stderr, "%s:%d: rank %d of %d: %s: error class %d, not %s\n", __FILE__,         \
-              __LINE__, check_rank, check_size, #call, check_found, #error_class);            \
-      MPI_Abort(MPI_COMM_WORLD, 1);                                                           \
-    }                                                                                         \
+#define FAILS(error_class, call)                                                                \
+  do {                                                                                          \
+    int check_found = MPI_SUCCESS;                                                              \
+    MPI_Error_class((call), &check_found);                                                      \
+    if (check_found != (error_class)) {                                                         \
+      fprintf(stderr, "%s:%d: rank %d of %d: %s: error class %d, not %s\n", __FILE__, __LINE__, \
+              check_rank, check_size, #call, check_found, #error_class);                        \
+      MPI_Abort(MPI_COMM_WORLD, 1);                                                             \
+    }                                                                                           \
   } while (0)
 
 /* Starts MPI; the last argument of the program is the directory for its files. */

@@ -1,4 +1,5 @@
-/* Prints the XXH64 of a file, seed 0, 16 hexadecimal digits, as the names of report records hold it. */
+/* Prints the XXH64 of a file, seed 0, 16 hexadecimal digits, as the names of report records hold
+ * it. */
 #define XXH_INLINE_ALL
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 /* Goal: every data call of MPI-IO moves the right bytes, tells the right count, and leaves its file
  * pointer where it should.
- * Method: the file is a line of ints; rank r owns every check_size-th block of `block` ints. Each write
- * call writes its blocks with a value that names call, rank and index; a read call of the same kind
- * reads them back. Between the two, ranks read each other's blocks by explicit offsets. */
+ * Method: the file is a line of ints; rank r owns every check_size-th block of `block` ints. Each
+ * write call writes its blocks with a value that names call, rank and index; a read call of the
+ * same kind reads them back. Between the two, ranks read each other's blocks by explicit offsets.
+ */
 #define _GNU_SOURCE
 #include "tests/mpi/intercept_check.h"
 

@@ -1,9 +1,8 @@
-/* Goal: every datatype constructor means the same to Forebay as to the MPI, as a memory type and as a
- * file type.
- * Method: MPI_Pack and MPI_Unpack, which Forebay does not touch, are the reference. Memory: what lies
- * in the file after writing N of a type is what MPI_Pack gives. File: the bytes of the file after
- * writing through the type as a view are what MPI_Unpack puts into zeroed memory; and reading back
- * both ways gives the data again. Independent and collective. */
+/* Goal: every datatype constructor means the same to Forebay as to the MPI, as a memory type and as
+ * a file type. Method: MPI_Pack and MPI_Unpack, which Forebay does not touch, are the reference.
+ * Memory: what lies in the file after writing N of a type is what MPI_Pack gives. File: the bytes
+ * of the file after writing through the type as a view are what MPI_Unpack puts into zeroed memory;
+ * and reading back both ways gives the data again. Independent and collective. */
 #define _GNU_SOURCE
 #include "tests/mpi/intercept_check.h"
 
@@ -191,8 +190,8 @@ static void distributed_array(const int kinds[2], int block, int order) {
   const int places = grid[0] * grid[1];
   for (int turn = 0; turn < places; ++turn) {
     MPI_Datatype type;
-    OK(MPI_Type_create_darray(places, (turn + check_rank) % places, 2, sizes, kinds, arguments, grid,
-                              order, MPI_INT, &type));
+    OK(MPI_Type_create_darray(places, (turn + check_rank) % places, 2, sizes, kinds, arguments,
+                              grid, order, MPI_INT, &type));
     check_collective(type, 1);
   }
 }

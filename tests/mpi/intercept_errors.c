@@ -60,8 +60,7 @@ static void collective_calls(void) {
   verify_others(value++);
   /* A wrong view on one rank leaves every rank with the view it had. */
   if (wrong()) {
-    FAILS(MPI_ERR_ARG,
-          MPI_File_set_view(file, 0, MPI_INT, MPI_BYTE, "native", MPI_INFO_NULL));
+    FAILS(MPI_ERR_ARG, MPI_File_set_view(file, 0, MPI_INT, MPI_BYTE, "native", MPI_INFO_NULL));
   } else {
     OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
   }

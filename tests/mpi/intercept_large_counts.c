@@ -1,6 +1,6 @@
-/* Goal: the large-count variants of MPI 4.0 do what their plain twins do, and types that were made by
- * large-count constructors are understood.
- * Method: each `_c` data call writes and reads one block; built for MPIs that have them. */
+/* Goal: the large-count variants of MPI 4.0 do what their plain twins do, and types that were made
+ * by large-count constructors are understood. Method: each `_c` data call writes and reads one
+ * block; built for MPIs that have them. */
 #define _GNU_SOURCE
 #include "tests/mpi/intercept_check.h"
 

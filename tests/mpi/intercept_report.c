@@ -1,5 +1,5 @@
-/* A run with known figures for intercept_report_check.py: every rank writes 1000 ints in one collective
- * and one independent call, and reads them in two. */
+/* A run with known figures for intercept_report_check.py: every rank writes 1000 ints in one
+ * collective and one independent call, and reads them in two. */
 #define _GNU_SOURCE
 #include "tests/mpi/intercept_check.h"
 

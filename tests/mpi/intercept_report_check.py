@@ -33,7 +33,8 @@ def record_of(mode: str, directory: Path, command: list[str]) -> dict[str, Any]:
     subprocess.run(command, env=environment, check=True, timeout=100)
     (path,) = reports.iterdir()
     pid, sequence, checksum = path.name.removesuffix(".json").split("-")
-    assert pid.isdecimal() and sequence == "0", path.name
+    assert pid.isdecimal(), path.name
+    assert sequence == "0", path.name
     assert xxh64(path) == checksum, f"{path.name} has another checksum"
     record: dict[str, Any] = json.loads(path.read_bytes())
     return record
@@ -47,7 +48,8 @@ def xxh64(path: Path) -> str:
 def check(record: dict[str, Any], mode: str, ranks: int) -> None:
     assert record["version"] == 1
     assert record["mode"] == mode
-    assert record["ranks"] == ranks and record["nodes"] == 1
+    assert record["ranks"] == ranks
+    assert record["nodes"] == 1
     assert record["amode"] == ["RDWR", "CREATE"]
     assert Path(record["path"]).is_absolute()
     assert record["file_system"] != "unknown"

@@ -1,6 +1,6 @@
-/* Goal: everything that a file handle knows of itself -- view, pointers, size, hints, modes -- is told
- * and changed as MPI 4.0 chapter 14 says, whoever keeps it.
- * Method: each call of that kind, with its result checked against what the standard's formulas give. */
+/* Goal: everything that a file handle knows of itself -- view, pointers, size, hints, modes -- is
+ * told and changed as MPI 4.0 chapter 14 says, whoever keeps it. Method: each call of that kind,
+ * with its result checked against what the standard's formulas give. */
 #define _GNU_SOURCE
 #include <unistd.h>
 
@@ -215,8 +215,7 @@ static void opening_modes(void) {
                    MPI_INFO_NULL, &file));
   OK(MPI_File_read_at_all(file, 0, back, 4, MPI_BYTE, MPI_STATUS_IGNORE));
   CHECK(memcmp(back, "abc", 4) == 0);
-  FAILS(MPI_ERR_READ_ONLY,
-        MPI_File_write_at_all(file, 0, bytes, 4, MPI_BYTE, MPI_STATUS_IGNORE));
+  FAILS(MPI_ERR_READ_ONLY, MPI_File_write_at_all(file, 0, bytes, 4, MPI_BYTE, MPI_STATUS_IGNORE));
   OK(MPI_File_close(&file));
 
   OK(MPI_File_open(MPI_COMM_WORLD, check_path, MPI_MODE_WRONLY, MPI_INFO_NULL, &file));
@@ -250,8 +249,8 @@ static void passing_through(void) {
   int value = 7 + check_rank, seen = 0;
   file = check_open(0);
   OK(MPI_File_write_at_all(file, 4 * check_rank, &value, 4, MPI_BYTE, MPI_STATUS_IGNORE));
-  /* The standard lets a view that is only read repeat bytes; this one has an int twice. Open MPI refuses
-   * it, and then the view before it stays. */
+  /* The standard lets a view that is only read repeat bytes; this one has an int twice. Open MPI
+   * refuses it, and then the view before it stays. */
   MPI_Datatype twice;
   const int there[] = {0, 0};
   int pair[2] = {0, 0};
@@ -273,8 +272,8 @@ static void passing_through(void) {
   OK(MPI_File_close(&file));
 
   MPI_Offset size = -1;
-  OK(MPI_File_open(MPI_COMM_WORLD, check_path, MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL,
-                   MPI_INFO_NULL, &file));
+  OK(MPI_File_open(MPI_COMM_WORLD, check_path, MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL, MPI_INFO_NULL,
+                   &file));
   OK(MPI_File_write_shared(file, &value, 1, MPI_INT, MPI_STATUS_IGNORE));
   OK(MPI_File_close(&file));
   OK(MPI_File_open(MPI_COMM_WORLD, check_path, MPI_MODE_RDWR, MPI_INFO_NULL, &file));

@@ -27,11 +27,11 @@ class DatatypeReader {
   DatatypeReader(const DatatypeReader&) = delete;
   DatatypeReader& operator=(const DatatypeReader&) = delete;
 
-  /// The bytes that a committed `datatype` selects, found by MPI_Type_get_envelope and _contents for
-  /// every combiner of MPI 4.0. Kept as an attribute of the datatype, so that only the first call
-  /// costs more than O(1). Errors, as MPI error codes: MPI_ERR_TYPE for the null datatype and what
-  /// the MPI says of one that is not committed; MPI_ERR_UNSUPPORTED_OPERATION for a predefined type
-  /// whose layout is not known.
+  /// The bytes that a committed `datatype` selects, found by MPI_Type_get_envelope and _contents
+  /// for every combiner of MPI 4.0. Kept as an attribute of the datatype, so that only the first
+  /// call costs more than O(1). Errors, as MPI error codes: MPI_ERR_TYPE for the null datatype and
+  /// what the MPI says of one that is not committed; MPI_ERR_UNSUPPORTED_OPERATION for a predefined
+  /// type whose layout is not known.
   tl::expected<std::shared_ptr<const FlatType>, int> read(MPI_Datatype datatype) const;
 
  private:

@@ -30,10 +30,14 @@ std::vector<std::string> amode_names(int amode) {
     const char* name;
   };
   static constexpr Name names[] = {
-      {MPI_MODE_RDONLY, "RDONLY"},       {MPI_MODE_WRONLY, "WRONLY"},
-      {MPI_MODE_RDWR, "RDWR"},           {MPI_MODE_CREATE, "CREATE"},
-      {MPI_MODE_EXCL, "EXCL"},           {MPI_MODE_DELETE_ON_CLOSE, "DELETE_ON_CLOSE"},
-      {MPI_MODE_UNIQUE_OPEN, "UNIQUE_OPEN"}, {MPI_MODE_SEQUENTIAL, "SEQUENTIAL"},
+      {MPI_MODE_RDONLY, "RDONLY"},
+      {MPI_MODE_WRONLY, "WRONLY"},
+      {MPI_MODE_RDWR, "RDWR"},
+      {MPI_MODE_CREATE, "CREATE"},
+      {MPI_MODE_EXCL, "EXCL"},
+      {MPI_MODE_DELETE_ON_CLOSE, "DELETE_ON_CLOSE"},
+      {MPI_MODE_UNIQUE_OPEN, "UNIQUE_OPEN"},
+      {MPI_MODE_SEQUENTIAL, "SEQUENTIAL"},
       {MPI_MODE_APPEND, "APPEND"},
   };
   std::vector<std::string> result;
@@ -82,7 +86,8 @@ struct Figures {
 };
 
 /// Sums: time and calls per class, every counter, the kernel's four. Maxima: time per class, every
-/// counter, and last whether any rank passed calls through. Which of the two a counter uses is chosen when the record is written.
+/// counter, and last whether any rank passed calls through. Which of the two a counter uses is
+/// chosen when the record is written.
 Figures combine(const FileRecord& record, const KernelIo& storage, bool has_reasons,
                 Exchange& exchange) {
   Figures figures;
@@ -91,7 +96,7 @@ Figures combine(const FileRecord& record, const KernelIo& storage, bool has_reas
     figures.maxima.push_back(record.times.elapsed_ns(c));
   }
   for (std::size_t c = 0; c < class_count; ++c) figures.sums.push_back(record.times.calls(c));
-#define FOREBAY_COLLECT(name, combine, meaning)  \
+#define FOREBAY_COLLECT(name, combine, meaning) \
   figures.sums.push_back(record.counters.name); \
   figures.maxima.push_back(record.counters.name);
   FOREBAY_COUNTERS(FOREBAY_COLLECT)
@@ -134,8 +139,7 @@ Status publish(const std::string& directory, const std::string& content) {
   std::FILE* file = std::fopen(temporary.c_str(), "we");
   if (file == nullptr) return tl::unexpected(error_from_errno(errno, doing));
   const bool written = std::fwrite(content.data(), 1, content.size(), file) == content.size();
-  if (std::fclose(file) != 0 || !written ||
-      std::rename(temporary.c_str(), path.c_str()) != 0) {
+  if (std::fclose(file) != 0 || !written || std::rename(temporary.c_str(), path.c_str()) != 0) {
     const int reason = errno;
     unlink(temporary.c_str());
     return tl::unexpected(error_from_errno(reason, doing));
@@ -191,24 +195,24 @@ void write_report(const FileRecord& record, Exchange& exchange, const std::strin
   auto maximum = figures.maxima.begin();
   constexpr double seconds_per_ns = 1e-9;
   for (const std::string_view name : call_class_names) {
-    json["seconds"][std::string(name)] = {
-        {"max", static_cast<double>(*maximum++) * seconds_per_ns},
-        {"sum", static_cast<double>(*sum++) * seconds_per_ns}};
+    json["seconds"][std::string(name)] = {{"max", static_cast<double>(*maximum++) * seconds_per_ns},
+                                          {"sum", static_cast<double>(*sum++) * seconds_per_ns}};
   }
   for (const std::string_view name : call_class_names) json["calls"][std::string(name)] = *sum++;
   Json counters;
-#define FOREBAY_TELL(name, combine, meaning)                                 \
+#define FOREBAY_TELL(name, combine, meaning)                               \
   counters[#name] = std::string_view(#combine) == "sum" ? *sum : *maximum; \
-  ++sum;                                                                     \
+  ++sum;                                                                   \
   ++maximum;
   FOREBAY_COUNTERS(FOREBAY_TELL)
 #undef FOREBAY_TELL
   if (engine) json["counters"] = counters;
   json["storage"] = nullptr;
   if (settings().count_storage) {
-    json["storage"] = {
-        {"read_calls", sum[0]}, {"write_calls", sum[1]}, {"read_bytes", sum[2]},
-        {"write_bytes", sum[3]}};
+    json["storage"] = {{"read_calls", sum[0]},
+                       {"write_calls", sum[1]},
+                       {"read_bytes", sum[2]},
+                       {"write_bytes", sum[3]}};
   }
   json["hints"] = Json::object();
   for (const auto& [key, value] : record.hints) json["hints"][key] = value;

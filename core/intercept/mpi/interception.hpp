@@ -11,8 +11,8 @@
 
 namespace forebay {
 
-/// How deep this thread is in wrappers. Inside one, an MPI_File call comes from the MPI library's own
-/// implementation or from ours, and goes straight to the MPI.
+/// How deep this thread is in wrappers. Inside one, an MPI_File call comes from the MPI library's
+/// own implementation or from ours, and goes straight to the MPI.
 inline thread_local int interception_depth = 0;
 
 class Inside {
@@ -83,8 +83,8 @@ auto intercept(MPI_File handle, CallClass call_class, Real&& call_real) noexcept
   return call_real();
 }
 
-/// Whether a wrapper's own code also sees files that have a shadow but pass through for now, because
-/// of their view.
+/// Whether a wrapper's own code also sees files that have a shadow but pass through for now,
+/// because of their view.
 enum class Passing { to_mpi, to_own };
 
 /// The way of a call that Forebay carries out by `own` unless the file passes through.

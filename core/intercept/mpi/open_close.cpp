@@ -113,8 +113,8 @@ void make_shadow(OpenFile& file, OpenWord& word, const std::vector<std::uint8_t>
                                              pointer_path, word[OpenWord::end_of_file]);
 }
 
-/// The communicator on which ranks of this opening talk: a split and not a duplicate, which would run
-/// the program's attribute copy functions. Null where MPI_File_open would refuse `comm`.
+/// The communicator on which ranks of this opening talk: a split and not a duplicate, which would
+/// run the program's attribute copy functions. Null where MPI_File_open would refuse `comm`.
 MPI_Comm own_communicator(MPI_Comm comm) {
   int is_inter = 0;
   if (comm == MPI_COMM_NULL || PMPI_Comm_test_inter(comm, &is_inter) != MPI_SUCCESS ||

@@ -4,8 +4,8 @@
 
 namespace forebay {
 
-/// MPI_File_open: opens the real file, whose handle is the program's, and Forebay's shadow beside it.
-/// Whether there is a shadow is agreed by all ranks.
+/// MPI_File_open: opens the real file, whose handle is the program's, and Forebay's shadow beside
+/// it. Whether there is a shadow is agreed by all ranks.
 int wrapped_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info,
                  MPI_File* fh) noexcept;
 

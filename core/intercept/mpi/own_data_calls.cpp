@@ -1,6 +1,6 @@
 // The data calls: each says which direction, file pointer and manner it has, and leaves the rest to
-// data_call.cpp. Blocking calls, split collectives and nonblocking calls differ only in when they tell
-// their outcome.
+// data_call.cpp. Blocking calls, split collectives and nonblocking calls differ only in when they
+// tell their outcome.
 #include "core/intercept/mpi/completed_request.hpp"
 #include "core/intercept/mpi/data_call.hpp"
 #include "core/intercept/mpi/own_calls.hpp"
@@ -11,8 +11,8 @@ namespace {
 constexpr auto independent = Manner::independent;
 constexpr auto collective = Manner::collective;
 
-DataCall read_call(Pointer pointer, Manner manner, MPI_Offset offset, void* buffer,
-                   MPI_Count count, MPI_Datatype datatype) {
+DataCall read_call(Pointer pointer, Manner manner, MPI_Offset offset, void* buffer, MPI_Count count,
+                   MPI_Datatype datatype) {
   return {Direction::read, pointer, manner, offset, buffer, count, datatype};
 }
 
@@ -70,8 +70,8 @@ int write(OpenFile& file, const void* buf, MPI_Count count, MPI_Datatype datatyp
 
 int read_at(OpenFile& file, MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype,
             MPI_Status* status) {
-  return finish(file, read_call(Pointer::explicit_offset, independent, offset, buf, count, datatype),
-                status);
+  return finish(
+      file, read_call(Pointer::explicit_offset, independent, offset, buf, count, datatype), status);
 }
 
 int write_at(OpenFile& file, MPI_Offset offset, const void* buf, MPI_Count count,
@@ -111,9 +111,8 @@ int read_at_all(OpenFile& file, MPI_Offset offset, void* buf, MPI_Count count,
 
 int write_at_all(OpenFile& file, MPI_Offset offset, const void* buf, MPI_Count count,
                  MPI_Datatype datatype, MPI_Status* status) {
-  return finish(file,
-                write_call(Pointer::explicit_offset, collective, offset, buf, count, datatype),
-                status);
+  return finish(
+      file, write_call(Pointer::explicit_offset, collective, offset, buf, count, datatype), status);
 }
 
 int read_ordered(OpenFile& file, void* buf, MPI_Count count, MPI_Datatype datatype,
@@ -187,8 +186,7 @@ int write_ordered_end(OpenFile& file, const void* buf, MPI_Status* status) {
 // Nonblocking. The collective ones may not wait for other ranks, so they are carried out as
 // independent ones.
 
-int iread(OpenFile& file, void* buf, MPI_Count count, MPI_Datatype datatype,
-          MPI_Request* request) {
+int iread(OpenFile& file, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   return initiate(file, read_call(Pointer::individual, independent, 0, buf, count, datatype),
                   request);
 }
@@ -211,16 +209,16 @@ int iwrite_all(OpenFile& file, const void* buf, MPI_Count count, MPI_Datatype da
 
 int iread_at(OpenFile& file, MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype,
              MPI_Request* request) {
-  return initiate(
-      file, read_call(Pointer::explicit_offset, independent, offset, buf, count, datatype),
-      request);
+  return initiate(file,
+                  read_call(Pointer::explicit_offset, independent, offset, buf, count, datatype),
+                  request);
 }
 
 int iwrite_at(OpenFile& file, MPI_Offset offset, const void* buf, MPI_Count count,
               MPI_Datatype datatype, MPI_Request* request) {
-  return initiate(
-      file, write_call(Pointer::explicit_offset, independent, offset, buf, count, datatype),
-      request);
+  return initiate(file,
+                  write_call(Pointer::explicit_offset, independent, offset, buf, count, datatype),
+                  request);
 }
 
 int iread_at_all(OpenFile& file, MPI_Offset offset, void* buf, MPI_Count count,
@@ -240,8 +238,7 @@ int iread_shared(OpenFile& file, void* buf, MPI_Count count, MPI_Datatype dataty
 
 int iwrite_shared(OpenFile& file, const void* buf, MPI_Count count, MPI_Datatype datatype,
                   MPI_Request* request) {
-  return initiate(file, write_call(Pointer::shared, independent, 0, buf, count, datatype),
-                  request);
+  return initiate(file, write_call(Pointer::shared, independent, 0, buf, count, datatype), request);
 }
 
 }  // namespace forebay::own

@@ -36,8 +36,8 @@ tl::expected<FileView, int> read_view(const ShadowFile& shadow, MPI_Offset displ
 /// A view that the engine can work with: offsets ascend, within a tile and from tile to tile. MPI
 /// allows others for reading.
 bool is_walkable(const TiledTree& tiled) {
-  return tiled.tree.size() == 0 || (tiled.extent > 0 && tiled.tree.lower() >= 0 &&
-                                    tiled.monotone());
+  return tiled.tree.size() == 0 ||
+         (tiled.extent > 0 && tiled.tree.lower() >= 0 && tiled.monotone());
 }
 
 /// What ranks tell each other about a new view; the maximum over ranks decides.
@@ -58,8 +58,8 @@ void adopt_info(OpenFile& file, MPI_Info info) {
   shadow.engine->set_hints(shadow.hints);
 }
 
-/// Puts both file pointers to the start of a new view. No rank leaves before the shared one is there.
-/// `pointer_used` says whether any rank has used it, ever. Collective.
+/// Puts both file pointers to the start of a new view. No rank leaves before the shared one is
+/// there. `pointer_used` says whether any rank has used it, ever. Collective.
 Status reset_pointers(OpenFile& file, bool pointer_used) {
   ShadowFile& shadow = *file.shadow;
   {
@@ -75,8 +75,7 @@ Status reset_pointers(OpenFile& file, bool pointer_used) {
 }
 
 /// The position that a seek means; none where the standard forbids it.
-tl::expected<Bytes, int> seek_target(OpenFile& file, MPI_Offset offset, int whence,
-                                     Bytes current) {
+tl::expected<Bytes, int> seek_target(OpenFile& file, MPI_Offset offset, int whence, Bytes current) {
   const FileView& view = file.shadow->view;
   const auto distance = view.position_of(offset);
   if (!distance) return tl::unexpected(MPI_ERR_ARG);

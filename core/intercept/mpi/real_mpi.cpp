@@ -13,9 +13,8 @@ const RealMpi& real() { return table; }
 
 bool load_real_mpi(void* library) {
   bool complete = true;
-#define FOREBAY_REAL(name, result, parameters)                                      \
-  table.name = reinterpret_cast<decltype(table.name)>(                              \
-      dlsym(library, "PMPI_File_" #name));                                          \
+#define FOREBAY_REAL(name, result, parameters)                                             \
+  table.name = reinterpret_cast<decltype(table.name)>(dlsym(library, "PMPI_File_" #name)); \
   complete = complete && table.name != nullptr;
 #include "real_functions.inc"
 #undef FOREBAY_REAL

@@ -15,8 +15,8 @@ struct RealMpi {
 /// Valid after load_real_mpi.
 const RealMpi& real();
 
-/// Finds the functions in the MPI library with dlopen handle `library`. False if one is missing: the
-/// library is then older than the header this back end was compiled with.
+/// Finds the functions in the MPI library with dlopen handle `library`. False if one is missing:
+/// the library is then older than the header this back end was compiled with.
 bool load_real_mpi(void* library);
 
 }  // namespace forebay

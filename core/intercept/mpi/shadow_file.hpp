@@ -22,7 +22,14 @@ struct Outcome {
 };
 
 /// The three pairs of split collective calls, for reads and writes: a begin must meet its own end.
-enum class SplitKind { read_all, read_at_all, read_ordered, write_all, write_at_all, write_ordered };
+enum class SplitKind {
+  read_all,
+  read_at_all,
+  read_ordered,
+  write_all,
+  write_at_all,
+  write_ordered
+};
 
 /// A split collective call between its begin and its end. The transfer happened in begin.
 struct SplitCall {

@@ -10,8 +10,8 @@ namespace forebay {
 
 /// The shared file pointer of one collectively opened file, in data bytes of the file view: a small
 /// hidden file beside the data file, made on first use by whichever rank comes first, under a lock.
-/// It works wherever the data file itself can be shared. While the hidden file is empty, the pointer
-/// is at its initial position, which every rank knows. All calls are thread-safe.
+/// It works wherever the data file itself can be shared. While the hidden file is empty, the
+/// pointer is at its initial position, which every rank knows. All calls are thread-safe.
 class SharedPointer {
  public:
   /// Ranks of one opening pass the same values. Touches nothing until the pointer is used.

@@ -48,8 +48,8 @@ TypeContents::TypeContents(MPI_Datatype datatype) {
   PMPI_Type_get_contents_c(datatype, integers, addresses, counts, types, integers_.data(),
                            addresses_.data(), counts_.data(), types_.data());
 #else
-  PMPI_Type_get_contents(datatype, integers, addresses, types, integers_.data(),
-                         addresses_.data(), types_.data());
+  PMPI_Type_get_contents(datatype, integers, addresses, types, integers_.data(), addresses_.data(),
+                         types_.data());
 #endif
 }
 

@@ -16,7 +16,8 @@ class TypeContents {
   TypeContents(const TypeContents&) = delete;
   TypeContents& operator=(const TypeContents&) = delete;
 
-  /// The constructors of MPI-1 that took displacements as Fortran integers count as their successors.
+  /// The constructors of MPI-1 that took displacements as Fortran integers count as their
+  /// successors.
   int combiner() const { return combiner_; }
   const std::vector<MPI_Datatype>& types() const { return types_; }
 

@@ -1,5 +1,5 @@
-// The functions that stand behind the trampolines: generated wrappers (generate_bindings.py), each a
-// line that says which class of call it is, what the MPI would do and what Forebay does instead.
+// The functions that stand behind the trampolines: generated wrappers (generate_bindings.py), each
+// a line that says which class of call it is, what the MPI would do and what Forebay does instead.
 #include <cstring>
 
 #include "core/intercept/backend.h"
@@ -21,8 +21,9 @@ struct Binding {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) int forebay_backend_bind(
-    const char* const* names, void** slots, int count, void* mpi) {
+extern "C" __attribute__((visibility("default"))) int forebay_backend_bind(const char* const* names,
+                                                                           void** slots, int count,
+                                                                           void* mpi) {
   if (!load_real_mpi(mpi)) return -1;
   for (int i = 0; i < count; ++i) {
     for (const Binding& binding : bindings) {

@@ -1,8 +1,8 @@
 // What the trampolines ask on their first call: which function stands behind an MPI_File_* name in
-// this process. The answer is found once for all names: the MPI that is in the process is recognised
-// by its soname, the back end for it is loaded, and fills the table; every name it does not know, or
-// every name where there is no back end, goes to the MPI's own function. A process without MPI never
-// comes here.
+// this process. The answer is found once for all names: the MPI that is in the process is
+// recognised by its soname, the back end for it is loaded, and fills the table; every name it does
+// not know, or every name where there is no back end, goes to the MPI's own function. A process
+// without MPI never comes here.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <limits.h>
@@ -31,8 +31,8 @@ static const struct {
   const char* soname;
   const char* backend;
 } known_mpis[] = {
-    {"libmpich.so.12", "mpich"},  {"libmpi.so.12", "mpich"},  {"libmpi.so.40", "openmpi"},
-    {"libmpi_abi.so.0", "abi"}, {"libmpi_abi.so.1", "abi"},
+    {"libmpich.so.12", "mpich"}, {"libmpi.so.12", "mpich"},  {"libmpi.so.40", "openmpi"},
+    {"libmpi_abi.so.0", "abi"},  {"libmpi_abi.so.1", "abi"},
 };
 
 /// The MPI library in this process, and the name of its back end; null if it is none we know.
