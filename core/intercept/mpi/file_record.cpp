@@ -174,13 +174,9 @@ void write_report(const FileRecord& record, Exchange& exchange, const std::strin
   if (exchange.rank() != 0) return;
 
   const bool engine = record.mode == Mode::engine;
-  std::error_code ignored;  // A path that cannot be resolved is shown as it was given.
-  auto path = std::filesystem::weakly_canonical(record.path, ignored);
-  if (ignored) path = record.path;
-
   Json json;
   json["version"] = 1;
-  json["path"] = path.string();
+  json["path"] = record.path;
   json["mode"] = engine ? "engine" : "observe";
   json["mpi"] = FOREBAY_MPI_NAME;
   json["mpi_version"] = library_version();
@@ -188,7 +184,7 @@ void write_report(const FileRecord& record, Exchange& exchange, const std::strin
   json["ranks"] = exchange.size();
   json["nodes"] = exchange.nodes().nodes();
   json["aggregators"] = record.aggregators;
-  json["file_system"] = file_system_of(path);
+  json["file_system"] = file_system_of(record.path);
   json["stripe_size"] = record.layout.stripe_size;
   json["stripe_count"] = record.layout.servers;
   auto sum = figures.sums.begin();

@@ -19,7 +19,7 @@ namespace forebay {
 
 /// What one rank remembers of one opening of one file for the report (docs/formats/report.md).
 struct FileRecord {
-  std::string path;  ///< As the program gave it, without a file system prefix.
+  std::string path;  ///< From the root, without a file system prefix that Forebay knows.
   int amode = 0;     ///< MPI_MODE_* bits.
   Mode mode = Mode::observe;
   CallTimes times;

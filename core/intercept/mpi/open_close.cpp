@@ -26,18 +26,25 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// `path` from the root, so that it means the same file after the program changed its directory.
+std::string from_root(const std::string& path) {
+  std::error_code unknown_directory;
+  const auto absolute = std::filesystem::absolute(path, unknown_directory);
+  return unknown_directory ? path : absolute.lexically_normal().string();
+}
+
 /// The path behind an MPI file name: ROMIO and OMPIO accept the file system's name before it, as in
 /// "lustre:/scratch/a". None for a prefix that says something we do not carry out.
 std::optional<std::string> posix_path(const std::string& name) {
   static constexpr std::string_view ours[] = {"ufs:", "nfs:", "xfs:", "lustre:", "gpfs:"};
   for (const std::string_view prefix : ours) {
-    if (name.starts_with(prefix)) return name.substr(prefix.size());
+    if (name.starts_with(prefix)) return from_root(name.substr(prefix.size()));
   }
   const auto colon = name.find(':');
   const bool prefixed = colon != std::string::npos && name.find('/') > colon;
   std::error_code ignored;
   if (prefixed && !std::filesystem::exists(name, ignored)) return {};
-  return name;
+  return from_root(name);
 }
 
 /// Beside the data file, so that it is shared as the data file is. `id` keeps openings apart.
