@@ -17,5 +17,4 @@ for workload in lattice4d interleave; do
   printf '\n== %s: 2 ranks, MPICH, %s pairs\n\n' "$workload" "$pairs"
   timeout 600 "$forebay" compare -n "$pairs" --report "$reports/$workload" -- \
     mpiexec.mpich -n 2 "build/proxies/mpich/$workload" "$data/$workload.dat"
-  printf '\nReport: %s\n' "$reports/$workload/report.md"
 done

@@ -7,8 +7,8 @@ cd "$(dirname "$0")/.."
 
 stamp=.venv/.installed
 sources=(pyproject.toml toolkit/forebay)
-for native in build/lib build/bin; do
-  [[ ! -d $native ]] || sources+=("$native")
+for native in build/lib build/testbed/forebay-testbedfs; do
+  [[ ! -e $native ]] || sources+=("$native")
 done
 if [[ -e $stamp && -x .venv/bin/forebay ]]; then
   changed=$(find "${sources[@]}" -type f -newer "$stamp" -not -path '*/__pycache__/*' -print -quit)
