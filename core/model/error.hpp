@@ -11,18 +11,18 @@ namespace forebay {
 /// severity order: when ranks of a collective call fail differently, the largest kind is what all
 /// of them report.
 enum class ErrorKind : std::int32_t {
-  none = 0,           ///< Only on the wire between ranks: this rank did not fail.
-  invalid_argument,   ///< The caller passed something that cannot be carried out. MPI_ERR_ARG
-  unsupported,        ///< Legal, but not carried out by this code. MPI_ERR_UNSUPPORTED_OPERATION
-  no_such_file,       ///< MPI_ERR_NO_SUCH_FILE
-  exists,             ///< MPI_ERR_FILE_EXISTS
-  access,             ///< Permission denied. MPI_ERR_ACCESS
-  read_only,          ///< Read-only file or file system. MPI_ERR_READ_ONLY
-  quota,              ///< MPI_ERR_QUOTA
-  no_space,           ///< MPI_ERR_NO_SPACE
-  no_memory,          ///< MPI_ERR_NO_MEM
-  io,                 ///< The device or file system failed. MPI_ERR_IO
-  internal,           ///< A defect of Forebay. MPI_ERR_INTERN
+  none = 0,          ///< Only on the wire between ranks: this rank did not fail.
+  invalid_argument,  ///< The caller passed something that cannot be carried out. MPI_ERR_ARG
+  unsupported,       ///< Legal, but not carried out by this code. MPI_ERR_UNSUPPORTED_OPERATION
+  no_such_file,      ///< MPI_ERR_NO_SUCH_FILE
+  exists,            ///< MPI_ERR_FILE_EXISTS
+  access,            ///< Permission denied. MPI_ERR_ACCESS
+  read_only,         ///< Read-only file or file system. MPI_ERR_READ_ONLY
+  quota,             ///< MPI_ERR_QUOTA
+  no_space,          ///< MPI_ERR_NO_SPACE
+  no_memory,         ///< MPI_ERR_NO_MEM
+  io,                ///< The device or file system failed. MPI_ERR_IO
+  internal,          ///< A defect of Forebay. MPI_ERR_INTERN
 };
 
 /// An operating error: its kind, the errno it came from (0 if none), and what was being done, for

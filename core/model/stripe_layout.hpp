@@ -10,7 +10,8 @@ namespace forebay {
 struct StripeLayout {
   Bytes stripe_size = 0;  ///< Bytes; 0 = not striped. MPI's hint calls it striping_unit.
   int servers = 1;        ///< Stripe count. MPI's hint calls it striping_factor.
-  bool lock_conflicts = false;  ///< Writers that share a stripe make each other wait (extent locks).
+  bool lock_conflicts =
+      false;  ///< Writers that share a stripe make each other wait (extent locks).
 
   constexpr bool striped() const { return stripe_size > 0 && servers > 1; }
   constexpr bool operator==(const StripeLayout&) const = default;

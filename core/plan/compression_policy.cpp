@@ -30,8 +30,7 @@ void CompressionPolicy::compressed(Bytes raw_bytes, Bytes wire_bytes, std::int64
   const double ratio = static_cast<double>(wire_bytes) / raw;
   // lz4 expands about four times as fast as it compresses.
   const double effort_ns = 1.25 * static_cast<double>(ns) / raw;
-  on_ = link_bytes_per_ns_ > 0 &&
-        effort_ns + ratio / link_bytes_per_ns_ < 1 / link_bytes_per_ns_;
+  on_ = link_bytes_per_ns_ > 0 && effort_ns + ratio / link_bytes_per_ns_ < 1 / link_bytes_per_ns_;
   if (on_) {
     next_pause_ = 4;
     return;

@@ -75,8 +75,7 @@ Path choose_path(const std::vector<RankPart>& parts, const PathQuestion& questio
   const double bytes = static_cast<double>(total);
   const double direct_ns = pieces * question.cost.call_ns;
   const double exchange_ns = active * rank_ns + bytes * copy_byte_ns;
-  if (question.writing && question.layout.lock_conflicts &&
-      pieces > static_cast<double>(active)) {
+  if (question.writing && question.layout.lock_conflicts && pieces > static_cast<double>(active)) {
     return Path::exchange;
   }
   return direct_ns <= exchange_ns ? Path::direct : Path::exchange;
@@ -90,8 +89,8 @@ Schedule build_schedule(std::vector<RankPart> parts, const FileDomains& domains,
   if (path == Path::direct) return schedule;
 
   for (const RankPart& part : schedule.parts) schedule.hull = hull(schedule.hull, part.hull());
-  // The rank that had data in the last round most likely has some in the next: asking it first makes
-  // a dense file cost one look per round.
+  // The rank that had data in the last round most likely has some in the next: asking it first
+  // makes a dense file cost one look per round.
   std::size_t favourite = 0;
   Bytes offset = schedule.hull.offset;
   while (offset < schedule.hull.end()) {
@@ -115,9 +114,8 @@ std::vector<std::vector<Bytes>> domain_locality(const Schedule& schedule,
                                                 const FileDomains& domains,
                                                 const std::vector<int>& node_of_rank, int nodes,
                                                 int samples) {
-  std::vector<std::vector<Bytes>> bytes(
-      static_cast<std::size_t>(domains.aggregators),
-      std::vector<Bytes>(static_cast<std::size_t>(nodes), 0));
+  std::vector<std::vector<Bytes>> bytes(static_cast<std::size_t>(domains.aggregators),
+                                        std::vector<Bytes>(static_cast<std::size_t>(nodes), 0));
   const std::size_t step =
       std::max<std::size_t>(1, schedule.rounds.size() / static_cast<std::size_t>(samples));
   for (std::size_t i = 0; i < schedule.rounds.size(); i += step) {

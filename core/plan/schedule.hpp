@@ -36,14 +36,14 @@ enum class Path {
   direct,    ///< Every rank moves its own pieces: there is nothing to gain from an exchange.
 };
 
-/// The plan of one collective call, the same on every rank: computed from all ranks' parts, once, and
-/// reused when the call is repeated.
+/// The plan of one collective call, the same on every rank: computed from all ranks' parts, once,
+/// and reused when the call is repeated.
 struct Schedule {
   std::vector<RankPart> parts;  ///< By rank.
   Path path = Path::direct;
-  Extent hull;                 ///< Of all parts.
-  Bytes total = 0;             ///< Bytes over all ranks.
-  std::vector<Bytes> rounds;   ///< The numbers of the domain rounds that hold data, ascending.
+  Extent hull;                ///< Of all parts.
+  Bytes total = 0;            ///< Bytes over all ranks.
+  std::vector<Bytes> rounds;  ///< The numbers of the domain rounds that hold data, ascending.
 };
 
 /// What a storage call costs, for choosing between ways of doing the same thing.
@@ -52,8 +52,8 @@ struct StorageCost {
   double byte_ns = 0;  ///< A byte, sequential.
 };
 
-/// Typical values: a page cache's for files that are not striped (where writers of one file wait for
-/// each other and readers do not), a network server's for files that are.
+/// Typical values: a page cache's for files that are not striped (where writers of one file wait
+/// for each other and readers do not), a network server's for files that are.
 StorageCost expected_cost(const StripeLayout& layout, bool writing);
 
 /// What `choose_path` looks at.
@@ -66,17 +66,17 @@ struct PathQuestion {
 
 /// Whether an exchange pays for these parts. Direct wins where each rank's pieces are so long that
 /// the calls they cost weigh less than one more copy of the data and the waiting for others; it is
-/// the only choice where a view is not monotone. Worked example, writing to a page cache at 1 us a call, an exchange at 0.15 ns a
-/// byte: rows of 256 KiB cost 1 us against 39 us, so they go direct; rows of 1 KiB cost 1 us against
-/// 0.15 us and are exchanged.
+/// the only choice where a view is not monotone. Worked example, writing to a page cache at 1 us a
+/// call, an exchange at 0.15 ns a byte: rows of 256 KiB cost 1 us against 39 us, so they go direct;
+/// rows of 1 KiB cost 1 us against 0.15 us and are exchanged.
 Path choose_path(const std::vector<RankPart>& parts, const PathQuestion& question);
 
-/// The plan for `parts` over `domains`. The cost does not depend on the number of pieces in a regular
-/// view: O(rounds * depth) plus O(ranks * depth).
+/// The plan for `parts` over `domains`. The cost does not depend on the number of pieces in a
+/// regular view: O(rounds * depth) plus O(ranks * depth).
 Schedule build_schedule(std::vector<RankPart> parts, const FileDomains& domains, Path path);
 
-/// Bytes of each domain class on each node, sampled over at most `samples` rounds: what the placement
-/// of aggregators by locality goes by. Result[aggregator][node].
+/// Bytes of each domain class on each node, sampled over at most `samples` rounds: what the
+/// placement of aggregators by locality goes by. Result[aggregator][node].
 std::vector<std::vector<Bytes>> domain_locality(const Schedule& schedule,
                                                 const FileDomains& domains,
                                                 const std::vector<int>& node_of_rank, int nodes,

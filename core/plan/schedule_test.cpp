@@ -6,7 +6,6 @@
 
 #include <gtest/gtest.h>
 
-
 namespace forebay {
 namespace {
 
@@ -14,9 +13,8 @@ namespace {
 std::vector<RankPart> interleaved(int ranks, Bytes piece, Bytes pieces_per_rank) {
   std::vector<RankPart> parts;
   for (int r = 0; r < ranks; ++r) {
-    parts.push_back({{StridedTree::contiguous(piece), r * piece, ranks * piece},
-                     0,
-                     piece * pieces_per_rank});
+    parts.push_back(
+        {{StridedTree::contiguous(piece), r * piece, ranks * piece}, 0, piece * pieces_per_rank});
   }
   return parts;
 }

@@ -25,7 +25,8 @@ Result<std::unique_ptr<Board>> Board::make(Exchange& exchange, int aggregators,
   if (!region) return tl::unexpected(region.error());
   auto board = std::unique_ptr<Board>(new Board());
   board->region_ = std::move(*region);
-  // Zero-filled memory is a valid Bell and a valid Slot: nothing to initialise, nothing to race for.
+  // Zero-filled memory is a valid Bell and a valid Slot: nothing to initialise, nothing to race
+  // for.
   std::byte* base = board->region_->bytes().data();
   board->bells_ = reinterpret_cast<Bell*>(base);
   board->slots_ = reinterpret_cast<Slot*>(base + bells_bytes);

@@ -13,16 +13,15 @@ namespace forebay {
 /// The buffers through which the ranks of one node and the aggregators meet: for each aggregator of
 /// the file, wherever it runs, a few slots of one window each in node-shared memory.
 ///
-/// Where the aggregator is on this node, a slot is an image of its window and ranks put their pieces
-/// where they belong in the file. Where it is elsewhere, a slot is the message between this node and
-/// the aggregator: the pieces of each rank of the node one behind the other.
+/// Where the aggregator is on this node, a slot is an image of its window and ranks put their
+/// pieces where they belong in the file. Where it is elsewhere, a slot is the message between this
+/// node and the aggregator: the pieces of each rank of the node one behind the other.
 ///
 /// A slot goes round: it is `filled` (by the ranks when writing, by the aggregator or the message
-/// when reading), then `released` by the other side. Both counters only grow, by ranks_on_node() per
-/// use in all, so no use needs a reset: use u of a slot may be filled once released == u * L and is
-/// full once filled == (u + 1) * L.
-/// Window number w (counted from the opening of the file, the same on all ranks) uses slot w % depth
-/// for the (w / depth)-th time.
+/// when reading), then `released` by the other side. Both counters only grow, by ranks_on_node()
+/// per use in all, so no use needs a reset: use u of a slot may be filled once released == u * L
+/// and is full once filled == (u + 1) * L. Window number w (counted from the opening of the file,
+/// the same on all ranks) uses slot w % depth for the (w / depth)-th time.
 class Board {
  public:
   static constexpr int depth = 2;  ///< Double buffering.

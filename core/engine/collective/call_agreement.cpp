@@ -64,8 +64,7 @@ std::shared_ptr<const Schedule> CallAgreement::agree(const Access& access,
   return schedule;
 }
 
-std::shared_ptr<const Schedule> CallAgreement::find_by_reduction(const Record& mine,
-                                                                 bool writing) {
+std::shared_ptr<const Schedule> CallAgreement::find_by_reduction(const Record& mine, bool writing) {
   // If every rank means the same schedule, the lowest and the highest number meant are equal.
   const auto rank = static_cast<std::size_t>(exchange_.rank());
   const Known* candidate = nullptr;
@@ -75,8 +74,7 @@ std::shared_ptr<const Schedule> CallAgreement::find_by_reduction(const Record& m
   const std::int64_t number = candidate == nullptr ? -1 : candidate->number;
   std::int64_t lowest_and_negated_highest[2] = {number, -number};
   exchange_.all_reduce(lowest_and_negated_highest, Reduce::min);
-  Counters::add(counters_.metadata_bytes,
-                static_cast<Bytes>(sizeof lowest_and_negated_highest));
+  Counters::add(counters_.metadata_bytes, static_cast<Bytes>(sizeof lowest_and_negated_highest));
   if (number < 0 || lowest_and_negated_highest[0] != number ||
       lowest_and_negated_highest[1] != -number) {
     return nullptr;

@@ -192,10 +192,9 @@ class EngineFile final : public CollectiveFile {
     const StripeLayout& layout = agreed_.layout;
     const Hints& hints = agreed_.hints;
     FileDomains& domains = cast_.domains;
-    domains.aggregators = choose_aggregators(layout, exchange_->nodes().nodes(),
-                                             exchange_->size(),
-                                             exchange_->nodes().nodes() > 1 ? network_adapters() : 1,
-                                             hints);
+    domains.aggregators =
+        choose_aggregators(layout, exchange_->nodes().nodes(), exchange_->size(),
+                           exchange_->nodes().nodes() > 1 ? network_adapters() : 1, hints);
     if (layout.striped()) {
       const Bytes window = hints.buffer_size.value_or(
           std::min(striped_window_bytes, striped_window_units * layout.stripe_size));
@@ -221,8 +220,8 @@ class EngineFile final : public CollectiveFile {
     return schedule;
   }
 
-  /// No rank depends on another's storage here, so no word is needed at the end: an error is the own
-  /// one. The next agreement keeps the order of calls.
+  /// No rank depends on another's storage here, so no word is needed at the end: an error is the
+  /// own one. The next agreement keeps the order of calls.
   Result<Bytes> go_direct(bool writing, const Access& access) {
     Counters::add(counters_.direct_calls, 1);
     return writing ? direct_.write(access) : direct_.read(access);
@@ -244,8 +243,7 @@ class EngineFile final : public CollectiveFile {
     }
     board_ = std::move(*board);
     const auto& served = cast_.aggregator_ranks;
-    const bool serves =
-        std::find(served.begin(), served.end(), exchange_->rank()) != served.end();
+    const bool serves = std::find(served.begin(), served.end(), exchange_->rank()) != served.end();
     const int depth =
         agreed_.hints.io_depth.value_or(agreed_.layout.striped() ? striped_io_depth : 0);
     if (serves && depth > 0) pool_ = std::make_unique<IoPool>(depth);
@@ -253,8 +251,9 @@ class EngineFile final : public CollectiveFile {
   }
 
   RoundsContext context(const Schedule& schedule, bool writing) {
-    return {*exchange_, *board_, *storage_, pool_.get(), codec_,
-            counters_,  cast_,   schedule,  expected_cost(agreed_.layout, writing),
+    return {*exchange_,  *board_,  *storage_,
+            pool_.get(), codec_,   counters_,
+            cast_,       schedule, expected_cost(agreed_.layout, writing),
             next_window_};
   }
 

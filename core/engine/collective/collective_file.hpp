@@ -24,9 +24,10 @@ struct Access {
 };
 
 /// A file opened by several ranks together: carries out data calls, collective and independent.
-/// Every collective call must be made by every rank of the exchange in the same order. No call hangs
-/// because another rank failed. Where aggregators move the data, a storage error of any of them comes
-/// back on all ranks, as the most severe one; where each rank moves its own, to the rank it concerns.
+/// Every collective call must be made by every rank of the exchange in the same order. No call
+/// hangs because another rank failed. Where aggregators move the data, a storage error of any of
+/// them comes back on all ranks, as the most severe one; where each rank moves its own, to the rank
+/// it concerns.
 class CollectiveFile {
  public:
   /// Takes `exchange` and `storage` over. Collective. `counters` must outlive the file.
@@ -46,8 +47,8 @@ class CollectiveFile {
   /// of the old views does not hold for the new ones.
   virtual void view_changed() = 0;
 
-  /// MPI_File_set_atomicity. In atomic mode each call locks what it touches and collective calls are
-  /// carried out rank by rank. Collective.
+  /// MPI_File_set_atomicity. In atomic mode each call locks what it touches and collective calls
+  /// are carried out rank by rank. Collective.
   virtual void set_atomic(bool atomic) = 0;
 
   /// MPI_File_sync: what any rank wrote is durable and visible to all. Collective.

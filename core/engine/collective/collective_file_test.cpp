@@ -1,6 +1,6 @@
-// Goal: whatever the views, memory types, ranks, nodes and striping, a collective write puts exactly
-// the bytes into the file that the ranks' pieces say, and a read gives them back; and a storage call
-// that fails, whichever, comes back on every rank as an error and hangs nobody.
+// Goal: whatever the views, memory types, ranks, nodes and striping, a collective write puts
+// exactly the bytes into the file that the ranks' pieces say, and a read gives them back; and a
+// storage call that fails, whichever, comes back on every rank as an error and hangs nobody.
 // Method: ranks are threads (ThreadExchange), storage is memory (MemoryFile), the expected file is
 // computed byte by byte from the trees.
 
@@ -27,7 +27,8 @@ TiledTree buffer_at(void* address) {
 
 /// A byte that depends on everything that could be mixed up.
 std::byte pattern(int rank, Bytes position) {
-  const auto x = static_cast<std::uint64_t>(position) * 2654435761U + static_cast<unsigned>(rank) * 97;
+  const auto x =
+      static_cast<std::uint64_t>(position) * 2654435761U + static_cast<unsigned>(rank) * 97;
   return static_cast<std::byte>((x >> 7) ^ x ^ 0x5a);
 }
 
@@ -91,7 +92,8 @@ void check_round_trip(const World& world, const Call& call, Bytes initial_size =
     const auto i = static_cast<std::size_t>(r);
     Bytes position = 0;
     for (const Bytes o : offsets_of(call.views[i], call.starts[i], call.lengths[i])) {
-      if (o >= static_cast<Bytes>(expected.size())) expected.resize(static_cast<std::size_t>(o + 1));
+      if (o >= static_cast<Bytes>(expected.size()))
+        expected.resize(static_cast<std::size_t>(o + 1));
       expected[static_cast<std::size_t>(o)] = pattern(r, position++);
     }
   }
@@ -165,9 +167,7 @@ TEST(CollectiveFile, InterleavedPiecesOnOneNode) {
 }
 
 TEST(CollectiveFile, InterleavedPiecesOnThreeNodesOverStripes) {
-  check_round_trip({.ranks = 6,
-                    .ranks_per_node = 2,
-                    .layout = {.stripe_size = 4096, .servers = 3}},
+  check_round_trip({.ranks = 6, .ranks_per_node = 2, .layout = {.stripe_size = 4096, .servers = 3}},
                    interleaved(6, 24, 4'000));
 }
 
@@ -191,7 +191,8 @@ TEST(CollectiveFile, AnEmptyCallTouchesNothing) {
   check_round_trip({.ranks = 3, .ranks_per_node = 2}, call);
 }
 
-/// Reading beyond the end gives what is there, leaves the rest of the buffer alone and counts right.
+/// Reading beyond the end gives what is there, leaves the rest of the buffer alone and counts
+/// right.
 TEST(CollectiveFile, ReadStopsAtTheEndOfTheFile) {
   for (const int ranks_per_node : {1, 2, 4}) {
     for (const Bytes file_size : {0, 1, 4095, 10'000, 123'457}) {
@@ -232,14 +233,15 @@ TEST(CollectiveFile, LaterCallsOverwriteEarlierOnes) {
   auto inode = std::make_shared<MemoryInode>(StripeLayout{.stripe_size = 4096, .servers = 2});
   run_ranks(4, 2, [&](const std::shared_ptr<Exchange>& exchange) {
     Counters counters;
-    const auto file = CollectiveFile::open(exchange, open_memory_file(inode, counters), {}, counters);
+    const auto file =
+        CollectiveFile::open(exchange, open_memory_file(inode, counters), {}, counters);
     std::vector<std::byte> buffer(40'000);
     for (int step = 0; step < 10; ++step) {
       const Call call = interleaved(4, 40, 1'000);
       const int as = (exchange->rank() + step) % 4;  // the pieces change hands
       std::fill(buffer.begin(), buffer.end(), static_cast<std::byte>(step * 4 + as));
-      ASSERT_TRUE(file->write_all({call.views[static_cast<std::size_t>(as)], 0,
-                                   buffer_at(buffer.data()), 40'000}));
+      ASSERT_TRUE(file->write_all(
+          {call.views[static_cast<std::size_t>(as)], 0, buffer_at(buffer.data()), 40'000}));
     }
   });
   const auto content = inode->content();
@@ -253,7 +255,8 @@ TEST(CollectiveFile, ARepeatedCallReusesItsSchedule) {
   auto inode = std::make_shared<MemoryInode>();
   run_ranks(3, 3, [&](const std::shared_ptr<Exchange>& exchange) {
     Counters counters;
-    const auto file = CollectiveFile::open(exchange, open_memory_file(inode, counters), {}, counters);
+    const auto file =
+        CollectiveFile::open(exchange, open_memory_file(inode, counters), {}, counters);
     const Call call = interleaved(3, 8, 100);
     const auto i = static_cast<std::size_t>(exchange->rank());
     std::vector<std::byte> buffer(800);
@@ -270,7 +273,8 @@ TEST(CollectiveFile, SeamlessViewsAgreeOnce) {
   auto inode = std::make_shared<MemoryInode>();
   run_ranks(2, 2, [&](const std::shared_ptr<Exchange>& exchange) {
     Counters counters;
-    const auto file = CollectiveFile::open(exchange, open_memory_file(inode, counters), {}, counters);
+    const auto file =
+        CollectiveFile::open(exchange, open_memory_file(inode, counters), {}, counters);
     const TiledTree bytes{StridedTree::contiguous(1), 0, 1};
     std::vector<std::byte> buffer(100);
     const Bytes mine = exchange->rank() * 1'000;
@@ -311,8 +315,8 @@ TEST(CollectiveFile, AnyFailingStorageCallIsAnErrorOnEveryRank) {
           const auto i = static_cast<std::size_t>(exchange->rank());
           std::vector<std::byte> buffer(20'000);
           const Access access{call.views[i], 0, buffer_at(buffer.data()), 20'000};
-          const auto done = kind == StorageCall::write ? file->write_all(access)
-                                                       : file->read_all(access);
+          const auto done =
+              kind == StorageCall::write ? file->write_all(access) : file->read_all(access);
           if (done) {
             ++succeeded;
           } else if (done.error().kind == ErrorKind::no_space) {
@@ -363,8 +367,8 @@ Call random_call(int ranks) {
   Call call;
   const auto slots = *rc::gen::inRange<int>(1, 12);
   const auto slot_bytes = *rc::gen::element<Bytes>(1, 3, 8, 64, 1000);
-  std::vector<int> owner = *rc::gen::container<std::vector<int>>(
-      static_cast<std::size_t>(slots), rc::gen::inRange<int>(-1, ranks));
+  std::vector<int> owner = *rc::gen::container<std::vector<int>>(static_cast<std::size_t>(slots),
+                                                                 rc::gen::inRange<int>(-1, ranks));
   for (int r = 0; r < ranks; ++r) {
     std::vector<Bytes> offsets;
     for (int s = 0; s < slots; ++s) {
@@ -388,7 +392,8 @@ RC_GTEST_PROP(CollectiveFileProperty, RandomViewsRoundTrip, ()) {
     world.layout = {.stripe_size = *rc::gen::element<Bytes>(64, 1000, 4096),
                     .servers = *rc::gen::inRange(2, 5)};
   }
-  if (*rc::gen::arbitrary<bool>()) world.hints.buffer_size = *rc::gen::element<Bytes>(512, 4096, 100'000);
+  if (*rc::gen::arbitrary<bool>())
+    world.hints.buffer_size = *rc::gen::element<Bytes>(512, 4096, 100'000);
   if (*rc::gen::arbitrary<bool>()) world.hints.aggregators = *rc::gen::inRange(1, 5);
   if (*rc::gen::arbitrary<bool>()) {
     world.hints.collective_write = world.hints.collective_read = Toggle::enable;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "core/engine/collective/copy_runs.hpp"
 
@@ -13,7 +14,8 @@ namespace {
 constexpr Bytes bounce_bytes = 512 * KiB;
 constexpr Bytes default_sieve_bytes = 4 * MiB;  // ROMIO's ind_rd_buffer_size
 
-/// Where data position 0 of `memory` lies if `length` bytes from there are contiguous; else nullptr.
+/// Where data position 0 of `memory` lies if `length` bytes from there are contiguous; else
+/// nullptr.
 std::byte* contiguous_address(const TiledTree& memory, Bytes length) {
   const StridedTree& tree = memory.tree;
   if (!tree.dense()) return nullptr;
@@ -56,9 +58,22 @@ DirectIo::DirectIo(StorageFile& storage, Counters& counters, StorageCost cost)
 
 void DirectIo::set_hints(const Hints& hints) { hints_ = hints; }
 
-std::span<std::byte> DirectIo::bounce(Bytes size) {
-  if (static_cast<Bytes>(bounce_.size()) < size) bounce_.resize(static_cast<std::size_t>(size));
-  return {bounce_.data(), static_cast<std::size_t>(size)};
+DirectIo::Bounce::Bounce(DirectIo& owner) : owner_(owner) {
+  const std::scoped_lock lock(owner_.mutex_);
+  if (owner_.spare_.empty()) return;
+  bytes_ = std::move(owner_.spare_.back());
+  owner_.spare_.pop_back();
+}
+
+DirectIo::Bounce::~Bounce() {
+  if (bytes_.empty()) return;
+  const std::scoped_lock lock(owner_.mutex_);
+  owner_.spare_.push_back(std::move(bytes_));
+}
+
+std::span<std::byte> DirectIo::Bounce::take(Bytes size) {
+  if (static_cast<Bytes>(bytes_.size()) < size) bytes_.resize(static_cast<std::size_t>(size));
+  return {bytes_.data(), static_cast<std::size_t>(size)};
 }
 
 Result<Bytes> DirectIo::write(const Access& access) {
@@ -114,46 +129,48 @@ Result<Bytes> DirectIo::write_batches(const Access& access) {
   const Joining joining = sieve ? Joining{buffer, buffer} : Joining{};
   TreeCursor walk(access.view);
   walk.seek_data(access.start);
-  TreeCursor memory(access.memory);
+  Call call{access, TreeCursor(access.memory), Bounce(*this)};
   Batch batch;
   while (next_batch(walk, access.start + access.length, joining, batch)) {
-    const Status status = batch.contiguous() ? write_contiguous(access, batch, memory)
-                                             : write_sieved(access, batch, memory);
+    const Status status =
+        batch.contiguous() ? write_contiguous(call, batch) : write_sieved(call, batch);
     if (!status) return tl::unexpected(status.error());
   }
   return access.length;
 }
 
-Status DirectIo::write_contiguous(const Access& access, const Batch& batch, TreeCursor& memory) {
-  const Bytes done = batch.begin - access.start;
-  if (const std::byte* address = contiguous_address(access.memory, access.length)) {
+Status DirectIo::write_contiguous(Call& call, const Batch& batch) {
+  const Bytes done = batch.begin - call.access.start;
+  if (const std::byte* address = contiguous_address(call.access.memory, call.access.length)) {
     return storage_.write_at({address + done, static_cast<std::size_t>(batch.span.length)},
                              batch.span.offset);
   }
-  memory.seek_data(done);
+  call.memory.seek_data(done);
   for (Bytes at = 0; at < batch.span.length; at += bounce_bytes) {
-    const std::span<std::byte> buffer = bounce(std::min(bounce_bytes, batch.span.length - at));
-    copy_contiguous(memory, buffer.data(), static_cast<Bytes>(buffer.size()), Direction::gather);
+    const std::span<std::byte> buffer =
+        call.bounce.take(std::min(bounce_bytes, batch.span.length - at));
+    copy_contiguous(call.memory, buffer.data(), static_cast<Bytes>(buffer.size()),
+                    Direction::gather);
     Counters::add(counters_.bytes_copied, static_cast<Bytes>(buffer.size()));
     if (auto status = storage_.write_at(buffer, batch.span.offset + at); !status) return status;
   }
   return {};
 }
 
-Status DirectIo::write_sieved(const Access& access, const Batch& batch, TreeCursor& memory) {
+Status DirectIo::write_sieved(Call& call, const Batch& batch) {
   const RangeLock lock(storage_, batch.span, StorageFile::LockKind::exclusive, !atomic_);
   if (!lock.status()) return lock.status();
-  const std::span<std::byte> buffer = bounce(batch.span.length);
+  const std::span<std::byte> buffer = call.bounce.take(batch.span.length);
   std::fill(buffer.begin(), buffer.end(), std::byte{0});
   if (const auto got = storage_.read_at(buffer, batch.span.offset); !got) {
     return tl::unexpected(got.error());
   }
   Counters::add(counters_.hole_reads, 1);
-  TreeCursor file(access.view);
+  TreeCursor file(call.access.view);
   file.seek_data(batch.begin);
-  memory.seek_data(batch.begin - access.start);
+  call.memory.seek_data(batch.begin - call.access.start);
   for (Run run; file.next(batch.end, run);) {
-    copy_run(memory, run, buffer.data(), batch.span.offset, Direction::gather);
+    copy_run(call.memory, run, buffer.data(), batch.span.offset, Direction::gather);
   }
   Counters::add(counters_.bytes_copied, batch.end - batch.begin);
   return storage_.write_at(buffer, batch.span.offset);
@@ -168,11 +185,11 @@ Result<Bytes> DirectIo::read_batches(const Access& access) {
              : Joining{hints_.sieve_read == Toggle::enable ? buffer : cheap_gap, buffer};
   TreeCursor walk(access.view);
   walk.seek_data(access.start);
-  TreeCursor memory(access.memory);
+  Call call{access, TreeCursor(access.memory), Bounce(*this)};
   Batch batch;
   while (next_batch(walk, access.start + access.length, joining, batch)) {
-    const Result<Bytes> got = batch.contiguous() ? read_contiguous(access, batch, memory)
-                                                 : read_sieved(access, batch, memory);
+    const Result<Bytes> got =
+        batch.contiguous() ? read_contiguous(call, batch) : read_sieved(call, batch);
     if (!got) return got;
     // The file ends inside this batch: what follows lies beyond.
     if (*got < batch.end - batch.begin) return batch.begin - access.start + *got;
@@ -180,34 +197,34 @@ Result<Bytes> DirectIo::read_batches(const Access& access) {
   return access.length;
 }
 
-Result<Bytes> DirectIo::read_contiguous(const Access& access, const Batch& batch,
-                                        TreeCursor& memory) {
-  const Bytes done = batch.begin - access.start;
-  if (std::byte* address = contiguous_address(access.memory, access.length)) {
+Result<Bytes> DirectIo::read_contiguous(Call& call, const Batch& batch) {
+  const Bytes done = batch.begin - call.access.start;
+  if (std::byte* address = contiguous_address(call.access.memory, call.access.length)) {
     return storage_.read_at({address + done, static_cast<std::size_t>(batch.span.length)},
                             batch.span.offset);
   }
-  memory.seek_data(done);
+  call.memory.seek_data(done);
   for (Bytes at = 0; at < batch.span.length; at += bounce_bytes) {
-    const std::span<std::byte> buffer = bounce(std::min(bounce_bytes, batch.span.length - at));
+    const std::span<std::byte> buffer =
+        call.bounce.take(std::min(bounce_bytes, batch.span.length - at));
     const auto got = storage_.read_at(buffer, batch.span.offset + at);
     if (!got) return got;
-    copy_contiguous(memory, buffer.data(), *got, Direction::scatter);
+    copy_contiguous(call.memory, buffer.data(), *got, Direction::scatter);
     Counters::add(counters_.bytes_copied, *got);
     if (*got < static_cast<Bytes>(buffer.size())) return at + *got;
   }
   return batch.span.length;
 }
 
-Result<Bytes> DirectIo::read_sieved(const Access& access, const Batch& batch, TreeCursor& memory) {
-  const std::span<std::byte> buffer = bounce(batch.span.length);
+Result<Bytes> DirectIo::read_sieved(Call& call, const Batch& batch) {
+  const std::span<std::byte> buffer = call.bounce.take(batch.span.length);
   const auto got = storage_.read_at(buffer, batch.span.offset);
   if (!got) return got;
-  TreeCursor file(access.view);
+  TreeCursor file(call.access.view);
   file.seek_data(batch.begin);
-  memory.seek_data(batch.begin - access.start);
+  call.memory.seek_data(batch.begin - call.access.start);
   for (Run run; file.next(batch.end, batch.span.offset + *got, run);) {
-    copy_run(memory, run, buffer.data(), batch.span.offset, Direction::scatter);
+    copy_run(call.memory, run, buffer.data(), batch.span.offset, Direction::scatter);
   }
   const Bytes copied = file.data_position() - batch.begin;
   Counters::add(counters_.bytes_copied, copied);

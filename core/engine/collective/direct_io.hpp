@@ -1,5 +1,7 @@
 #pragma once
 
+#include <mutex>
+#include <span>
 #include <vector>
 
 #include "core/engine/collective/collective_file.hpp"
@@ -11,9 +13,9 @@ namespace forebay {
 /// which an exchange does not pay.
 ///
 /// Reading joins pieces over gaps that cost less to read than another call (data sieving). Writing
-/// makes one call per contiguous piece: a read-modify-write of the gaps could put back old bytes over
-/// what another process wrote there meanwhile, so it is done under a lock and only where the user
-/// asks for it (romio_ds_write=enable). See docs/decisions.
+/// makes one call per contiguous piece: a read-modify-write of the gaps could put back old bytes
+/// over what another process wrote there meanwhile, so it is done under a lock and only where the
+/// user asks for it (romio_ds_write=enable). See docs/decisions.
 class DirectIo {
  public:
   DirectIo(StorageFile& storage, Counters& counters, StorageCost cost);
@@ -39,21 +41,43 @@ class DirectIo {
     Bytes most_span = 0;  ///< Longest span with gaps, bytes.
   };
 
+  /// One call's buffer for scattered memory and for spans with gaps; taken from those that earlier
+  /// calls left, for several threads of a program may be in calls of one file at a time.
+  class Bounce {
+   public:
+    explicit Bounce(DirectIo& owner);
+    ~Bounce();
+    Bounce(const Bounce&) = delete;
+    Bounce& operator=(const Bounce&) = delete;
+    std::span<std::byte> take(Bytes size);
+
+   private:
+    DirectIo& owner_;
+    std::vector<std::byte> bytes_;
+  };
+
+  /// What one call works with, apart from the file.
+  struct Call {
+    const Access& access;
+    TreeCursor memory;
+    Bounce bounce;
+  };
+
   static bool next_batch(TreeCursor& walk, Bytes data_end, const Joining& joining, Batch& batch);
-  Status write_contiguous(const Access& access, const Batch& batch, TreeCursor& memory);
-  Status write_sieved(const Access& access, const Batch& batch, TreeCursor& memory);
-  Result<Bytes> read_contiguous(const Access& access, const Batch& batch, TreeCursor& memory);
-  Result<Bytes> read_sieved(const Access& access, const Batch& batch, TreeCursor& memory);
+  Status write_contiguous(Call& call, const Batch& batch);
+  Status write_sieved(Call& call, const Batch& batch);
+  Result<Bytes> read_contiguous(Call& call, const Batch& batch);
+  Result<Bytes> read_sieved(Call& call, const Batch& batch);
   Result<Bytes> write_batches(const Access& access);
   Result<Bytes> read_batches(const Access& access);
-  std::span<std::byte> bounce(Bytes size);
 
   StorageFile& storage_;
   Counters& counters_;
   StorageCost cost_;
   Hints hints_;
   bool atomic_ = false;
-  std::vector<std::byte> bounce_;
+  std::mutex mutex_;
+  std::vector<std::vector<std::byte>> spare_;  ///< Guarded by mutex_.
 };
 
 }  // namespace forebay

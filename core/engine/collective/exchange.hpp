@@ -28,10 +28,10 @@ class SharedRegion {
 
 enum class Reduce { min, max, sum };
 
-/// How the ranks of one open file talk to each other: the one seam behind which MPI is called by the
-/// engine. MpiExchange is compiled once per MPI ABI; ThreadExchange is its in-process twin, in which
-/// ranks are threads. Every call is made by the rank's own thread, never by an I/O thread.
-/// A failure of the network is not survivable and is handled by the MPI library's own means.
+/// How the ranks of one open file talk to each other: the one seam behind which MPI is called by
+/// the engine. MpiExchange is compiled once per MPI ABI; ThreadExchange is its in-process twin, in
+/// which ranks are threads. Every call is made by the rank's own thread, never by an I/O thread. A
+/// failure of the network is not survivable and is handled by the MPI library's own means.
 class Exchange {
  public:
   virtual ~Exchange() = default;
@@ -61,8 +61,8 @@ class Exchange {
 
   // Messages. The buffer stays untouched until done. Matching is by (peer, tag), in order.
   using Ticket = std::uint64_t;
-  /// A synchronous send: it is complete only when the receiver has posted the matching receive. That
-  /// is the credit: a sender never has more messages under way than it has buffers.
+  /// A synchronous send: it is complete only when the receiver has posted the matching receive.
+  /// That is the credit: a sender never has more messages under way than it has buffers.
   virtual Ticket send(int to, int tag, std::span<const std::byte> data) = 0;
   /// `data` is the exact size of the message, or an upper bound.
   virtual Ticket receive(int from, int tag, std::span<std::byte> data) = 0;

@@ -9,9 +9,9 @@
 
 namespace forebay {
 
-/// Threads that carry out storage calls in the background, so that file I/O of one round overlaps the
-/// exchange of the next. They never call MPI: programs that ask for MPI_THREAD_SINGLE are served.
-/// All signals are blocked in them, so that a program's handlers run on its own threads.
+/// Threads that carry out storage calls in the background, so that file I/O of one round overlaps
+/// the exchange of the next. They never call MPI: programs that ask for MPI_THREAD_SINGLE are
+/// served. All signals are blocked in them, so that a program's handlers run on its own threads.
 class IoPool {
  public:
   explicit IoPool(int threads);

@@ -13,10 +13,9 @@ constexpr Bytes sample_bytes = 64 * KiB;
 std::span<const std::byte> compress(std::span<const std::byte> plain,
                                     std::vector<std::byte>& storage) {
   storage.resize(plain.size());
-  const int size = LZ4_compress_default(reinterpret_cast<const char*>(plain.data()),
-                                        reinterpret_cast<char*>(storage.data()),
-                                        static_cast<int>(plain.size()),
-                                        static_cast<int>(storage.size()) - 1);
+  const int size = LZ4_compress_default(
+      reinterpret_cast<const char*>(plain.data()), reinterpret_cast<char*>(storage.data()),
+      static_cast<int>(plain.size()), static_cast<int>(storage.size()) - 1);
   return {storage.data(), static_cast<std::size_t>(size)};
 }
 
@@ -55,10 +54,9 @@ void MessageCodec::delivered(int peer, Bytes wire_bytes, std::chrono::nanosecond
 Status MessageCodec::decode(std::span<std::byte> message, Bytes received) {
   if (received == static_cast<Bytes>(message.size())) return {};
   const std::vector<std::byte> small(message.begin(), message.begin() + received);
-  const int size = LZ4_decompress_safe(reinterpret_cast<const char*>(small.data()),
-                                       reinterpret_cast<char*>(message.data()),
-                                       static_cast<int>(small.size()),
-                                       static_cast<int>(message.size()));
+  const int size = LZ4_decompress_safe(
+      reinterpret_cast<const char*>(small.data()), reinterpret_cast<char*>(message.data()),
+      static_cast<int>(small.size()), static_cast<int>(message.size()));
   if (size != static_cast<int>(message.size())) {
     return tl::unexpected(Error{ErrorKind::io, 0, "a compressed message arrived damaged"});
   }

@@ -10,9 +10,9 @@
 
 namespace forebay {
 
-/// Compresses messages between nodes where that pays (lz4), pair of ranks by pair of ranks. A message
-/// on the wire needs no header: the receiver knows its plain size from the schedule, and what arrives
-/// shorter is compressed.
+/// Compresses messages between nodes where that pays (lz4), pair of ranks by pair of ranks. A
+/// message on the wire needs no header: the receiver knows its plain size from the schedule, and
+/// what arrives shorter is compressed.
 class MessageCodec {
  public:
   explicit MessageCodec(Toggle toggle) : toggle_(toggle) {}

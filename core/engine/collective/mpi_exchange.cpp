@@ -35,8 +35,8 @@ int checked_count(std::size_t bytes) {
   return static_cast<int>(bytes);
 }
 
-/// What the ranks that can share memory with each other have in common and no others do: the running
-/// kernel and the /dev/shm they see (containers of one host may each have their own).
+/// What the ranks that can share memory with each other have in common and no others do: the
+/// running kernel and the /dev/shm they see (containers of one host may each have their own).
 std::int64_t host_id() {
   std::string description;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> description;
@@ -102,8 +102,7 @@ class MpiExchange final : public Exchange {
     PMPI_Allgather(mine.data(), count, MPI_BYTE, all.data(), count, MPI_BYTE, communicator_);
   }
 
-  std::vector<std::vector<std::byte>> all_gather_varying(
-      std::span<const std::byte> mine) override {
+  std::vector<std::vector<std::byte>> all_gather_varying(std::span<const std::byte> mine) override {
     const auto ranks = static_cast<std::size_t>(size_);
     const int count = checked_count(mine.size());
     std::vector<int> counts(ranks);

@@ -9,9 +9,9 @@
 namespace forebay {
 
 /// The exchange over `communicator`, which it takes over (a duplicate that nobody else uses) and
-/// frees when destroyed; collective. Nodes are the ranks that see one /dev/shm, or, for tests on one
-/// machine, each `ranks_per_node` consecutive ranks (0: real nodes). Calls MPI under its PMPI names,
-/// so that a profiler does not see Forebay's own traffic as the program's.
+/// frees when destroyed; collective. Nodes are the ranks that see one /dev/shm, or, for tests on
+/// one machine, each `ranks_per_node` consecutive ranks (0: real nodes). Calls MPI under its PMPI
+/// names, so that a profiler does not see Forebay's own traffic as the program's.
 std::shared_ptr<Exchange> make_mpi_exchange(MPI_Comm communicator, int ranks_per_node);
 
 }  // namespace forebay

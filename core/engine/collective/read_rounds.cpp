@@ -46,8 +46,8 @@ struct ReadRounds::Fetching {
   std::size_t round = 0;
   std::atomic<int> outstanding{0};
   std::mutex mutex;
-  Error error;                  ///< Guarded by mutex.
-  Bytes valid_until = no_end;   ///< Guarded by mutex.
+  Error error;                 ///< Guarded by mutex.
+  Bytes valid_until = no_end;  ///< Guarded by mutex.
 
   void finish(const Result<Bytes>& got, Extent wanted) {
     {
@@ -165,8 +165,7 @@ bool ReadRounds::issue() {
   // Readers elsewhere may be slower than those here: no more messages in memory than windows.
   const std::size_t most_outgoing =
       Board::depth * static_cast<std::size_t>(context_.exchange.nodes().nodes());
-  while (next_issued_ < rounds() &&
-         context_.board.free(my_domain(), window_number(next_issued_)) &&
+  while (next_issued_ < rounds() && context_.board.free(my_domain(), window_number(next_issued_)) &&
          fetching_.size() < Board::depth && outgoing_.size() < most_outgoing) {
     Fetching& fetching = *fetching_.emplace_back(std::make_unique<Fetching>());
     fetching.round = next_issued_++;

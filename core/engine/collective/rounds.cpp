@@ -133,8 +133,8 @@ void Rounds::sleep(std::uint32_t seen) {
   Bell& bell = context_.board.bell(context_.board.local_rank());
   // Nothing rings when a message arrives, so look for it often; otherwise the bell does, and the
   // limit is only there to survive a mate that was killed between a change and its ring.
-  const auto limit = messages_pending() ? std::chrono::nanoseconds(50'000)
-                                        : std::chrono::nanoseconds(100'000'000);
+  const auto limit =
+      messages_pending() ? std::chrono::nanoseconds(50'000) : std::chrono::nanoseconds(100'000'000);
   bell.wait(seen, limit);
 }
 

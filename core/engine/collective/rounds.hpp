@@ -50,9 +50,9 @@ struct RoundsContext {
 /// What both directions share: where a rank's pieces of a round go, and how a rank waits while it
 /// keeps serving as aggregator and courier.
 ///
-/// Each rank runs one loop over the rounds and, whenever it has to wait, makes progress on its duties
-/// towards others. No rank ever waits for a slot without serving its own, so the loops cannot
-/// deadlock; no collective call is made between the first and the last round.
+/// Each rank runs one loop over the rounds and, whenever it has to wait, makes progress on its
+/// duties towards others. No rank ever waits for a slot without serving its own, so the loops
+/// cannot deadlock; no collective call is made between the first and the last round.
 class Rounds {
  public:
   virtual ~Rounds() = default;

@@ -103,10 +103,10 @@ class ThreadExchange final : public Exchange {
         std::int64_t theirs = 0;
         std::memcpy(&theirs, all[r].data() + i * sizeof theirs, sizeof theirs);
         std::int64_t& mine = values[i];
-        mine = r == 0                ? theirs
-               : op == Reduce::min   ? std::min(mine, theirs)
-               : op == Reduce::max   ? std::max(mine, theirs)
-                                     : mine + theirs;
+        mine = r == 0              ? theirs
+               : op == Reduce::min ? std::min(mine, theirs)
+               : op == Reduce::max ? std::max(mine, theirs)
+                                   : mine + theirs;
       }
     }
   }
@@ -118,8 +118,7 @@ class ThreadExchange final : public Exchange {
     }
   }
 
-  std::vector<std::vector<std::byte>> all_gather_varying(
-      std::span<const std::byte> mine) override {
+  std::vector<std::vector<std::byte>> all_gather_varying(std::span<const std::byte> mine) override {
     std::unique_lock lock(hub_->mutex);
     hub_->contributions[static_cast<std::size_t>(rank_)].assign(mine.begin(), mine.end());
     const std::uint64_t generation = hub_->generation;

@@ -11,9 +11,9 @@ namespace forebay {
 /// The in-process twin of MpiExchange: ranks are threads of one process, so that the engine runs
 /// under sanitizers and property tests without an MPI library.
 ///
-/// What it keeps of the real thing: calls match in order; a synchronous send completes only when its
-/// receive is posted; each node has shared regions of its own, which ranks of other nodes do not
-/// see. What it does not model: the cost of anything, and a rank that dies.
+/// What it keeps of the real thing: calls match in order; a synchronous send completes only when
+/// its receive is posted; each node has shared regions of its own, which ranks of other nodes do
+/// not see. What it does not model: the cost of anything, and a rank that dies.
 ///
 /// Makes one exchange per rank; `ranks_per_node` consecutive ranks are a node.
 std::vector<std::shared_ptr<Exchange>> make_thread_exchanges(int ranks, int ranks_per_node);

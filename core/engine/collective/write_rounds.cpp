@@ -179,8 +179,8 @@ bool WriteRounds::collect() {
     if (!complete) break;
     std::byte* image = context_.board.data(my_domain(), number);
     while (!incoming_.empty() && incoming_.front().round == next_collected_) {
-      move_message(incoming_.front().node, next_collected_, image,
-                   incoming_.front().message.data(), Direction::gather);
+      move_message(incoming_.front().node, next_collected_, image, incoming_.front().message.data(),
+                   Direction::gather);
       incoming_.pop_front();
     }
     store(next_collected_);
@@ -222,9 +222,9 @@ void WriteRounds::write_window(std::size_t round, Storing& storing) {
     const double span = static_cast<double>(extent.length);
     // List writes cost a call each; read-modify-write costs the span twice and two calls.
     const bool rewrite =
-        covered.too_many ||
-        calls * context_.cost.call_ns + static_cast<double>(covered.covered) * context_.cost.byte_ns >
-            2 * (context_.cost.call_ns + span * context_.cost.byte_ns);
+        covered.too_many || calls * context_.cost.call_ns +
+                                    static_cast<double>(covered.covered) * context_.cost.byte_ns >
+                                2 * (context_.cost.call_ns + span * context_.cost.byte_ns);
     if (rewrite) {
       const Status status = rewrite_with_holes(extent, origin);
       if (!status) fail(status.error());
