@@ -53,6 +53,7 @@ ruff: venv
 
 mypy: venv
 	$(BIN)/mypy --strict toolkit/forebay tests/tidy
+	$(BIN)/mypy --strict docs/experiments/collective tests/experiments
 
 clang-format: venv
 	git ls-files -z '*.cpp' '*.hpp' '*.c' '*.h' | xargs -0 $(BIN)/clang-format --dry-run -Werror
@@ -70,8 +71,8 @@ unit: build ## tests of one process, beside the code
 mpi-test: build ## tests of many processes on both MPIs, the workloads, the testbed
 	ctest --test-dir build -LE '^unit$$' -j $(JOBS) --output-on-failure --no-tests=error
 
-cli-test: build ## the forebay command
-	$(BIN)/python -m pytest -n $(JOBS) toolkit/tests
+cli-test: build ## the forebay command, and the pages made by the campaigns
+	$(BIN)/python -m pytest -n $(JOBS) toolkit/tests tests/experiments
 
 asan: deps ## the tests of one process under AddressSanitizer and UBSan
 	@cmake --preset asan >/dev/null

@@ -1,0 +1,153 @@
+"""The campaign's description, read from campaign.toml: which programs, which MPIs, which bars."""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+QUANTITIES = ("write", "read")
+
+Hints = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Mpi:
+    """One MPI library: how its programs are started."""
+
+    key: str  # the directory of its workloads, build/proxies/KEY
+    title: str
+    launcher: list[str]
+    crowded: list[str] = field(default_factory=list)  # added for more ranks than cores
+
+    def start(self, ranks: int) -> list[str]:
+        """The launcher with its options for this many ranks."""
+        crowded = self.crowded if ranks > len(os.sched_getaffinity(0)) else []
+        return [*self.launcher, "-n", str(ranks), *crowded]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One program with its arguments, and what is claimed of it."""
+
+    name: str
+    program: str
+    arguments: list[str]
+    about: str
+    bars: dict[str, float | dict[str, float]]  # by quantity; a dict is by MPI
+    floors: dict[str, float]  # least part of the limit, by file system
+
+    def bar(self, quantity: str, mpi: str) -> float | None:
+        """The least median ratio of this quantity against this MPI; None where none is claimed."""
+        bar = self.bars.get(quantity)
+        return bar.get(mpi) if isinstance(bar, dict) else bar
+
+
+@dataclass(frozen=True)
+class Rules:
+    """When a bar counts as met."""
+
+    limit_in_place_of_bar: float
+    pairs_at_least: int
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Workloads that run alike."""
+
+    ranks: int
+    workloads: list[Workload]
+    ranks_per_node: int | None = None
+
+
+@dataclass(frozen=True)
+class Testbed:
+    """The emulated parallel file system, and the hints that the stock MPIs are tried with."""
+
+    setting: Setting
+    servers: int
+    bandwidth: str  # of one server
+    latency: str
+    stripe: str
+    lock_cost: str
+    aggregate_at_least: float
+    sweep: dict[str, list[list[Hints]]]  # by MPI: stages of alternatives
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """A view of ever more pieces over the same bytes."""
+
+    ranks: int
+    total_bytes: int
+    counts: list[int]  # pieces of all ranks together
+    repeats: int
+
+
+@dataclass(frozen=True)
+class Internals:
+    """What the engine is asked about itself."""
+
+    mpis: list[str]
+    copies_at_most: float
+    exchange: Setting
+    pieces: Pieces
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """All of campaign.toml."""
+
+    rules: Rules
+    mpis: dict[str, Mpi]
+    local: Setting
+    independent: Setting
+    testbed: Testbed
+    internals: Internals
+
+
+def load(path: Path) -> Campaign:
+    """The campaign in this file. Raises ValueError, KeyError or TypeError where it is none."""
+    raw = tomllib.loads(path.read_text())
+    testbed, internals = raw["testbed"], raw["internals"]
+    return Campaign(
+        rules=Rules(raw["limit_in_place_of_bar"], raw["pairs_at_least"]),
+        mpis={key: Mpi(key, **mpi) for key, mpi in raw["mpi"].items()},
+        local=_setting(raw["local"]),
+        independent=_setting(raw["independent"]),
+        testbed=Testbed(
+            setting=_setting(testbed),
+            servers=testbed["servers"],
+            bandwidth=testbed["bandwidth"],
+            latency=testbed["latency"],
+            stripe=testbed["stripe"],
+            lock_cost=testbed["lock_cost"],
+            aggregate_at_least=testbed["aggregate_at_least"],
+            sweep=testbed["sweep"],
+        ),
+        internals=Internals(
+            mpis=internals["mpi"],
+            copies_at_most=internals["copies_at_most"],
+            exchange=_setting(internals["exchange"]),
+            pieces=Pieces(**internals["pieces"]),
+        ),
+    )
+
+
+def _setting(raw: Mapping[str, Any]) -> Setting:
+    return Setting(
+        ranks=raw["ranks"],
+        ranks_per_node=raw.get("ranks_per_node"),
+        workloads=[
+            Workload(
+                name=workload["name"],
+                program=workload["program"],
+                arguments=workload.get("arguments", []),
+                about=workload["about"],
+                bars=workload.get("bar", {}),
+                floors=workload.get("floor", {}),
+            )
+            for workload in raw["workload"]
+        ],
+    )

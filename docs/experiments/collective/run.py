@@ -1,0 +1,126 @@
+"""The command line of the campaigns: see docs/experiments/README.md, or --help."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import campaign
+import internals_page
+import internals_runs
+import local_page
+import local_runs
+import testbed_page
+import testbed_runs
+from local_runs import Task
+from measuring import MeasuringError, Tools
+from results import ROOT
+
+HERE = Path(__file__).resolve().parent
+
+
+class What(StrEnum):
+    """The campaigns, and what writes their pages alone."""
+
+    LOCAL = "local"
+    INDEPENDENT = "independent"
+    TESTBED = "testbed"
+    INTERNALS = "internals"
+    TABLE = "table"
+
+
+WhatArgument = Annotated[
+    What,
+    typer.Argument(
+        help="local: collective against collective calls, 2 ranks. independent: Forebay's "
+        "collective against the stock's independent calls. testbed: 8 ranks on an emulated "
+        "parallel file system. internals: copies, messages, schedule time, memory. table: write "
+        "the pages from the results that are there."
+    ),
+]
+LocalOption = Annotated[
+    Path | None,
+    typer.Option("--local", help="A directory on a local disk, for 'local' and 'independent'."),
+]
+TmpfsOption = Annotated[Path, typer.Option("--tmpfs", help="A directory in memory.")]
+PairsOption = Annotated[int, typer.Option("--pairs", "-n", min=1, help="Timed pairs.")]
+MpiOption = Annotated[
+    list[str] | None, typer.Option("--mpi", help="This MPI only; may be repeated.")
+]
+OnlyOption = Annotated[
+    list[str] | None, typer.Option("--only", help="This workload only; may be repeated.")
+]
+TimeoutOption = Annotated[float, typer.Option("--timeout", help="Seconds for one run.")]
+AgainOption = Annotated[bool, typer.Option("--again", help="Measure also what is there already.")]
+ForebayOption = Annotated[Path, typer.Option("--forebay", help="The command.")]
+WorkloadsOption = Annotated[Path, typer.Option("--workloads", help="The workloads, by MPI.")]
+CampaignOption = Annotated[Path, typer.Option("--campaign", help="What to measure.")]
+OutputOption = Annotated[
+    Path, typer.Option("--output", help="Where results/ and the pages are.", file_okay=False)
+]
+
+
+def measure(
+    what: WhatArgument,
+    local: LocalOption = None,
+    tmpfs: TmpfsOption = Path("/dev/shm"),
+    pairs: PairsOption = 6,
+    mpi: MpiOption = None,
+    only: OnlyOption = None,
+    timeout: TimeoutOption = 300,
+    again: AgainOption = False,
+    forebay: ForebayOption = ROOT / ".venv/bin/forebay",
+    workloads: WorkloadsOption = ROOT / "build/proxies",
+    campaign_file: CampaignOption = HERE / "campaign.toml",
+    output: OutputOption = HERE,
+) -> None:
+    """Repeats what is claimed of the collective engine, and writes the pages that show it.
+
+    Results that are there already are not measured again, so an interrupted campaign goes on where
+    it was.
+    """
+    described = campaign.load(campaign_file)
+    for key in mpi or []:
+        if key not in described.mpis:
+            raise MeasuringError(f"no MPI '{key}'; there are {', '.join(described.mpis)}")
+    if what is not What.TABLE:
+        task = Task(
+            campaign=described,
+            tools=Tools(forebay.absolute(), workloads.absolute()),
+            results=output / "results",
+            mpis=[found for key, found in described.mpis.items() if not mpi or key in mpi],
+            pairs=pairs,
+            timeout_s=timeout,
+            say=lambda text: print(text, flush=True),
+            again=again,
+            only=only or [],
+        )
+        task.tools.check()
+        if what in (What.LOCAL, What.INDEPENDENT):
+            if local is None:
+                raise MeasuringError("name a directory on a local disk: --local DIR")
+            runs = local_runs.collective if what is What.LOCAL else local_runs.independent
+            runs(task, [tmpfs, local])
+        elif what is What.TESTBED:
+            testbed_runs.measure(task, tmpfs)
+        else:
+            internals_runs.measure(task, tmpfs)
+    for page in (local_page, testbed_page, internals_page):
+        print(page.write(output, described))
+
+
+def main() -> None:
+    """Entry point. Exit status 130 after Ctrl-C; the same command then goes on."""
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command()(measure)
+    try:
+        app(standalone_mode=True)
+    except MeasuringError as error:
+        print(f"run.py: {error}", file=sys.stderr)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
