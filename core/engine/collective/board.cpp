@@ -19,7 +19,7 @@ Result<std::unique_ptr<Board>> Board::make(Exchange& exchange, int aggregators,
   const Bytes bells_bytes = static_cast<Bytes>(most_ranks * sizeof(Bell));
   const Bytes slots_bytes = slots * static_cast<Bytes>(sizeof(Slot));
   const Bytes head = (bells_bytes + slots_bytes + page - 1) / page * page;
-  const Bytes slot_bytes = (window_bytes + page - 1) / page * page;
+  const Bytes slot_bytes = header_room + (window_bytes + page - 1) / page * page;
 
   auto region = exchange.share(head + slots * slot_bytes);
   if (!region) return tl::unexpected(region.error());
@@ -44,7 +44,7 @@ Board::Slot& Board::slot(int aggregator, std::uint64_t window) const {
 
 std::byte* Board::data(int aggregator, std::uint64_t window) const {
   const auto index = static_cast<std::uint64_t>(aggregator) * depth + window % depth;
-  return buffers_ + index * static_cast<std::uint64_t>(slot_bytes_);
+  return buffers_ + index * static_cast<std::uint64_t>(slot_bytes_) + header_room;
 }
 
 void Board::fill(int aggregator, std::uint64_t window, int amount) {

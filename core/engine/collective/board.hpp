@@ -34,7 +34,10 @@ class Board {
   /// This rank's place among the ranks of its node.
   int local_rank() const { return local_rank_; }
 
+  /// Page-aligned, as storage likes it. Before it lie `header_room` bytes in which a message that
+  /// carries the window's pieces has its header, so that it can be received in place.
   std::byte* data(int aggregator, std::uint64_t window) const;
+  static constexpr Bytes header_room = 4096;
 
   void fill(int aggregator, std::uint64_t window, int amount);
   void release(int aggregator, std::uint64_t window, int amount);

@@ -15,6 +15,7 @@ struct Header {
   Bytes plain_bytes;  ///< Of the pieces. Where fewer arrive, they are compressed.
 };
 constexpr Bytes header_bytes = sizeof(Header);
+static_assert(header_bytes <= Board::header_room);
 
 /// Requested pieces joined where reading the gap costs less than another call.
 std::vector<Extent> join_cheap_gaps(const std::vector<Extent>& pieces, const StorageCost& cost) {
@@ -37,7 +38,6 @@ struct ReadRounds::Errand {
   int aggregator = 0;
   std::size_t next = 0;  ///< The round whose message comes next.
   bool receiving = false;
-  std::vector<std::byte> message;
   Exchange::Ticket ticket = 0;
 };
 
@@ -71,7 +71,7 @@ struct ReadRounds::Outgoing {
 };
 
 ReadRounds::ReadRounds(const RoundsContext& context) : Rounds(context) {
-  for (const int j : errands()) errand_states_.push_back(Errand{.aggregator = j, .message = {}});
+  for (const int j : errands()) errand_states_.push_back(Errand{.aggregator = j});
 }
 
 ReadRounds::~ReadRounds() = default;
@@ -124,14 +124,16 @@ bool ReadRounds::progress_errand(Errand& errand) {
   bool moved = false;
   while (errand.next < rounds()) {
     const std::uint64_t number = window_number(errand.next);
+    std::byte* slot = context_.board.data(errand.aggregator, number);
     Bytes valid_until = no_end;
     if (!errand.receiving) {
       if (!context_.board.free(errand.aggregator, number)) break;
       const Bytes bytes = bytes_of_node(node_of(my_rank()), errand.aggregator, errand.next);
       if (bytes > 0) {
-        errand.message.resize(static_cast<std::size_t>(header_bytes + bytes));
-        errand.ticket = context_.exchange.receive(aggregator_rank(errand.aggregator),
-                                                  errand.aggregator, errand.message);
+        // Into the slot itself, header first.
+        errand.ticket = context_.exchange.receive(
+            aggregator_rank(errand.aggregator), errand.aggregator,
+            {slot - header_bytes, static_cast<std::size_t>(header_bytes + bytes)});
         errand.receiving = true;
       }
     }
@@ -140,16 +142,13 @@ bool ReadRounds::progress_errand(Errand& errand) {
       if (!context_.exchange.done(errand.ticket, &received)) break;
       errand.receiving = false;
       Header header;
-      std::memcpy(&header, errand.message.data(), sizeof header);
+      std::memcpy(&header, slot - header_bytes, sizeof header);
       valid_until = header.valid_until;
-      const std::span<std::byte> pieces(errand.message.data() + header_bytes,
-                                        static_cast<std::size_t>(header.plain_bytes));
+      const std::span<std::byte> pieces(slot, static_cast<std::size_t>(header.plain_bytes));
       if (auto status = MessageCodec::decode(pieces, received - header_bytes); !status) {
         fail(status.error());
         valid_until = 0;
       }
-      std::copy(pieces.begin(), pieces.end(), context_.board.data(errand.aggregator, number));
-      Counters::add(context_.counters.bytes_copied, header.plain_bytes);
     }
     context_.board.set_valid_until(errand.aggregator, number, valid_until);
     context_.board.fill(errand.aggregator, number, context_.board.ranks_on_node());
