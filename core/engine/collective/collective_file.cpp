@@ -26,6 +26,11 @@ constexpr Bytes local_window_bytes = 512 * KiB;
 constexpr Bytes striped_window_bytes = 4 * MiB;
 constexpr Bytes striped_window_units = 8;
 
+/// A smaller window would cost more in rounds than it saves in memory; a larger one would not fit
+/// into a message.
+constexpr Bytes least_window_bytes = 4 * KiB;
+constexpr Bytes most_window_bytes = 256 * MiB;
+
 /// An error as one number, ordered by severity, for the reduction over ranks.
 std::int64_t pack(const Error& error) {
   return (static_cast<std::int64_t>(error.kind) << 32) | static_cast<std::int64_t>(error.os_errno);
@@ -198,10 +203,13 @@ class EngineFile final : public CollectiveFile {
     if (layout.striped()) {
       const Bytes window = hints.buffer_size.value_or(
           std::min(striped_window_bytes, striped_window_units * layout.stripe_size));
-      domains.unit = layout.stripe_size;
-      domains.units_per_window = std::max<Bytes>(1, window / layout.stripe_size);
+      // A window holds at least one unit: of stripes too long for that, a part is the unit.
+      domains.unit = std::min(layout.stripe_size, most_window_bytes);
+      domains.units_per_window =
+          std::clamp<Bytes>(window / domains.unit, 1, most_window_bytes / domains.unit);
     } else {
-      domains.unit = hints.buffer_size.value_or(local_window_bytes);
+      domains.unit = std::clamp(hints.buffer_size.value_or(local_window_bytes), least_window_bytes,
+                                most_window_bytes);
       domains.units_per_window = 1;
     }
   }

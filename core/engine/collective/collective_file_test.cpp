@@ -419,7 +419,7 @@ RC_GTEST_PROP(CollectiveFileProperty, RandomViewsRoundTrip, ()) {
                     .servers = *rc::gen::inRange(2, 5)};
   }
   if (*rc::gen::arbitrary<bool>())
-    world.hints.buffer_size = *rc::gen::element<Bytes>(512, 4096, 100'000);
+    world.hints.buffer_size = *rc::gen::element<Bytes>(1, 4096, 100'000);
   if (*rc::gen::arbitrary<bool>()) world.hints.aggregators = *rc::gen::inRange(1, 5);
   if (*rc::gen::arbitrary<bool>()) {
     world.hints.collective_write = world.hints.collective_read = Toggle::enable;
