@@ -1,6 +1,7 @@
-# Every MPI on the machine, each as an imported target: mpi::mpich, mpi::openmpi (C and C++), and the
-# compiler wrappers for Fortran. FOREBAY_MPIS lists the ones found. Debian installs both side by
-# side, so CMake's own FindMPI, which knows one, does not serve.
+# Every MPI on the machine, each as an imported target: mpi::mpich, mpi::openmpi, mpi::abi (C and C++),
+# and the compiler wrappers for Fortran. FOREBAY_MPIS lists the ones found: a back end is built for
+# each. FOREBAY_RUNNABLE_MPIS lists those with a launcher: tests are built for each. Debian installs
+# MPICH and Open MPI side by side, so CMake's own FindMPI, which knows one, does not serve.
 
 set(FOREBAY_MPIS "")
 foreach(pair "mpich:mpich" "openmpi:ompi-c")
@@ -26,6 +27,49 @@ foreach(pair "mpich:mpich" "openmpi:ompi-c")
     list(APPEND FOREBAY_MPIS ${mpi})
   endif()
 endforeach()
+# Both are wanted to have a launcher above.
+set(FOREBAY_RUNNABLE_MPIS ${FOREBAY_MPIS})
+
+# The standard ABI of MPI 5: some MPI's mpicc_abi, whose -show tells where its mpi.h and libmpi_abi.so
+# are. PyPI's `mpich`, which the project's .venv has, is one.
+set(FOREBAY_MPI_ABI_ROOT "" CACHE PATH "An MPI with the standard ABI: the directory of bin/mpicc_abi")
+unset(MPICC_abi CACHE)  # Cheap to find, and another one when the root or .venv changes.
+if(FOREBAY_MPI_ABI_ROOT)
+  find_program(MPICC_abi mpicc_abi PATHS ${FOREBAY_MPI_ABI_ROOT}/bin NO_DEFAULT_PATH REQUIRED)
+else()
+  find_program(MPICC_abi mpicc_abi PATHS ${CMAKE_SOURCE_DIR}/.venv/bin)
+endif()
+if(MPICC_abi)
+  execute_process(COMMAND ${MPICC_abi} -show OUTPUT_VARIABLE words ERROR_QUIET)
+  separate_arguments(words UNIX_COMMAND "${words}")
+  set(includes ${words})
+  list(FILTER includes INCLUDE REGEX "^-I")
+  list(TRANSFORM includes REPLACE "^-I" "")
+  set(definitions ${words})
+  list(FILTER definitions INCLUDE REGEX "^-D")
+  list(TRANSFORM definitions REPLACE "^-D" "")
+  set(directories ${words})
+  list(FILTER directories INCLUDE REGEX "^-L")
+  list(TRANSFORM directories REPLACE "^-L" "")
+  unset(MPI_ABI_LIBRARY CACHE)
+  find_library(MPI_ABI_LIBRARY mpi_abi PATHS ${directories} NO_DEFAULT_PATH)
+  if(MPI_ABI_LIBRARY AND includes)
+    add_library(mpi::abi INTERFACE IMPORTED)
+    target_include_directories(mpi::abi INTERFACE ${includes})
+    target_compile_definitions(mpi::abi INTERFACE ${definitions})
+    target_link_libraries(mpi::abi INTERFACE ${MPI_ABI_LIBRARY})
+    list(APPEND FOREBAY_MPIS abi)
+    # The launcher of the same MPI, not the one that PATH names.
+    cmake_path(GET MPICC_abi PARENT_PATH beside)
+    unset(MPIEXEC_abi CACHE)
+    find_program(MPIEXEC_abi NAMES mpiexec mpirun PATHS ${beside} NO_DEFAULT_PATH)
+    if(MPIEXEC_abi)
+      list(APPEND FOREBAY_RUNNABLE_MPIS abi)
+    endif()
+  else()
+    message(STATUS "${MPICC_abi} tells of no mpi.h and libmpi_abi: no back end for the standard ABI")
+  endif()
+endif()
 message(STATUS "MPIs found: ${FOREBAY_MPIS}")
 
 # The command that runs COUNT ranks of a program under MPI, as a list.
@@ -34,6 +78,6 @@ function(forebay_mpiexec out mpi count)
     set(${out} ${MPIEXEC_openmpi} --allow-run-as-root --oversubscribe --bind-to none -n ${count}
         PARENT_SCOPE)
   else()
-    set(${out} ${MPIEXEC_mpich} -n ${count} PARENT_SCOPE)
+    set(${out} ${MPIEXEC_${mpi}} -n ${count} PARENT_SCOPE)
   endif()
 endfunction()

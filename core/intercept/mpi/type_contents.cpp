@@ -10,7 +10,8 @@ bool is_predefined_combiner(int combiner) {
 
 /// The successor of a constructor of MPI-1 for Fortran; `combiner` itself if it is none.
 int successor(int combiner) {
-#ifndef OPEN_MPI  // Open MPI has no such types any more, and forbids the names.
+  // Open MPI and the standard ABI have no such types any more, nor the names.
+#if !defined(OPEN_MPI) && !defined(MPI_ABI_VERSION)
   switch (combiner) {
     case MPI_COMBINER_HVECTOR_INTEGER:
       return MPI_COMBINER_HVECTOR;

@@ -26,13 +26,14 @@ extern void* forebay_slots[name_count];
 static void* targets[name_count];
 static pthread_once_t bound = PTHREAD_ONCE_INIT;
 
-/// The MPI libraries we know, by soname, and the back end that is compiled for their ABI.
+/// The MPI libraries we know, by soname, and the back end that is compiled for their ABI. The
+/// standard ABI comes first: a library that gives it over another MPI has both in the process.
 static const struct {
   const char* soname;
   const char* backend;
 } known_mpis[] = {
-    {"libmpich.so.12", "mpich"}, {"libmpi.so.12", "mpich"},  {"libmpi.so.40", "openmpi"},
-    {"libmpi_abi.so.0", "abi"},  {"libmpi_abi.so.1", "abi"},
+    {"libmpi_abi.so.1", "abi"}, {"libmpi_abi.so.0", "abi"},  {"libmpich.so.12", "mpich"},
+    {"libmpi.so.12", "mpich"},  {"libmpi.so.40", "openmpi"},
 };
 
 /// The MPI library in this process, and the name of its back end; null if it is none we know.
