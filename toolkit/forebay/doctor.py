@@ -128,19 +128,20 @@ _SONAMES = {"mpich": ("libmpich.so.12", "libmpi.so.12"), "openmpi": ("libmpi.so.
 
 
 def launchers() -> list[FoundLauncher]:
-    """Every launcher on PATH, each once however many names it has."""
-    found: dict[Path, FoundLauncher] = {}
+    """Every launcher on PATH, each once however many names or copies it has in its directory."""
+    found: dict[tuple[Path, str], FoundLauncher] = {}
     names = ["mpiexec", "mpirun"]
     names += [f"{n}.{mpi}" for mpi in ("mpich", "hydra", "openmpi") for n in names[:2]]
     for name in names:
         where = shutil.which(name)
-        if where is None or Path(where).resolve() in found:
+        if where is None:
             continue
         text = launcher.version_text(where)
         dialect = launcher.dialect_of_version(text)
         if dialect is not None:
             version = _version_of(text, dialect)
-            found[Path(where).resolve()] = FoundLauncher(Path(where), dialect, version)
+            one = FoundLauncher(Path(where), dialect, version)
+            found.setdefault((Path(where).resolve().parent, version), one)
     return list(found.values())
 
 
@@ -175,22 +176,47 @@ def _mpis(path: Path) -> Iterable[Check]:
             )
             continue
         yield Check(area, Level.OK, f"{said}, served by {served.name}")
-        yield _probe(one, family, preload, path)
+        soname = next((name for name in _SONAMES[family] if _loadable(name)), None)
+        if soname is None:
+            yield Check(
+                area,
+                Level.WARNING,
+                f"the loader finds no library of {family}: not tried",
+                "Put the MPI library's directory on LD_LIBRARY_PATH (its module does).",
+            )
+        else:
+            yield _probe(one, soname, preload, path)
+    for one in found:
+        yield from _standard_abi(one, preload, path)
     if shutil.which("srun"):
         yield Check(area, Level.INFO, "srun is here; not tried, as it would start a job")
 
 
-def _probe(one: FoundLauncher, family: str, preload: Path, path: Path) -> Check:
-    """Runs the probe program by this launcher through Forebay, on `path`."""
+def _standard_abi(one: FoundLauncher, preload: Path | None, path: Path) -> Iterable[Check]:
+    """The library of MPI 5's standard ABI that is installed with a launcher, if there is one."""
     area = "MPI"
-    soname = next((name for name in _SONAMES[family] if _loadable(name)), None)
-    if soname is None:
-        return Check(
+    prefix = one.path.resolve().parent.parent
+    library = next(iter(sorted((prefix / "lib").glob("libmpi_abi.so.*"))), None)
+    if library is None:
+        return
+    served = native.find(native.BACK_ENDS["abi"])
+    said = f"{library}: the standard ABI"
+    if served is None or preload is None:
+        yield Check(
             area,
-            Level.WARNING,
-            f"the loader finds no library of {family}: not tried",
-            "Put the MPI library's directory on LD_LIBRARY_PATH (its module does).",
+            Level.INFO,
+            f"{said}, which no back end serves",
+            f"To have one, build Forebay with -DFOREBAY_MPI_ABI_ROOT={prefix}.",
         )
+        return
+    yield Check(area, Level.OK, f"{said}, served by {served.name}")
+    yield _probe(one, str(library), preload, path)
+
+
+def _probe(one: FoundLauncher, soname: str, preload: Path, path: Path) -> Check:
+    """Runs the probe program, with the MPI library `soname`, by this launcher through Forebay, on
+    `path`."""
+    area = "MPI"
     directory = filesystem.existing_part(path)
     if not directory.is_dir():
         directory = directory.parent

@@ -3,16 +3,15 @@ by one collective call and reads its neighbour's back.
 
 Run as a script under a launcher: SONAME PATH. Exit status 0: all bytes right. It calls the
 functions that the dynamic linker finds first, as a compiled program does, so a preload is in its
-way. Constants are those of the two ABIs. [mpi.h of MPICH 4.0 and Open MPI 4.1]
+way. SONAME may be a path. Constants are those of the three ABIs. [mpi.h of MPICH 4.0 and Open MPI
+4.1; MPI 5.0, chapter 20]
 """
 
 import ctypes
 import sys
+from pathlib import Path
 
 PART = 64 * 1024  # bytes a rank
-
-_MODE_CREATE = 1
-_MODE_RDWR = 8
 
 
 class _Mpi:
@@ -24,7 +23,14 @@ class _Mpi:
         self.world: object
         self.info_null: object
         self.byte: object
-        if hasattr(library, "ompi_mpi_comm_world"):
+        create, read_write = 1, 8
+        if Path(soname).name.startswith("libmpi_abi.so"):
+            self.world = ctypes.c_void_p(0x101)
+            self.info_null = ctypes.c_void_p(0x130)
+            self.byte = ctypes.c_void_p(0x247)
+            self.status_ignore = ctypes.c_void_p(0)
+            create, read_write = 2, 32
+        elif hasattr(library, "ompi_mpi_comm_world"):
             self.world, self.info_null, self.byte = (
                 ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(library, name)))
                 for name in ("ompi_mpi_comm_world", "ompi_mpi_info_null", "ompi_mpi_byte")
@@ -35,6 +41,7 @@ class _Mpi:
             self.info_null = ctypes.c_int(0x1C000000)
             self.byte = ctypes.c_int(0x4C00010D)
             self.status_ignore = ctypes.c_void_p(1)
+        self.mode_create_rdwr = ctypes.c_int(create | read_write)
 
     def call(self, name: str, *arguments: object) -> None:
         code = getattr(self.functions, name)(*arguments)
@@ -53,7 +60,7 @@ def main(soname: str, path: str) -> None:
     mpi.call("MPI_Comm_rank", mpi.world, ctypes.byref(rank))
     mpi.call("MPI_Comm_size", mpi.world, ctypes.byref(size))
     file = ctypes.c_void_p()
-    mode = ctypes.c_int(_MODE_CREATE | _MODE_RDWR)
+    mode = mpi.mode_create_rdwr
     mpi.call("MPI_File_open", mpi.world, path.encode(), mode, mpi.info_null, ctypes.byref(file))
     count = ctypes.c_int(PART)
     own = ctypes.create_string_buffer(_content(rank.value), PART)

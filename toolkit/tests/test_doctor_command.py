@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
@@ -51,9 +50,7 @@ def test_no_launcher_on_the_path_fails_with_its_fix(forebay: Forebay, tmp_path: 
     cat = shutil.which("cat")
     assert cat is not None
     (tools / "cat").symlink_to(cat)
-    answer = forebay("doctor", PATH=f"{tools}{os.pathsep}{Path(sys.executable).parent}")
-    if shutil.which("mpiexec", path=str(Path(sys.executable).parent)):
-        pytest.skip("an MPI stands beside the interpreter")
+    answer = forebay("doctor", PATH=str(tools))
     assert answer.code == 1
     assert "no MPI launcher on PATH" in answer.output
 

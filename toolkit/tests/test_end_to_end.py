@@ -100,3 +100,15 @@ def test_the_doctor_finds_all_well(forebay: Forebay, mpi: str, tmp_path: Path) -
     assert shutil.which(launcher) is not None
     assert answer.code == 0, answer.output
     assert not list(tmp_path.glob(".forebay-probe-*"))
+
+
+def test_the_doctor_tries_the_standard_abi(forebay: Forebay, tmp_path: Path) -> None:
+    """PyPI's `mpich` puts an MPI with the standard ABI beside the interpreter."""
+    beside = Path(sys.executable).parent
+    if shutil.which("mpicc_abi", path=str(beside)) is None:
+        pytest.skip("no MPI with the standard ABI beside the interpreter")
+    if not (REAL_LIBRARY / "libforebay-abi.so").is_file():
+        pytest.skip("libforebay-abi.so is not built (make build, or set FOREBAY_LIBRARY_DIR)")
+    answer = forebay("doctor", tmp_path, PATH=f"{beside}{os.pathsep}{os.environ['PATH']}")
+    assert "the standard ABI, served by libforebay-abi.so" in answer.output
+    assert answer.code == 0, answer.output
