@@ -15,7 +15,8 @@ namespace forebay {
 ///
 /// Where the aggregator is on this node, a slot is an image of its window and ranks put their
 /// pieces where they belong in the file. Where it is elsewhere, a slot is the message between this
-/// node and the aggregator: the pieces of each rank of the node one behind the other.
+/// node and the aggregator: the pieces of each rank of the node one behind the other, or an image
+/// too where they would not fit because ranks move the same bytes.
 ///
 /// A slot goes round: it is `filled` (by the ranks when writing, by the aggregator or the message
 /// when reading), then `released` by the other side. Both counters only grow, by ranks_on_node()

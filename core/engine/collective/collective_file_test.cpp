@@ -229,6 +229,40 @@ TEST(CollectiveFile, ReadStopsAtTheEndOfTheFile) {
   }
 }
 
+TEST(CollectiveFile, RanksOfANodeMayMoveTheSameBytes) {
+  // Together their pieces are larger than a window, which is all that a message has room for.
+  constexpr Bytes length = 50'000;
+  for (const int ranks_per_node : {1, 2, 3, 6}) {
+    auto inode = std::make_shared<MemoryInode>(StripeLayout{.stripe_size = 4096, .servers = 2});
+    Counters setup;
+    const std::vector<std::byte> before(length + 100, std::byte{0x11});
+    ASSERT_TRUE(open_memory_file(inode, setup)->write_at(before, 0));
+    run_ranks(6, ranks_per_node, [&](const std::shared_ptr<Exchange>& exchange) {
+      Counters counters;
+      Hints hints;
+      hints.collective_write = hints.collective_read = Toggle::enable;
+      const auto file =
+          CollectiveFile::open(exchange, open_memory_file(inode, counters), hints, counters);
+      // All write the same into every second block of 10 bytes.
+      const TiledTree view{StridedTree::contiguous(10), 7, 20};
+      std::vector<std::byte> data(length / 2);
+      for (Bytes i = 0; i < length / 2; ++i) data[static_cast<std::size_t>(i)] = pattern(9, i);
+      ASSERT_TRUE(file->write_all({view, 0, buffer_at(data.data()), length / 2}));
+      exchange->barrier();
+      std::vector<std::byte> got(static_cast<std::size_t>(length));
+      const TiledTree bytes{StridedTree::contiguous(1), 7, 1};
+      ASSERT_TRUE(file->read_all({bytes, 0, buffer_at(got.data()), length}));
+      bool right = true;
+      for (Bytes i = 0; i < length; ++i) {
+        const std::byte expected = i % 20 < 10 ? pattern(9, i / 20 * 10 + i % 20) : std::byte{0x11};
+        right &= got[static_cast<std::size_t>(i)] == expected;
+      }
+      EXPECT_TRUE(right) << ranks_per_node << " ranks a node, rank " << exchange->rank();
+      EXPECT_EQ(counters.exchanged_calls, 2);
+    });
+  }
+}
+
 TEST(CollectiveFile, LaterCallsOverwriteEarlierOnes) {
   auto inode = std::make_shared<MemoryInode>(StripeLayout{.stripe_size = 4096, .servers = 2});
   run_ranks(4, 2, [&](const std::shared_ptr<Exchange>& exchange) {

@@ -128,7 +128,7 @@ bool ReadRounds::progress_errand(Errand& errand) {
     Bytes valid_until = no_end;
     if (!errand.receiving) {
       if (!context_.board.free(errand.aggregator, number)) break;
-      const Bytes bytes = bytes_of_node(node_of(my_rank()), errand.aggregator, errand.next);
+      const Bytes bytes = message_bytes(node_of(my_rank()), errand.aggregator, errand.next);
       if (bytes > 0) {
         // Into the slot itself, header first.
         errand.ticket = context_.exchange.receive(
@@ -221,7 +221,7 @@ bool ReadRounds::finish_fetching() {
     for (int node = 0; node < nodes.nodes(); ++node) {
       if (node == node_of(my_rank())) continue;
       if (bytes_of_node(node, my_domain(), fetching.round) == 0) continue;
-      const Bytes bytes = bytes_of_node(node, my_domain(), fetching.round, valid_until);
+      const Bytes bytes = message_bytes(node, my_domain(), fetching.round, valid_until);
       Outgoing& outgoing = outgoing_.emplace_back();
       outgoing.message.resize(static_cast<std::size_t>(header_bytes + bytes));
       const Header header{valid_until, bytes};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
+#include <optional>
 #include <thread>
 
 namespace forebay {
@@ -37,6 +39,15 @@ Bytes Rounds::bytes_of_node(int node, int aggregator, std::size_t round, Bytes l
   return bytes;
 }
 
+bool Rounds::message_is_image(int node, int aggregator, std::size_t round) const {
+  return bytes_of_node(node, aggregator, round) > context_.cast.domains.window_bytes();
+}
+
+Bytes Rounds::message_bytes(int node, int aggregator, std::size_t round, Bytes limit) const {
+  return message_is_image(node, aggregator, round) ? context_.cast.domains.window_bytes()
+                                                   : bytes_of_node(node, aggregator, round, limit);
+}
+
 void Rounds::move_pieces(TreeCursor& memory, std::size_t round, Direction direction) {
   const FileDomains& domains = context_.cast.domains;
   const RankPart& part = context_.schedule.parts[static_cast<std::size_t>(my_rank())];
@@ -52,6 +63,8 @@ void Rounds::move_pieces(TreeCursor& memory, std::size_t round, Direction direct
   memory.seek_data(first - part.start);
   // Where this rank's next bytes lie in the message to or from each aggregator elsewhere.
   std::vector<std::byte*> places(static_cast<std::size_t>(aggregators()), nullptr);
+  // Whose slots hold images: those here, and those elsewhere whose message is one.
+  std::vector<std::optional<bool>> images(static_cast<std::size_t>(aggregators()));
   while (file.data_position() < part.end() && file.offset() < range.end()) {
     const int j = domains.aggregator_of(file.offset());
     // With one aggregator the window is one piece of the file: no need to stop at its units.
@@ -63,7 +76,9 @@ void Rounds::move_pieces(TreeCursor& memory, std::size_t round, Direction direct
     const Bytes limit = std::min(end, valid);
     const Bytes before = file.data_position();
     std::byte* slot = context_.board.data(j, number);
-    if (is_local(j)) {
+    std::optional<bool>& in_image = images[static_cast<std::size_t>(j)];
+    if (!in_image) in_image = is_local(j) || message_is_image(node_of(my_rank()), j, round);
+    if (*in_image) {
       std::byte* image = slot + domains.window_position(begin);
       for (Run run; file.next(part.end(), limit, run);) {
         copy_run(memory, run, image, begin, direction);
@@ -91,6 +106,10 @@ void Rounds::move_message(int node, std::size_t round, std::byte* image, std::by
                           Direction direction, Bytes limit) {
   const FileDomains& domains = context_.cast.domains;
   const ScopedNanoseconds timer(context_.counters.exchange_ns);
+  if (message_is_image(node, my_domain_, round)) {
+    move_image(node, round, image, message, direction);
+    return;
+  }
   const TiledTree bytes{StridedTree::contiguous(1), reinterpret_cast<std::intptr_t>(message), 1};
   TreeCursor memory(bytes);
   for (const int rank : ranks_of(node)) {
@@ -108,6 +127,35 @@ void Rounds::move_message(int node, std::size_t round, std::byte* image, std::by
     }
   }
   Counters::add(context_.counters.bytes_copied, memory.data_position());
+}
+
+void Rounds::move_image(int node, std::size_t round, std::byte* image, std::byte* message,
+                        Direction direction) {
+  const FileDomains& domains = context_.cast.domains;
+  if (direction == Direction::scatter) {
+    std::memcpy(message, image, static_cast<std::size_t>(domains.window_bytes()));
+    Counters::add(context_.counters.bytes_copied, domains.window_bytes());
+    return;
+  }
+  // Only what the node's ranks wrote: the rest of the window may hold what others wrote.
+  for (const int rank : ranks_of(node)) {
+    const RankPart& part = context_.schedule.parts[static_cast<std::size_t>(rank)];
+    if (part.length == 0) continue;
+    TreeCursor file(part.view);
+    for (const Extent& extent : window(my_domain_, round)) {
+      const Bytes first = std::max(part.start, data_before(part.view, extent.offset));
+      if (first >= part.end()) break;
+      file.seek_data(first);
+      const Bytes begin = domains.window_position(extent.offset);
+      for (Run run; file.next(part.end(), extent.end(), run);) {
+        for (std::int64_t i = 0; i < run.count; ++i) {
+          const Bytes at = begin + run.offset + i * run.stride - extent.offset;
+          std::memcpy(image + at, message + at, static_cast<std::size_t>(run.block));
+        }
+        Counters::add(context_.counters.bytes_copied, run.bytes());
+      }
+    }
+  }
 }
 
 void Rounds::fail(const Error& error) {

@@ -92,8 +92,13 @@ class Rounds {
   std::vector<Extent> window(int aggregator, std::size_t round) const;
   /// Bytes of `rank` in window (aggregator, round) below file offset `limit`.
   Bytes bytes_of(int rank, int aggregator, std::size_t round, Bytes limit = no_end) const;
-  /// The same for all ranks of `node`: the payload of one message.
+  /// The same for all ranks of `node`.
   Bytes bytes_of_node(int node, int aggregator, std::size_t round, Bytes limit = no_end) const;
+  /// The payload of the message between `node` and an aggregator elsewhere: the pieces of the
+  /// node's ranks one behind the other. Where they are more than the window, because ranks move the
+  /// same bytes, it is the window's image, in which each byte has one place.
+  Bytes message_bytes(int node, int aggregator, std::size_t round, Bytes limit = no_end) const;
+  bool message_is_image(int node, int aggregator, std::size_t round) const;
 
   /// Moves this rank's pieces of `round` between the program's buffer and all slots of the round.
   void move_pieces(TreeCursor& memory, std::size_t round, Direction direction);
@@ -101,6 +106,9 @@ class Rounds {
   /// Moves the pieces of all ranks of `node` between a window image and a message, below `limit`.
   void move_message(int node, std::size_t round, std::byte* image, std::byte* message,
                     Direction direction, Bytes limit = no_end);
+  /// The same where the message is an image.
+  void move_image(int node, std::size_t round, std::byte* image, std::byte* message,
+                  Direction direction);
 
   /// Serves duties once; true if anything moved.
   virtual bool progress() = 0;

@@ -112,7 +112,7 @@ bool WriteRounds::progress_errand(Errand& errand) {
     const std::uint64_t number = window_number(errand.next);
     if (!errand.sending) {
       if (!context_.board.full(errand.aggregator, number)) break;
-      const Bytes bytes = bytes_of_node(node_of(my_rank()), errand.aggregator, errand.next);
+      const Bytes bytes = message_bytes(node_of(my_rank()), errand.aggregator, errand.next);
       if (bytes > 0) {
         const int peer = aggregator_rank(errand.aggregator);
         const auto wire = context_.codec.encode(
@@ -145,7 +145,7 @@ bool WriteRounds::post_receives() {
     const NodeMap& nodes = context_.exchange.nodes();
     for (int node = 0; node < nodes.nodes(); ++node) {
       if (node == node_of(my_rank())) continue;
-      const Bytes bytes = bytes_of_node(node, my_domain(), next_posted_);
+      const Bytes bytes = message_bytes(node, my_domain(), next_posted_);
       if (bytes == 0) continue;
       Incoming& incoming = incoming_.emplace_back();
       incoming.round = next_posted_;
