@@ -53,6 +53,7 @@ OWN = (
             "get_position",
             "get_position_shared",
             "get_view",
+            "preallocate",
             "seek",
             "seek_shared",
             "set_atomicity",

@@ -44,6 +44,8 @@ const char* name(StorageCall call) {
       return "find the size of";
     case StorageCall::resize:
       return "set the size of";
+    case StorageCall::allocate:
+      return "allocate";
     case StorageCall::sync:
       return "make durable";
     case StorageCall::lock:
@@ -124,6 +126,11 @@ class FaultyFile final : public StorageFile {
   Status resize(Bytes size) override {
     if (const Fault* fault = failing(StorageCall::resize)) return fail(*fault);
     return inner_->resize(size);
+  }
+
+  Status allocate(Bytes size) override {
+    if (const Fault* fault = failing(StorageCall::allocate)) return fail(*fault);
+    return inner_->allocate(size);
   }
 
   Status sync() override {

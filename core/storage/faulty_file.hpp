@@ -23,8 +23,8 @@ namespace forebay {
 
 /// The calls of StorageFile that may fail. write and read stand for both of their forms. An unlock
 /// does not fail while the file is open.
-enum class StorageCall { write, read, size, resize, sync, lock };
-constexpr int storage_calls = 6;
+enum class StorageCall { write, read, size, resize, allocate, sync, lock };
+constexpr int storage_calls = 7;
 
 /// What happens at one call.
 struct Fault {

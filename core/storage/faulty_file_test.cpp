@@ -105,6 +105,7 @@ int workload(StorageFile& file, std::vector<std::byte>& read) {
   if (!file.resize(8)) return 4;
   if (!file.size()) return 5;
   if (!file.sync()) return 6;
+  if (!file.allocate(9)) return 7;
   EXPECT_TRUE(file.unlock({0, 10}));
   return -1;
 }
@@ -113,7 +114,7 @@ TEST(FaultyFile, EveryCallOfARunCanFailInTurn) {
   Rig clean({});
   std::vector<std::byte> read;
   ASSERT_EQ(workload(*clean.file, read), -1);
-  const std::vector<int> order_of_kind[storage_calls] = {{1, 2}, {3}, {5}, {4}, {6}, {0}};
+  const std::vector<int> order_of_kind[storage_calls] = {{1, 2}, {3}, {5}, {4}, {7}, {6}, {0}};
   int runs = 0;
   for (int kind = 0; kind < storage_calls; ++kind) {
     const auto call = static_cast<StorageCall>(kind);
@@ -125,7 +126,7 @@ TEST(FaultyFile, EveryCallOfARunCanFailInTurn) {
       EXPECT_EQ(rig.plan->fired(), 1);
     }
   }
-  EXPECT_EQ(runs, 7);
+  EXPECT_EQ(runs, 8);
 }
 
 }  // namespace

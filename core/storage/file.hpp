@@ -35,6 +35,9 @@ class StorageFile {
 
   virtual Result<Bytes> size() = 0;
   virtual Status resize(Bytes size) = 0;
+  /// Makes sure that the first `size` bytes have storage behind them; the file grows to `size` if
+  /// it was shorter. What is in the file stays.
+  virtual Status allocate(Bytes size) = 0;
 
   /// Durable on return (fdatasync).
   virtual Status sync() = 0;

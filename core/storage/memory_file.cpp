@@ -104,6 +104,12 @@ class MemoryFile final : public StorageFile {
     return set_size_locked(size);
   }
 
+  Status allocate(Bytes size) override {
+    if (size < 0) return fail(EINVAL, "allocate", size);
+    const std::lock_guard guard(inode_->mutex_);
+    return size > size_locked() ? set_size_locked(size) : Status{};
+  }
+
   Status sync() override { return {}; }
 
   Status lock(Extent range, LockKind kind) override {

@@ -111,7 +111,18 @@ TEST(MemoryFile, RefusesWhatCannotBe) {
   EXPECT_EQ(file->write_at(data, std::numeric_limits<Bytes>::max()).error().kind,
             ErrorKind::no_space);
   EXPECT_EQ(file->resize(Bytes{1} << 62).error().kind, ErrorKind::no_space);
+  EXPECT_EQ(file->allocate(-1).error().kind, ErrorKind::invalid_argument);
+  EXPECT_EQ(file->allocate(Bytes{1} << 62).error().kind, ErrorKind::no_space);
   EXPECT_EQ(file->size().value(), 0);
+}
+
+TEST(MemoryFile, AllocateGrowsAndNeverCuts) {
+  Counters counters;
+  const auto file = open_memory_file(std::make_shared<MemoryInode>(), counters);
+  ASSERT_TRUE(file->allocate(20));
+  EXPECT_EQ(file->size().value(), 20);
+  ASSERT_TRUE(file->allocate(10));
+  EXPECT_EQ(file->size().value(), 20);
 }
 
 TEST(MemoryFile, ExclusiveLocksKeepCountersWhole) {

@@ -114,6 +114,19 @@ class PosixFile final : public StorageFile {
     return {};
   }
 
+  Status allocate(Bytes size) override {
+    const std::string doing = "allocate " + std::to_string(size) + " bytes of " + path_;
+    if (!writable_) return fail(ErrorKind::read_only, EBADF, doing);
+    if (size == 0) return {};  // posix_fallocate refuses it.
+    // It returns the error and leaves errno alone; where the file system cannot allocate, it
+    // writes.
+    int failed = 0;
+    do {
+      failed = ::posix_fallocate(fd_, 0, size);
+    } while (failed == EINTR);
+    return failed == 0 ? Status{} : fail(failed, doing);
+  }
+
   Status sync() override {
     if (uninterrupted([&] { return ::fdatasync(fd_); }) == 0) return {};
     // EINVAL: a file without storage behind it (/dev/full, a pipe); there is nothing to lose.

@@ -155,6 +155,21 @@ TEST_F(PosixFileTest, ResizeCutsAndExtendsWithZeros) {
   EXPECT_EQ(file->resize(-1).error().kind, ErrorKind::invalid_argument);
 }
 
+TEST_F(PosixFileTest, AllocateGrowsWithZerosAndNeverCuts) {
+  const auto file = open();
+  const auto data = noise(100, 5);
+  ASSERT_TRUE(file->write_at(data, 0));
+  ASSERT_TRUE(file->allocate(0));
+  ASSERT_TRUE(file->allocate(10));
+  EXPECT_EQ(content(*file), data);
+  ASSERT_TRUE(file->allocate(5000));
+  const auto bytes = content(*file);
+  ASSERT_EQ(bytes.size(), 5000u);
+  EXPECT_EQ(std::vector(bytes.begin(), bytes.begin() + 100), data);
+  EXPECT_EQ(std::vector(bytes.begin() + 100, bytes.end()), std::vector<std::byte>(4900));
+  EXPECT_EQ(file->allocate(-1).error().kind, ErrorKind::invalid_argument);
+}
+
 TEST_F(PosixFileTest, DescriptorsStayOutOfTheLowNumbersAndOfChildren) {
   // The lowest free number before and after is the same.
   const int before = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -230,6 +245,7 @@ TEST_F(PosixFileTest, ReadOnlyFilesAreNotWritten) {
   const auto file = open(OpenMode::read_only);
   EXPECT_EQ(file->write_at(noise(1, 9), 0).error().kind, ErrorKind::read_only);
   EXPECT_EQ(file->resize(3).error().kind, ErrorKind::read_only);
+  EXPECT_EQ(file->allocate(3).error().kind, ErrorKind::read_only);
   EXPECT_EQ(file->lock({0, 1}, StorageFile::LockKind::exclusive).error().kind, ErrorKind::access);
   EXPECT_TRUE(file->lock({0, 1}, StorageFile::LockKind::shared));
   EXPECT_EQ(content(*file), noise(10, 9));

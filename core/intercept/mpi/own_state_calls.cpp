@@ -214,6 +214,23 @@ int set_atomicity(OpenFile& file, int flag) {
   return code;
 }
 
+/// Not the MPI's: OMPIO 4.1's ranks look for themselves whether the file is shorter, while the root
+/// lengthens it already, and those who find that it is not leave the others waiting. It also moves
+/// data through the root's file pointer.
+int preallocate(OpenFile& file, MPI_Offset size) {
+  std::int64_t code = MPI_SUCCESS;
+  if ((file.record.amode & MPI_MODE_RDONLY) != 0) {
+    code = MPI_ERR_READ_ONLY;
+  } else if (size < 0) {
+    code = MPI_ERR_ARG;
+  } else if (file.exchange->rank() == 0) {
+    const Status allocated = file.shadow->engine->storage().allocate(size);
+    if (!allocated) code = error_class(allocated.error().kind);
+  }
+  file.exchange->all_reduce({&code, 1}, Reduce::max);
+  return file.raise(static_cast<int>(code));
+}
+
 int sync(OpenFile& file) {
   // What syncing a file that was opened for reading means is the MPI's to say: some refuse.
   if ((file.record.amode & MPI_MODE_RDONLY) != 0) return real().sync(file.handle);
