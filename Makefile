@@ -52,7 +52,7 @@ ruff: venv
 	$(BIN)/ruff check .
 
 mypy: venv
-	$(BIN)/mypy --strict toolkit/forebay tests/tidy docs/images
+	$(BIN)/mypy --strict toolkit/forebay tests/tidy
 	$(BIN)/mypy --strict docs/experiments/collective tests/experiments
 
 clang-format: venv
