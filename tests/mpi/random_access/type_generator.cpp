@@ -39,7 +39,8 @@ std::vector<std::int64_t> block_lengths(Random& random, std::int64_t count, bool
   return lengths;
 }
 
-/// Where blocks of `lengths` elements go in units of `unit` so that they neither overlap nor descend.
+/// Where blocks of `lengths` elements go in units of `unit` so that they neither overlap nor
+/// descend.
 std::vector<std::int64_t> ascending_offsets(Random& random,
                                             const std::vector<std::int64_t>& lengths) {
   std::vector<std::int64_t> offsets;
@@ -238,7 +239,8 @@ TypeModel random_filetype(Random& random, const TypeModel& etype) {
   return type;
 }
 
-/// Ranks own units of a tile at random; each rank's filetype names its units in one of several ways.
+/// Ranks own units of a tile at random; each rank's filetype names its units in one of several
+/// ways.
 std::vector<TypeModel> random_owners(Random& random, const TypeModel& etype, int ranks) {
   const std::int64_t units = random.between(ranks, ranks * 6);
   const std::int64_t length = random.between(1, 4);
@@ -256,11 +258,21 @@ std::vector<TypeModel> random_owners(Random& random, const TypeModel& etype, int
     const std::vector<TypeModel> members(offsets.size(), etype);
     TypeModel type;
     switch (random.below(5)) {
-      case 0: type = indexed(lengths, offsets, etype); break;
-      case 1: type = hindexed(lengths, bytes, etype); break;
-      case 2: type = indexed_block(length, offsets, etype); break;
-      case 3: type = hindexed_block(length, bytes, etype); break;
-      default: type = structure(lengths, bytes, members, 0, tile); break;
+      case 0:
+        type = indexed(lengths, offsets, etype);
+        break;
+      case 1:
+        type = hindexed(lengths, bytes, etype);
+        break;
+      case 2:
+        type = indexed_block(length, offsets, etype);
+        break;
+      case 3:
+        type = hindexed_block(length, bytes, etype);
+        break;
+      default:
+        type = structure(lengths, bytes, members, 0, tile);
+        break;
     }
     result.push_back(resized(0, tile, type));
   }
@@ -278,13 +290,34 @@ TypeModel memory_type(Random& random, int depth, bool distinct) {
   return type;
 }
 
+TypeModel mild_memory_type(Random& random) {
+  const TypeModel element = random_basic(random);
+  const std::int64_t count = random.between(1, 4);
+  const std::int64_t length = random.between(1, 4);
+  const std::vector<std::int64_t> lengths(static_cast<std::size_t>(count), length);
+  switch (random.below(6)) {
+    case 0:
+      return contiguous(count, element);
+    case 1:
+      return vector(count, length, length + random.below(4), element);
+    case 2:
+      return indexed_block(length, ascending_offsets(random, lengths), element);
+    case 3:
+      return subarray(random_subarray(random), element);
+    default:
+      return element;
+  }
+}
+
 std::int64_t ViewModel::data_before(std::int64_t end) const {
   if (filetype.size() == 0) return 0;
   std::int64_t low = 0, high = std::max<std::int64_t>(0, end - displacement) + 1;
   while (low < high) {
     const std::int64_t middle = (low + high) / 2;
-    if (offset(middle) < end) low = middle + 1;
-    else high = middle;
+    if (offset(middle) < end)
+      low = middle + 1;
+    else
+      high = middle;
   }
   return low;
 }
@@ -316,8 +349,8 @@ Views random_views(Random& random, int ranks) {
       break;
     }
     case 2: {  // Blocks dealt out in turns, the displacement telling ranks apart.
-      const TypeModel filetype = resized(0, length * ranks * etype.extent(),
-                                         contiguous(length, etype));
+      const TypeModel filetype =
+          resized(0, length * ranks * etype.extent(), contiguous(length, etype));
       for (int rank = 0; rank < ranks; ++rank) {
         add(start + rank * length * etype.extent(), filetype);
       }

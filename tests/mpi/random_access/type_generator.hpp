@@ -8,9 +8,12 @@
 
 namespace random_access {
 
-/// Any datatype a buffer may have: nested to `depth`, negative strides and lower bounds, zero counts.
-/// `distinct`: no byte twice, as MPI demands of what is read into.
+/// Any datatype a buffer may have: nested to `depth`, negative strides and lower bounds, zero
+/// counts. `distinct`: no byte twice, as MPI demands of what is read into.
 TypeModel memory_type(Random& random, int depth, bool distinct);
+
+/// A datatype as programs have: contiguous, or one layer of ascending blocks.
+TypeModel mild_memory_type(Random& random);
 
 /// One rank's part of a MPI_File_set_view.
 struct ViewModel {
@@ -31,8 +34,8 @@ struct Views {
   bool uniform = true;  ///< The same on all ranks: shared pointers may be used.
 };
 
-/// A set of views for `ranks` ranks: the same for all, interleaved so that ranks do not overlap, the
-/// blocks of an array, or each as it likes.
+/// A set of views for `ranks` ranks: the same for all, interleaved so that ranks do not overlap,
+/// the blocks of an array, or each as it likes.
 Views random_views(Random& random, int ranks);
 Views byte_views(int ranks);
 

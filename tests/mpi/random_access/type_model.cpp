@@ -30,7 +30,7 @@ class Placing {
   void copy(const TypeModel& inner, std::int64_t displacement) {
     for (const std::int64_t byte : inner.bytes) result_.bytes.push_back(byte + displacement);
     result_.elements.insert(result_.elements.end(), inner.elements.begin(), inner.elements.end());
-    result_.pairs |= inner.pairs;
+    result_.uncountable |= inner.uncountable || inner.bytes.empty();
     const std::int64_t lower = inner.lower + displacement;
     const std::int64_t upper = inner.upper + displacement;
     result_.lower = empty_ ? lower : std::min(result_.lower, lower);
@@ -38,8 +38,10 @@ class Placing {
     empty_ = false;
   }
   void block(const TypeModel& inner, std::int64_t length, std::int64_t displacement) {
+    result_.uncountable |= length == 0;
     for (std::int64_t i = 0; i < length; ++i) copy(inner, displacement + i * inner.extent());
   }
+  void leave_uncounted() { result_.uncountable = true; }
   TypeModel done(std::string text, std::function<MPI_Datatype()> make) {
     result_.text = std::move(text);
     result_.make = std::move(make);
@@ -136,12 +138,13 @@ TypeModel short_int() {
   TypeModel result = basic({MPI_SHORT_INT, "short_int", 8});
   result.bytes = {0, 1, 4, 5, 6, 7};
   result.elements = {2, 4};
-  result.pairs = true;
+  result.uncountable = true;
   return result;
 }
 
 TypeModel dup(const TypeModel& inner) {
   TypeModel result = inner;
+  result.uncountable = true;
   result.text = "dup(" + inner.text + ")";
   result.make =
       around(inner, [](MPI_Datatype type, MPI_Datatype* out) { MPI_Type_dup(type, out); });
@@ -188,12 +191,11 @@ TypeModel indexed(const std::vector<std::int64_t>& lengths,
   for (std::size_t i = 0; i < offsets.size(); ++i) {
     placing.block(inner, lengths[i], offsets[i] * inner.extent());
   }
-  return placing.done(call("indexed", list(lengths) + list(offsets), inner),
-                      around(inner, [n = ints(lengths), at = ints(offsets)](MPI_Datatype type,
-                                                                            MPI_Datatype* out) {
-                        MPI_Type_indexed(static_cast<int>(n.size()), n.data(), at.data(), type,
-                                         out);
-                      }));
+  return placing.done(
+      call("indexed", list(lengths) + list(offsets), inner),
+      around(inner, [n = ints(lengths), at = ints(offsets)](MPI_Datatype type, MPI_Datatype* out) {
+        MPI_Type_indexed(static_cast<int>(n.size()), n.data(), at.data(), type, out);
+      }));
 }
 
 TypeModel indexed_block(std::int64_t length, const std::vector<std::int64_t>& offsets,
@@ -202,12 +204,12 @@ TypeModel indexed_block(std::int64_t length, const std::vector<std::int64_t>& of
   for (const std::int64_t offset : offsets) {
     placing.block(inner, length, offset * inner.extent());
   }
-  return placing.done(
-      call("indexed_block", std::to_string(length) + list(offsets), inner),
-      around(inner, [n = static_cast<int>(length), at = ints(offsets)](MPI_Datatype type,
-                                                                       MPI_Datatype* out) {
-        MPI_Type_create_indexed_block(static_cast<int>(at.size()), n, at.data(), type, out);
-      }));
+  return placing.done(call("indexed_block", std::to_string(length) + list(offsets), inner),
+                      around(inner, [n = static_cast<int>(length), at = ints(offsets)](
+                                        MPI_Datatype type, MPI_Datatype* out) {
+                        MPI_Type_create_indexed_block(static_cast<int>(at.size()), n, at.data(),
+                                                      type, out);
+                      }));
 }
 
 TypeModel hindexed(const std::vector<std::int64_t>& lengths,
@@ -216,27 +218,28 @@ TypeModel hindexed(const std::vector<std::int64_t>& lengths,
   for (std::size_t i = 0; i < offsets.size(); ++i) placing.block(inner, lengths[i], offsets[i]);
   return placing.done(
       call("hindexed", list(lengths) + list(offsets), inner),
-      around(inner, [n = ints(lengths), at = addresses(offsets)](MPI_Datatype type,
-                                                                 MPI_Datatype* out) {
-        MPI_Type_create_hindexed(static_cast<int>(n.size()), n.data(), at.data(), type, out);
-      }));
+      around(inner,
+             [n = ints(lengths), at = addresses(offsets)](MPI_Datatype type, MPI_Datatype* out) {
+               MPI_Type_create_hindexed(static_cast<int>(n.size()), n.data(), at.data(), type, out);
+             }));
 }
 
 TypeModel hindexed_block(std::int64_t length, const std::vector<std::int64_t>& offsets,
                          const TypeModel& inner) {
   Placing placing;
   for (const std::int64_t offset : offsets) placing.block(inner, length, offset);
-  return placing.done(
-      call("hindexed_block", std::to_string(length) + list(offsets), inner),
-      around(inner, [n = static_cast<int>(length), at = addresses(offsets)](MPI_Datatype type,
-                                                                            MPI_Datatype* out) {
-        MPI_Type_create_hindexed_block(static_cast<int>(at.size()), n, at.data(), type, out);
-      }));
+  placing.leave_uncounted();
+  return placing.done(call("hindexed_block", std::to_string(length) + list(offsets), inner),
+                      around(inner, [n = static_cast<int>(length), at = addresses(offsets)](
+                                        MPI_Datatype type, MPI_Datatype* out) {
+                        MPI_Type_create_hindexed_block(static_cast<int>(at.size()), n, at.data(),
+                                                       type, out);
+                      }));
 }
 
 TypeModel structure(const std::vector<std::int64_t>& lengths,
-                    const std::vector<std::int64_t>& offsets,
-                    const std::vector<TypeModel>& inner, std::int64_t lower, std::int64_t extent) {
+                    const std::vector<std::int64_t>& offsets, const std::vector<TypeModel>& inner,
+                    std::int64_t lower, std::int64_t extent) {
   Placing placing;
   std::string members;
   std::vector<std::function<MPI_Datatype()>> makers;
@@ -253,6 +256,7 @@ TypeModel structure(const std::vector<std::int64_t>& lengths,
     for (MPI_Datatype& type : types) MPI_Type_free(&type);
     return result;
   };
+  placing.leave_uncounted();
   return resized(lower, extent,
                  placing.done("struct(" + list(lengths) + list(offsets) + members + ")", make));
 }
@@ -261,8 +265,7 @@ TypeModel resized(std::int64_t lower, std::int64_t extent, const TypeModel& inne
   TypeModel result = inner;
   result.lower = lower;
   result.upper = lower + extent;
-  result.text =
-      call("resized", std::to_string(lower) + "," + std::to_string(extent), inner);
+  result.text = call("resized", std::to_string(lower) + "," + std::to_string(extent), inner);
   result.make = around(inner, [lower, extent](MPI_Datatype type, MPI_Datatype* out) {
     MPI_Type_create_resized(type, lower, extent, out);
   });
@@ -280,6 +283,7 @@ TypeModel subarray(const ArrayPart& part, const TypeModel& inner) {
     }
     if (inside) placing.copy(inner, linear * inner.extent());
   });
+  placing.leave_uncounted();
   TypeModel result = placing.done(
       call(part.order == MPI_ORDER_C ? "subarray_c" : "subarray_fortran",
            list(part.sizes) + list(part.subsizes) + list(part.starts), inner),
@@ -322,6 +326,7 @@ TypeModel darray(const ArrayDistribution& given, const TypeModel& inner) {
   });
   const auto text = std::to_string(given.rank) + list(given.sizes) + list(given.kinds) +
                     list(given.arguments) + list(given.processes);
+  placing.leave_uncounted();
   TypeModel result = placing.done(
       call(given.order == MPI_ORDER_C ? "darray_c" : "darray_fortran", text, inner),
       around(inner, [given, grid](MPI_Datatype type, MPI_Datatype* out) {

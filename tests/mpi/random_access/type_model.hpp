@@ -16,8 +16,11 @@ struct TypeModel {
   std::vector<int> elements;        ///< Size of each basic element, in the same order.
   std::int64_t lower = 0;
   std::int64_t upper = 0;
-  bool pairs = false;  ///< Has MPI_SHORT_INT or the like: how many elements that is, MPIs differ.
-  std::string text;    ///< For people who reduce a failure.
+  /// Not to be given to MPI_Get_elements: has MPI_SHORT_INT, of which MPIs differ how many elements
+  /// it is, or an empty part, a struct, array or duplicate, which MPICH 4.0.2 fails an assertion
+  /// over.
+  bool uncountable = false;
+  std::string text;                    ///< For people who reduce a failure.
   std::function<MPI_Datatype()> make;  ///< A new handle, not committed, to be freed.
 
   std::int64_t size() const { return static_cast<std::int64_t>(bytes.size()); }
@@ -61,11 +64,11 @@ TypeModel hindexed(const std::vector<std::int64_t>& lengths,
                    const std::vector<std::int64_t>& offsets, const TypeModel& inner);
 TypeModel hindexed_block(std::int64_t length, const std::vector<std::int64_t>& offsets,
                          const TypeModel& inner);
-/// A struct whose bounds are set by a resize, because what padding an MPI adds at the end of a struct
-/// is its own business.
+/// A struct whose bounds are set by a resize, because what padding an MPI adds at the end of a
+/// struct is its own business.
 TypeModel structure(const std::vector<std::int64_t>& lengths,
-                    const std::vector<std::int64_t>& offsets,
-                    const std::vector<TypeModel>& inner, std::int64_t lower, std::int64_t extent);
+                    const std::vector<std::int64_t>& offsets, const std::vector<TypeModel>& inner,
+                    std::int64_t lower, std::int64_t extent);
 TypeModel resized(std::int64_t lower, std::int64_t extent, const TypeModel& inner);
 
 struct ArrayPart {
