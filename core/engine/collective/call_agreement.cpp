@@ -50,6 +50,7 @@ std::shared_ptr<const Schedule> CallAgreement::agree(const Access& access,
 
   gather_trees(records, tree);
   std::vector<RankPart> parts;
+  parts.reserve(records.size());
   for (const Record& record : records) {
     parts.push_back({{trees_.at(record.tree), record.displacement, record.extent},
                      record.start,

@@ -209,6 +209,7 @@ class ThreadExchange final : public Exchange {
 std::vector<std::shared_ptr<Exchange>> make_thread_exchanges(int ranks, int ranks_per_node) {
   auto hub = std::make_shared<Hub>(ranks, ranks_per_node);
   std::vector<std::shared_ptr<Exchange>> exchanges;
+  exchanges.reserve(static_cast<std::size_t>(ranks));
   for (int r = 0; r < ranks; ++r) exchanges.push_back(std::make_shared<ThreadExchange>(hub, r));
   return exchanges;
 }

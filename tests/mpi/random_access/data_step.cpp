@@ -233,7 +233,7 @@ void RandomCase::carry_out_part(const Part& part) {
   int count = -1;
   MPI_Get_count(&status, buffer.type(), &count);
   const std::int64_t size = part.memory.size();
-  seen_.expect("count", count, moved % size == 0 ? moved / size : MPI_UNDEFINED);
+  seen_.expect("count", count, moved % size == 0 ? moved / size : std::int64_t{MPI_UNDEFINED});
   if (part.memory.uncountable) return;
   // Elements that are there in part have no number.
   std::int64_t rest = moved % size;
