@@ -285,7 +285,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--library", type=Path, required=True, help="libforebay.so")
     parser.add_argument("--mpi", choices=("mpich", "openmpi"), default="mpich")
-    parser.add_argument("--work", type=Path, default=Path("foreign-tests"))
+    parser.add_argument("--work", type=Path, default=Path("build/foreign-tests"))
     parser.add_argument("--only", default="", help="tests whose name contains this")
     parser.add_argument("suites", nargs="+", choices=sorted(SUITES))
     options = parser.parse_args()
