@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 SECONDS_MAX = 90
@@ -287,6 +287,9 @@ def main() -> int:
     parser.add_argument("--mpi", choices=("mpich", "openmpi"), default="mpich")
     parser.add_argument("--work", type=Path, default=Path("build/foreign-tests"))
     parser.add_argument("--only", default="", help="tests whose name contains this")
+    parser.add_argument(
+        "--ranks-max", type=int, default=64, help="fewer ranks, where they poll and cores are few"
+    )
     parser.add_argument("suites", nargs="+", choices=sorted(SUITES))
     options = parser.parse_args()
     mpi = Mpi(options.mpi)
@@ -298,6 +301,7 @@ def main() -> int:
         for test in SUITES[suite](mpi, work):
             if options.only not in test.name:
                 continue
+            test = replace(test, ranks=min(test.ranks, options.ranks_max))
             name = test.name.replace("/", ".")
             stock = outcome(mpi, test, None, logs / f"{name}.stock")
             forebay = outcome(mpi, test, options.library.resolve(), logs / f"{name}.forebay")
