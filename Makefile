@@ -62,7 +62,8 @@ tidy: venv
 	$(BIN)/python -m pytest tests/tidy
 
 clang-tidy: build
-	git ls-files -z 'core/*.cpp' | grep -zvE '_(test|fuzz|bench)\.cpp$$' | \
+	git ls-files -z 'core/*.cpp' 'testbed/*.cpp' | \
+	  grep -zvE '_(test|fuzz|bench)\.cpp$$|/tests/' | \
 	  xargs -0 -P $(JOBS) -n 1 $(BIN)/clang-tidy -p build --quiet
 
 unit: build ## tests of one process, beside the code

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -94,4 +95,11 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace forebay::testbed
 
-int main(int argc, char** argv) { return forebay::testbed::run(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return forebay::testbed::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "forebay-testbedfs: %s\n", error.what());
+    return 1;
+  }
+}
