@@ -2,6 +2,9 @@
 
 #include <signal.h>
 
+#include <system_error>
+#include <utility>
+
 namespace forebay {
 
 IoPool::IoPool(int threads) {
@@ -9,7 +12,11 @@ IoPool::IoPool(int threads) {
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &before);  // Threads inherit the mask of their maker.
-  for (int i = 0; i < threads; ++i) workers_.emplace_back([this] { work(); });
+  try {
+    for (int i = 0; i < threads; ++i) workers_.emplace_back([this] { work(); });
+  } catch (const std::system_error&) {
+    // No more threads for this user. To fail here would leave the other ranks waiting in the call.
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
@@ -23,6 +30,10 @@ IoPool::~IoPool() {
 }
 
 void IoPool::submit(std::function<void()> job) {
+  if (workers_.empty()) {
+    job();
+    return;
+  }
   {
     const std::scoped_lock lock(mutex_);
     jobs_.push_back(std::move(job));

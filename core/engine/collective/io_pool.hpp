@@ -14,6 +14,7 @@ namespace forebay {
 /// served. All signals are blocked in them, so that a program's handlers run on its own threads.
 class IoPool {
  public:
+  /// Makes as many as the system gives, perhaps none: then submit() carries the job out itself.
   explicit IoPool(int threads);
   ~IoPool();  ///< Finishes what was submitted.
   IoPool(const IoPool&) = delete;

@@ -1,0 +1,52 @@
+// Goal: every job that is submitted is carried out, by threads or, where the system gives none, by
+// the caller. Method: jobs that count; for the second, a child process that may have no threads.
+
+#include "core/engine/collective/io_pool.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+
+namespace forebay {
+namespace {
+
+constexpr int jobs = 100;
+
+/// The jobs carried out by the time a pool of so many threads is gone.
+int carried_out(int threads) {
+  std::atomic<int> done{0};
+  {
+    IoPool pool(threads);
+    for (int i = 0; i < jobs; ++i) pool.submit([&] { ++done; });
+  }
+  return done;
+}
+
+TEST(IoPool, FinishesWhatWasSubmitted) {
+  EXPECT_EQ(carried_out(1), jobs);
+  EXPECT_EQ(carried_out(4), jobs);
+}
+
+/// In a child process: from here on the system gives it no thread. Root has no such limit, so it
+/// becomes somebody else.
+void forbid_threads() {
+  constexpr uid_t nobody = 65534;
+  if (::getuid() == 0 && ::setuid(nobody) != 0) ::_exit(77);
+  const rlimit none{1, 1};
+  if (::setrlimit(RLIMIT_NPROC, &none) != 0) ::_exit(77);
+}
+
+TEST(IoPoolDeathTest, WithoutThreadsTheCallerDoesTheWork) {
+  const auto child = [] {
+    forbid_threads();
+    const IoPool pool(4);
+    if (pool.threads() != 0) ::_exit(78);
+    ::_exit(carried_out(4));
+  };
+  EXPECT_EXIT(child(), testing::ExitedWithCode(jobs), "");
+}
+
+}  // namespace
+}  // namespace forebay
