@@ -114,10 +114,14 @@ void make_shadow(OpenFile& file, OpenWord& word, const std::vector<std::uint8_t>
 
   record.layout = storage->layout();
   const std::string pointer_path = shared_pointer_path(storage->path(), word[OpenWord::id]);
+  // Ranks of one node see one /dev/shm (mpi_exchange.cpp).
+  const bool one_node = file.exchange->ranks_on_host() == file.exchange->size();
+  const std::string in_memory =
+      one_node ? shared_pointer_path("/dev/shm/forebay", word[OpenWord::id]) : std::string();
   auto engine =
       CollectiveFile::open(file.exchange, std::move(storage), declared.hints, record.counters);
   file.shadow = std::make_unique<ShadowFile>(std::move(engine), datatype_reader(), declared.hints,
-                                             pointer_path, word[OpenWord::end_of_file]);
+                                             pointer_path, in_memory, word[OpenWord::end_of_file]);
 }
 
 /// The communicator on which ranks of this opening talk: a split and not a duplicate, which would

@@ -44,12 +44,14 @@ struct SplitCall {
 struct ShadowFile {
   ShadowFile(std::unique_ptr<CollectiveFile> engine_file,
              std::shared_ptr<const DatatypeReader> datatype_reader, Hints declared,
-             std::string shared_pointer_path, Bytes initial_position)
+             std::string shared_pointer_path, std::string shared_pointer_in_memory,
+             Bytes initial_position)
       : engine(std::move(engine_file)),
         datatypes(std::move(datatype_reader)),
         hints(std::move(declared)),
         position(initial_position),
-        shared_pointer(std::move(shared_pointer_path), initial_position) {}
+        shared_pointer(std::move(shared_pointer_path), std::move(shared_pointer_in_memory),
+                       initial_position) {}
 
   const std::unique_ptr<CollectiveFile> engine;
   const std::shared_ptr<const DatatypeReader> datatypes;

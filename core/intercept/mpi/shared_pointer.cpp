@@ -20,13 +20,27 @@ int set_lock(int fd, short kind) {
   return 0;
 }
 
+/// The process may not make files there, which holds for all ranks of a node alike.
+bool is_forbidden(int os_errno) {
+  return os_errno == EACCES || os_errno == EPERM || os_errno == EROFS;
+}
+
 }  // namespace
 
-SharedPointer::SharedPointer(std::string hidden_path, Bytes initial)
-    : path_(std::move(hidden_path)), initial_(initial) {}
+SharedPointer::SharedPointer(std::string hidden_path, std::string memory_path, Bytes initial)
+    : path_(std::move(hidden_path)), memory_path_(std::move(memory_path)), initial_(initial) {}
 
 SharedPointer::~SharedPointer() {
   if (fd_ >= 0) close(fd_);
+}
+
+int SharedPointer::open_file() {
+  constexpr int flags = O_RDWR | O_CREAT | O_CLOEXEC;
+  fd_ = open(path_.c_str(), flags, 0600);
+  if (fd_ < 0 && is_forbidden(errno) && !memory_path_.empty()) {
+    fd_ = open(memory_path_.c_str(), flags, 0600);
+  }
+  return fd_ < 0 ? errno : 0;
 }
 
 template <typename Change>
@@ -34,8 +48,9 @@ Status SharedPointer::locked(Change&& change) {
   const std::lock_guard guard(mutex_);
   const std::string doing = "shared file pointer in " + path_;
   if (fd_ < 0) {
-    fd_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd_ < 0) return tl::unexpected(error_from_errno(errno, doing));
+    if (const int failed = open_file(); failed != 0) {
+      return tl::unexpected(error_from_errno(failed, doing));
+    }
   }
   if (const int failed = set_lock(fd_, F_WRLCK); failed != 0) {
     return tl::unexpected(error_from_errno(failed, doing));
@@ -77,6 +92,9 @@ bool SharedPointer::used() const {
   return fd_ >= 0;
 }
 
-void SharedPointer::remove() { unlink(path_.c_str()); }
+void SharedPointer::remove() {
+  // Another rank may have made it; of the two, one is there.
+  if (unlink(path_.c_str()) != 0 && !memory_path_.empty()) unlink(memory_path_.c_str());
+}
 
 }  // namespace forebay
