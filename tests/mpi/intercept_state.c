@@ -88,6 +88,29 @@ static void views_and_pointers(void) {
   OK(MPI_File_close(&file));
 }
 
+/* Ranks without a part set views without bytes; nothing moves, and positions stay at 0. */
+static void empty_views(void) {
+  MPI_Datatype none;
+  MPI_Offset offset = -1;
+  int value = 0;
+  MPI_Status status;
+  OK(MPI_Type_contiguous(0, MPI_INT, &none));
+  OK(MPI_Type_commit(&none));
+  file = check_open(0);
+  OK(MPI_File_set_view(file, 0, none, none, "native", MPI_INFO_NULL));
+  OK(MPI_File_write_all(file, &value, 1, MPI_INT, &status));
+  CHECK(check_count(&status, MPI_INT) == 0);
+  CHECK(position() == 0);
+  OK(MPI_File_get_position_shared(file, &offset));
+  CHECK(offset == 0);
+  OK(MPI_File_seek(file, 0, MPI_SEEK_END));
+  CHECK(position() == 0);
+  OK(MPI_File_set_view(file, 0, MPI_INT, none, "native", MPI_INFO_NULL));
+  CHECK(position() == 0 && byte_offset(3) == 0);
+  OK(MPI_Type_free(&none));
+  OK(MPI_File_close(&file));
+}
+
 static void sizes(void) {
   MPI_Offset size = -1;
   char bytes[10] = {0};
@@ -301,6 +324,7 @@ static void passing_through(void) {
 int main(int argc, char** argv) {
   check_start(argc, argv, "state");
   views_and_pointers();
+  empty_views();
   sizes();
   modes_and_group();
   error_handlers();

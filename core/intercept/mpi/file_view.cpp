@@ -59,6 +59,10 @@ std::optional<Bytes> FileView::position_of(MPI_Offset offset) const {
   return position;
 }
 
+MPI_Offset FileView::offset_of(Bytes position) const {
+  return etype_size_ == 0 ? 0 : position / etype_size_;
+}
+
 Bytes FileView::byte_offset(Bytes position) const {
   if (tiled_.tree.size() == 0) return displacement_;
   TreeCursor cursor(tiled_);

@@ -29,6 +29,8 @@ class FileView {
 
   /// The data position `offset` etypes into the view; none if it does not fit.
   std::optional<Bytes> position_of(MPI_Offset offset) const;
+  /// The same the other way round; 0 in a view of empty etypes, which has no other position.
+  MPI_Offset offset_of(Bytes position) const;
   /// The file offset of a data position.
   Bytes byte_offset(Bytes position) const;
   /// The first whole etype that lies at or beyond `file_size`, as a data position: the end of file.

@@ -42,7 +42,8 @@ bool is_walkable(const TiledTree& tiled) {
 
 /// What ranks tell each other about a new view; the maximum over ranks decides.
 struct ViewFlags {
-  enum Index { invalid, foreign_representation, not_walkable, pointer_used, count };
+  /// error_class: of this rank's arguments, MPI_SUCCESS (0) if they are right.
+  enum Index { error_class, foreign_representation, not_walkable, pointer_used, count };
   std::array<std::int64_t, count> flags{};
 
   bool operator[](Index index) const { return flags[index] != 0; }
@@ -118,12 +119,19 @@ int set_view(OpenFile& file, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype f
   } else {
     code = wanted.error();
   }
-  word.flags[ViewFlags::invalid] = code != MPI_SUCCESS;
+  if (code != MPI_SUCCESS) {
+    int own_class = MPI_ERR_OTHER;
+    PMPI_Error_class(code, &own_class);
+    word.flags[ViewFlags::error_class] = own_class;
+  }
   word.flags[ViewFlags::pointer_used] = shadow.shared_pointer.used();
   word.agree(*file.exchange);
 
-  // One rank's bad argument leaves every rank with the view it had.
-  if (word[ViewFlags::invalid]) return file.raise(code);
+  // One rank's bad argument leaves every rank with the view it had, and none may think otherwise.
+  if (word[ViewFlags::error_class]) {
+    const auto of_others = static_cast<int>(word.flags[ViewFlags::error_class]);
+    return file.raise(code != MPI_SUCCESS ? code : of_others);
+  }
 
   if (word[ViewFlags::foreign_representation] || word[ViewFlags::not_walkable]) {
     const int real_code = real().set_view(file.handle, disp, etype, filetype, datarep, info);
@@ -170,7 +178,7 @@ int seek(OpenFile& file, MPI_Offset offset, int whence) {
 int get_position(OpenFile& file, MPI_Offset* offset) {
   ShadowFile& shadow = *file.shadow;
   const std::lock_guard lock(shadow.position_mutex);
-  *offset = shadow.position / shadow.view.etype_size();
+  *offset = shadow.view.offset_of(shadow.position);
   return MPI_SUCCESS;
 }
 
@@ -204,7 +212,7 @@ int seek_shared(OpenFile& file, MPI_Offset offset, int whence) {
 int get_position_shared(OpenFile& file, MPI_Offset* offset) {
   const Result<Bytes> position = file.shadow->shared_pointer.get();
   if (!position) return file.raise(error_class(position.error().kind));
-  *offset = *position / file.shadow->view.etype_size();
+  *offset = file.shadow->view.offset_of(*position);
   return MPI_SUCCESS;
 }
 
