@@ -4,7 +4,9 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <span>
 #include <sstream>
 #include <utility>
@@ -25,10 +27,15 @@ Json from_rank_0(Exchange& exchange, std::span<const std::uint8_t> packed) {
   return Json::from_msgpack(data, data + all.front().size());
 }
 
-void show(Exchange& exchange, const std::vector<std::string>& problems) {
+/// Says each problem once, however many files it concerns: at the first of them.
+void show(Exchange& exchange, const std::vector<std::string>& problems, const std::string& path) {
   if (exchange.rank() != 0) return;
+  static std::mutex mutex;
+  static std::set<std::string> shown;
+  const std::lock_guard lock(mutex);
   for (const std::string& problem : problems) {
-    std::fprintf(stderr, "forebay: %s\n", problem.c_str());
+    if (!shown.insert(problem).second) continue;
+    std::fprintf(stderr, "forebay: %s: %s\n", path.c_str(), problem.c_str());
   }
 }
 
@@ -89,15 +96,16 @@ DeclaredHints declare_at_open(Exchange& exchange, const std::string& path,
     declared.problems.push_back("FOREBAY_HINTS: " + to_string(pairs.error()));
   }
   apply(declared, agreed["info"].get<HintPairs>(), "MPI_Info");
-  show(exchange, declared.problems);
+  show(exchange, declared.problems, path);
   return declared;
 }
 
-DeclaredHints declare_later(Exchange& exchange, Hints hints, MPI_Info info) {
+DeclaredHints declare_later(Exchange& exchange, const std::string& path, Hints hints,
+                            MPI_Info info) {
   const Json agreed = from_rank_0(exchange, Json::to_msgpack(pairs_of(info)));
   DeclaredHints declared{std::move(hints), {}};
   apply(declared, agreed.get<HintPairs>(), "MPI_Info");
-  show(exchange, declared.problems);
+  show(exchange, declared.problems, path);
   return declared;
 }
 

@@ -16,7 +16,7 @@ namespace forebay {
 /// where collective messages go.
 struct DeclaredHints {
   Hints hints;
-  std::vector<std::string> problems;  ///< Ready to show. Rank 0 has shown them already.
+  std::vector<std::string> problems;  ///< Ready to show. Rank 0 has shown each once already.
 };
 
 /// What this process can declare at open, packed for declare_at_open: `info`, FOREBAY_HINTS and the
@@ -29,6 +29,7 @@ DeclaredHints declare_at_open(Exchange& exchange, const std::string& path,
                               std::span<const std::uint8_t> packed);
 
 /// Later, by MPI_File_set_info or MPI_File_set_view: `info` on top of `hints`. Collective.
-DeclaredHints declare_later(Exchange& exchange, Hints hints, MPI_Info info);
+DeclaredHints declare_later(Exchange& exchange, const std::string& path, Hints hints,
+                            MPI_Info info);
 
 }  // namespace forebay

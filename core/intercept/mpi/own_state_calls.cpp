@@ -52,7 +52,7 @@ struct ViewFlags {
 
 void adopt_info(OpenFile& file, MPI_Info info) {
   ShadowFile& shadow = *file.shadow;
-  DeclaredHints declared = declare_later(*file.exchange, shadow.hints, info);
+  DeclaredHints declared = declare_later(*file.exchange, file.record.path, shadow.hints, info);
   shadow.hints = declared.hints;
   auto& problems = file.record.hint_problems;
   problems.insert(problems.end(), declared.problems.begin(), declared.problems.end());

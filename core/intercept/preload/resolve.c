@@ -93,12 +93,23 @@ static void bind_backend(const char* backend, void* mpi) {
   }
 }
 
-static void bind_all(void) {
+/// FOREBAY_MODE says that Forebay is to stay out. A word it does not know is told, not guessed at.
+static int is_switched_off(void) {
   const char* mode = getenv("FOREBAY_MODE");
-  const int off = mode != NULL && strcmp(mode, "off") == 0;
+  if (mode == NULL || mode[0] == '\0' || strcmp(mode, "engine") == 0) return 0;
+  if (strcmp(mode, "observe") == 0) return 0;
+  if (strcmp(mode, "off") == 0) return 1;
+  if (is_first_rank()) {
+    fprintf(stderr, "forebay: FOREBAY_MODE=%s has no effect; accepted: engine, observe or off\n",
+            mode);
+  }
+  return 0;
+}
+
+static void bind_all(void) {
   const char* backend = NULL;
   void* mpi = find_mpi(&backend);
-  if (mpi != NULL && !off) bind_backend(backend, mpi);
+  if (mpi != NULL && !is_switched_off()) bind_backend(backend, mpi);
   // Past us, in the order of loading: reaches an MPI of an unknown soname.
   void* const where = mpi != NULL ? mpi : RTLD_NEXT;
   for (int i = 0; i < name_count; ++i) {
