@@ -6,8 +6,10 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 import forebay
+from forebay import output_paths
 from forebay.errors import ForebayError
 from forebay.settings import Settings, parse_hints
 
@@ -53,6 +55,18 @@ def _mpi(value: str) -> str:
     return value
 
 
+def _writable_file(path: Path | None) -> Path | None:
+    if path is not None:
+        output_paths.require_file(path)
+    return path
+
+
+def _writable_directory(path: Path | None) -> Path | None:
+    if path is not None:
+        output_paths.require_directory(path)
+    return path
+
+
 CommandArgument = Annotated[
     list[str],
     typer.Argument(help="The command as you would start it, after '--'.", metavar="COMMAND"),
@@ -75,7 +89,8 @@ HintOption = Annotated[
     typer.Option("--hint", metavar="K=V", help="A hint, as in MPI_Info; may be repeated."),
 ]
 JsonOption = Annotated[
-    Path | None, typer.Option("--json", dir_okay=False, help="Write the result as JSON.")
+    Path | None,
+    typer.Option("--json", callback=_writable_file, help="Write the result as JSON."),
 ]
 RanksPerNodeOption = Annotated[
     int | None,
@@ -150,7 +165,10 @@ def compare_command(
     json: JsonOption = None,
     report: Annotated[
         Path | None,
-        typer.Option(file_okay=False, help="Write report.md and a picture into this directory."),
+        typer.Option(
+            callback=_writable_directory,
+            help="Write report.md and a picture into this directory.",
+        ),
     ] = None,
     mpi: MpiOption = "auto",
     intent: IntentOption = None,
@@ -190,9 +208,10 @@ def compare_command(
     compare_report.show(console, result)
     if json is not None:
         compare.write_json(result, json)
-        console.print(f"result: {json}", soft_wrap=True)
+        console.print(f"result: {json}", markup=False, soft_wrap=True)
     if report is not None:
-        console.print(f"report: {compare_report.write_report(result, report)}", soft_wrap=True)
+        written = compare_report.write_report(result, report)
+        console.print(f"report: {written}", markup=False, soft_wrap=True)
     raise typer.Exit(compare.exit_code(result))
 
 
@@ -294,7 +313,11 @@ def down_command(mount: MountOption = None) -> None:
     from forebay import testbed
 
     state = testbed.down(mount)
-    output_console().print(f"{state['mount']} is down; its files are in {state['backing']}")
+    output_console().print(
+        f"{state['mount']} is down; its files are in {state['backing']}",
+        markup=False,
+        soft_wrap=True,
+    )
 
 
 def main() -> None:
@@ -302,8 +325,16 @@ def main() -> None:
     try:
         app()
     except ForebayError as error:
-        console = error_console()
-        console.print(f"[bold red]forebay:[/bold red] {error.message}", soft_wrap=True)
-        if error.advice:
-            console.print(error.advice, soft_wrap=True)
+        _tell(error.message, error.advice)
         sys.exit(error.exit_code)
+    except OSError as error:  # a full disk, a directory that is gone
+        _tell(str(error))
+        sys.exit(1)
+
+
+def _tell(message: str, advice: str = "") -> None:
+    """Says what went wrong. Paths and commands may hold what Rich would take for markup."""
+    console = error_console()
+    console.print(Text.assemble(("forebay:", "bold red"), " ", message), soft_wrap=True)
+    if advice:
+        console.print(advice, markup=False, soft_wrap=True)

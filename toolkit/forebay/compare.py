@@ -81,6 +81,10 @@ class Campaign:
                         break
             except KeyboardInterrupt:
                 self.result.interrupted = True
+            except ForebayError as error:
+                if not self.result.pairs:
+                    raise
+                self.result.broken_off = f"{error.message}. {error.advice}".strip()
         return self.result
 
     def _warm_up(self, advance: Callable[[], None]) -> bool:
@@ -124,8 +128,8 @@ class Campaign:
                 "before left; reset it with --prepare"
                 for path in self._files.kept
             ]
-        for file in self.result.engine:
-            notes += [f"hint not understood: {text}" for text in file["hint_problems"]]
+        problems = [text for file in self.result.engine for text in file["hint_problems"]]
+        notes += [f"hint not understood: {text}" for text in dict.fromkeys(problems)]
 
     def _timed_pair(self, order: list[str], advance: Callable[[], None]) -> bool:
         runs: dict[str, _Run] = {}
@@ -256,11 +260,11 @@ def _terminate_as_interrupt() -> Iterator[None]:
 
 
 def exit_code(result: Comparison) -> int:
-    """0: identical; 1: not identical, or failing only under Forebay; 3: the command fails without
-    Forebay; 130: interrupted."""
+    """0: identical; 1: not identical, failing only under Forebay, or broken off; 3: the command
+    fails without Forebay; 130: interrupted."""
     if result.failure is not None:
         return 1 if result.failure.side == FOREBAY else 3
-    if not result.identical:
+    if not result.identical or result.broken_off is not None:
         return 1
     return 130 if result.interrupted else 0
 

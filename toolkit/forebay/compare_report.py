@@ -1,5 +1,6 @@
 """A comparison shown to people: on the screen, and as a small report (Markdown and one picture)."""
 
+import shlex
 from pathlib import Path
 
 from rich.console import Console
@@ -38,6 +39,9 @@ def show(console: Console, result: Comparison) -> None:
         _show_failure(console, result.failure)
     if result.interrupted:
         console.print(Text(f"interrupted after {len(result.pairs)} whole pairs", style="yellow"))
+    if result.broken_off is not None:
+        where = f"broken off after {len(result.pairs)} whole pairs"
+        console.print(Text(f"{where}: {result.broken_off}", style="bold red"))
     if result.pairs:
         console.print(_times(result))
         console.print(Text(_method(result), style="dim"))
@@ -186,7 +190,7 @@ def _difference(check: FileCheck) -> str:
 def write_report(result: Comparison, directory: Path) -> Path:
     """Writes report.md and ratios.svg into `directory` and returns the report's path."""
     directory.mkdir(parents=True, exist_ok=True)
-    lines = ["# Stock and Forebay compared", "", "```", " ".join(result.command), "```", ""]
+    lines = ["# Stock and Forebay compared", "", "```", shlex.join(result.command), "```", ""]
     if result.pairs:
         picture(result, directory / "ratios.svg")
         lines += ["![Every pair's ratio](ratios.svg)", ""]
@@ -204,7 +208,7 @@ def write_report(result: Comparison, directory: Path) -> Path:
     for key, value in result.environment.items():
         if isinstance(value, dict):
             value = ", ".join(f"{name}: {text}" for name, text in value.items())
-        lines.append(f"- {key}: {' '.join(value) if isinstance(value, list) else value}")
+        lines.append(f"- {key}: {shlex.join(value) if isinstance(value, list) else value}")
     path = directory / "report.md"
     path.write_text("\n".join(lines) + "\n")
     return path

@@ -92,6 +92,7 @@ class Comparison:
     notes: list[str] = field(default_factory=list)
     failure: Failure | None = None
     interrupted: bool = False
+    broken_off: str | None = None  # why the campaign could not go on, and what to do
     stock_hints: dict[str, str] = field(default_factory=dict)
     hints: dict[str, str] = field(default_factory=dict)
 
@@ -150,6 +151,7 @@ class Comparison:
             "notes": self.notes,
             "failure": asdict(self.failure) if self.failure else None,
             "interrupted": self.interrupted,
+            "broken_off": self.broken_off,
             "seed": self.seed,
         }
 

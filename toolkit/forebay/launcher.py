@@ -7,6 +7,7 @@ script that calls a launcher itself), the variables go into its environment and 
 
 import enum
 import re
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -72,6 +73,12 @@ def identify(command: Sequence[str], mpi: str = "auto") -> Dialect:
         return Dialect.SRUN
     if not _LAUNCHER_NAME.fullmatch(name):
         return Dialect.DIRECT
+    if shutil.which(command[0]) is None:
+        raise ForebayError(
+            f"'{command[0]}' is not an executable on PATH",
+            "Load your site's MPI module, or install an MPI; 'forebay doctor' says what is here.",
+            exit_code=127,
+        )
     dialect = dialect_of_version(version_text(command[0]))
     if dialect is not None:
         return dialect
@@ -79,7 +86,8 @@ def identify(command: Sequence[str], mpi: str = "auto") -> Dialect:
         return Dialect.OPENMPI if mpi == "openmpi" else Dialect.HYDRA
     raise ForebayError(
         f"'{command[0]}' does not say which MPI it belongs to",
-        f"Check that '{command[0]} --version' works, or name the MPI: --mpi mpich | openmpi.",
+        f"Check that '{command[0]} --version' works, or name the MPI: --mpi mpich | openmpi. "
+        f"For a launcher of another kind, put 'env' before it: its ranks then inherit the preload.",
     )
 
 

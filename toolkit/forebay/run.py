@@ -59,7 +59,11 @@ def run(options: RunOptions, console: Console) -> int:
             "wall_seconds": wall,
             **summary.as_json(files, found),
         }
-        options.json_path.write_text(json.dumps(content, indent=2) + "\n")
+        try:
+            options.json_path.write_text(json.dumps(content, indent=2) + "\n")
+        except OSError as error:  # The command's own status must not be lost for it.
+            console.print(f"forebay: no result was written: {error}", markup=False, soft_wrap=True)
+            return exit_code or 1
     return exit_code
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from forebay import native
@@ -63,10 +64,7 @@ def up(options: TestbedOptions) -> dict[str, Any]:
     """Mounts the testbed and returns its state. The files lie in `backing`, by default beside the
     mount point with '.files' added, and stay there. Raises ForebayError."""
     program = native.testbed_program()
-    parse_rate(options.bandwidth)
-    parse_size(options.stripe)
-    parse_seconds(options.latency)
-    parse_seconds(options.lock_cost)
+    paces = _paces(options)
     if not Path("/dev/fuse").exists():
         raise ForebayError(
             "this machine has no /dev/fuse",
@@ -89,11 +87,8 @@ def up(options: TestbedOptions) -> dict[str, Any]:
     arguments = {
         "--backing": str(backing),
         "--servers": str(options.servers),
-        "--bandwidth": options.bandwidth,
-        "--latency": options.latency,
-        "--stripe": options.stripe,
         "--slots": str(options.slots),
-        "--lock-cost": options.lock_cost,
+        **paces,
         "--state": str(state_file),
     }
     # To a file, not a pipe: the daemon keeps the descriptor, and a pipe would never end.
@@ -114,6 +109,23 @@ def up(options: TestbedOptions) -> dict[str, Any]:
             exit_code=1,
         )
     return _read(state_file)
+
+
+def _paces(options: TestbedOptions) -> dict[str, str]:
+    """The quantities as the daemon reads them, whatever the user's units. Raises ForebayError."""
+    rate = parse_rate(options.bandwidth)
+    stripe = parse_size(options.stripe)
+    if rate < 1 or stripe < 1:
+        raise ForebayError(
+            "servers need some bandwidth and stripes some bytes",
+            "Write at least 1 of each: --bandwidth 4MiB/s --stripe 64KiB.",
+        )
+    return {
+        "--bandwidth": f"{rate}B/s",
+        "--stripe": f"{stripe}B",
+        "--latency": f"{round(parse_seconds(options.latency) * 1e9)}ns",
+        "--lock-cost": f"{round(parse_seconds(options.lock_cost) * 1e9)}ns",
+    }
 
 
 def states(mount: Path | None = None) -> list[dict[str, Any]]:
@@ -216,8 +228,8 @@ def show(console: Console, state: dict[str, Any]) -> None:
     """Prints one testbed's parameters and counters."""
     parameters = state["parameters"]
     console.print(
-        f"[bold]{state['mount']}[/bold]  "
-        f"{'up' if state['running'] else 'down'}, files in {state['backing']}",
+        f"[bold]{escape(state['mount'])}[/bold]  "
+        f"{'up' if state['running'] else 'down'}, files in {escape(state['backing'])}",
         soft_wrap=True,
     )
     console.print(

@@ -120,6 +120,21 @@ def test_a_failing_prepare_is_reported(forebay: Forebay, program: list[str]) -> 
     assert "no disk" in answer.errors
 
 
+def test_what_ends_a_campaign_in_the_middle_leaves_the_pairs_before_it(
+    forebay: Forebay, program: list[str], tmp_path: Path
+) -> None:
+    """--prepare works four times (the warm-up and one pair), then fails."""
+    prepare = "echo x >> count; test $(wc -l < count) -le 4"
+    answer = forebay(
+        "compare", "-n", "5", "--prepare", prepare, "--json", "c.json", "--", *program, "o"
+    )
+    assert answer.code == 1
+    assert "broken off after 1 whole pairs" in answer.output
+    content = read_json(tmp_path / "c.json")
+    assert "ended with status 1" in content["broken_off"]
+    assert len(content["pairs"]) == 1
+
+
 def test_without_records_the_reasons_are_given(forebay: Forebay, program: list[str]) -> None:
     answer = forebay("compare", "-n", "1", "--", *program, "o", "--no-record")
     assert answer.code == 0

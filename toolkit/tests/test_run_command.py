@@ -94,12 +94,28 @@ def test_a_torn_record_is_reported(forebay: Forebay, program: list[str]) -> None
         (["run", "--", "no-such-program"], "not an executable"),
         (["run", "--hint", "banana", "--", "true"], "key=value"),
         (["run", "--mpi", "banana", "--", "true"], "auto, mpich or openmpi"),
+        (["run", "--json", "no/such/place", "--", "true"], "mkdir -p no/such"),
+        (["run", "--json", ".", "--", "true"], "is a directory"),
+        (["compare", "--report", "/dev/null/report", "--", "true"], "no directory"),
+        (["run", "--", "mpiexec.of-no-mpi", "-n", "2", "true"], "forebay doctor"),
+        (["run", "--", "[/red]"], "'[/red]' is not an executable"),
     ],
 )
 def test_wrong_usage_says_what_to_write(forebay: Forebay, words: list[str], expected: str) -> None:
     answer = forebay(*words)
     assert answer.code in (2, 127)
     assert expected in answer.errors
+
+
+def test_a_result_that_cannot_be_written_keeps_the_commands_status(
+    forebay: Forebay, tmp_path: Path
+) -> None:
+    (tmp_path / "full.json").symlink_to("/dev/full")
+    for script, code in (("exit 7", 7), ("exit 0", 1)):
+        answer = forebay("run", "--json", "full.json", "--", "sh", "-c", script)
+        assert answer.code == code
+        assert "no result was written" in answer.errors
+        assert "No space left" in answer.errors
 
 
 def test_a_missing_library_says_how_to_get_it(forebay: Forebay, tmp_path: Path) -> None:

@@ -55,6 +55,23 @@ def mounted(forebay: Forebay, tmp_path: Path) -> Iterator[Path]:
         forebay("testbed", "down", "--mount", "pfs")
 
 
+def test_quantities_have_the_units_of_the_hints(forebay: Forebay, tmp_path: Path) -> None:
+    answer = forebay(
+        "testbed", "up", "--mount", "[pfs]", "--bandwidth", "2M", "--stripe", "4k",
+        "--latency", "1.5 ms", "--lock-cost", "250us",
+    )  # fmt: skip
+    assert answer.code == 0, answer.errors
+    (state,) = json.loads(forebay("testbed", "status", "--json").output)
+    down = forebay("testbed", "down")
+    assert str(tmp_path / "[pfs]") in answer.output
+    assert str(tmp_path / "[pfs]") in down.output
+    found = state["parameters"]
+    assert found["bandwidth_bytes_per_s"] == 2 * 1024 * 1024
+    assert found["stripe_bytes"] == 4096
+    assert found["latency_s"] == pytest.approx(0.0015)
+    assert found["lock_cost_s"] == pytest.approx(0.00025)
+
+
 def test_what_is_written_is_counted_at_the_servers(forebay: Forebay, mounted: Path) -> None:
     (mounted / "a").write_bytes(bytes(16384))
     (state,) = json.loads(forebay("testbed", "status", "--json").output)
@@ -99,7 +116,8 @@ def test_no_testbed_to_end_is_said(forebay: Forebay) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["--bandwidth", "fast"], ["--latency", "3"], ["--stripe", "wide"]]
+    "words",
+    [["--bandwidth", "fast"], ["--bandwidth", "0"], ["--latency", "3"], ["--stripe", "wide"]],
 )
 def test_a_wrong_quantity_is_refused_before_anything_is_mounted(
     forebay: Forebay, words: list[str], tmp_path: Path

@@ -1,0 +1,38 @@
+"""The files that a verb is asked to leave: refused before the work, not after an hour of it."""
+
+import os
+from pathlib import Path
+
+from forebay.errors import ForebayError
+
+
+def require_file(path: Path) -> None:
+    """Raises ForebayError unless a file can be written at `path`."""
+    if path.is_dir():
+        raise ForebayError(
+            f"{path} is a directory", f"Name a file, such as {path / 'result.json'}."
+        )
+    if path.exists():
+        _require_access(path)
+    elif path.parent.is_dir():
+        _require_access(path.parent)
+    else:
+        raise ForebayError(
+            f"{path} cannot be written: there is no directory {path.parent}",
+            f"Make it first: mkdir -p {path.parent}",
+        )
+
+
+def require_directory(path: Path) -> None:
+    """Raises ForebayError unless `path` is a directory that can be written to, or can be made."""
+    place = path.absolute()
+    while not place.exists():
+        place = place.parent
+    if not place.is_dir():
+        raise ForebayError(f"{place} is no directory", "Choose another place for the report.")
+    _require_access(place)
+
+
+def _require_access(path: Path) -> None:
+    if not os.access(path, os.W_OK):
+        raise ForebayError(f"{path} is not writable", "Choose another place, or change its mode.")
