@@ -1,7 +1,9 @@
 #include "core/engine/collective/call_agreement.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cassert>
+#include <string>
 #include <utility>
 
 #include "core/engine/collective/scoped_nanoseconds.hpp"
@@ -17,14 +19,14 @@ constexpr int small_world = 64;
 CallAgreement::CallAgreement(Exchange& exchange, Counters& counters)
     : exchange_(exchange), counters_(counters) {}
 
-std::shared_ptr<const Schedule> CallAgreement::agree(const Access& access,
-                                                     const Settings& settings) {
+Result<std::shared_ptr<const Schedule>> CallAgreement::agree(const Access& access,
+                                                             const Settings& settings) {
   const ScopedNanoseconds timer(counters_.schedule_ns);
   // A rank that moves nothing has no view to tell of.
   const StridedTree tree = access.length == 0 ? StridedTree() : access.view.tree;
-  Record mine;
+  CallRecord mine;
   mine.tree = tree.fingerprint();
-  mine.seamless = seamless(access.view) ? 1 : 0;
+  mine.seamless = seamless(access.view);
   if (access.length > 0) {
     mine.displacement = access.view.displacement;
     mine.extent = access.view.extent;
@@ -35,12 +37,14 @@ std::shared_ptr<const Schedule> CallAgreement::agree(const Access& access,
     if (auto schedule = find_by_reduction(mine, settings.writing)) return schedule;
   }
 
-  std::vector<Record> records(static_cast<std::size_t>(exchange_.size()));
-  exchange_.all_gather(std::as_bytes(std::span(&mine, 1)),
-                       std::as_writable_bytes(std::span(records)));
-  Counters::add(counters_.metadata_bytes, static_cast<Bytes>(sizeof mine));
+  std::vector<std::byte> wires(static_cast<std::size_t>(exchange_.size()) * call_record_bytes);
+  exchange_.all_gather(encode_call_record(mine), wires);
+  Counters::add(counters_.metadata_bytes, static_cast<Bytes>(call_record_bytes));
+  Result<std::vector<CallRecord>> decoded = decode_call_records(wires);
+  if (!decoded) return tl::unexpected(std::move(decoded.error()));
+  std::vector<CallRecord>& records = *decoded;
   all_seamless_ = std::all_of(records.begin(), records.end(),
-                              [](const Record& record) { return record.seamless != 0; });
+                              [](const CallRecord& record) { return record.seamless; });
   for (auto known = schedules_.rbegin(); known != schedules_.rend(); ++known) {
     if (known->writing == settings.writing && known->records == records) {
       Counters::add(counters_.schedules_reused, 1);
@@ -48,10 +52,10 @@ std::shared_ptr<const Schedule> CallAgreement::agree(const Access& access,
     }
   }
 
-  gather_trees(records, tree);
+  if (auto known = gather_trees(records, tree); !known) return tl::unexpected(known.error());
   std::vector<RankPart> parts;
   parts.reserve(records.size());
-  for (const Record& record : records) {
+  for (const CallRecord& record : records) {
     parts.push_back({{trees_.at(record.tree), record.displacement, record.extent},
                      record.start,
                      record.length});
@@ -65,7 +69,8 @@ std::shared_ptr<const Schedule> CallAgreement::agree(const Access& access,
   return schedule;
 }
 
-std::shared_ptr<const Schedule> CallAgreement::find_by_reduction(const Record& mine, bool writing) {
+std::shared_ptr<const Schedule> CallAgreement::find_by_reduction(const CallRecord& mine,
+                                                                 bool writing) {
   // If every rank means the same schedule, the lowest and the highest number meant are equal.
   const auto rank = static_cast<std::size_t>(exchange_.rank());
   const Known* candidate = nullptr;
@@ -82,23 +87,33 @@ std::shared_ptr<const Schedule> CallAgreement::find_by_reduction(const Record& m
   }
   Counters::add(counters_.schedules_reused, 1);
   all_seamless_ = std::all_of(candidate->records.begin(), candidate->records.end(),
-                              [](const Record& record) { return record.seamless != 0; });
+                              [](const CallRecord& record) { return record.seamless; });
   return candidate->schedule;
 }
 
-void CallAgreement::gather_trees(const std::vector<Record>& records, const StridedTree& mine) {
+Status CallAgreement::gather_trees(const std::vector<CallRecord>& records,
+                                   const StridedTree& mine) {
   if (trees_.size() > most_trees) trees_.clear();
-  const auto unknown = [this](const Record& record) { return !trees_.contains(record.tree); };
-  if (std::none_of(records.begin(), records.end(), unknown)) return;
+  const auto unknown = [this](const CallRecord& record) { return !trees_.contains(record.tree); };
+  if (std::none_of(records.begin(), records.end(), unknown)) return {};
   std::vector<std::byte> wire;
   if (!trees_.contains(mine.fingerprint())) wire = mine.serialize();
   Counters::add(counters_.metadata_bytes, static_cast<Bytes>(wire.size()));
-  for (const auto& theirs : exchange_.all_gather_varying(wire)) {
-    if (theirs.empty()) continue;
-    auto tree = StridedTree::parse(theirs);
-    assert(tree && "a view was damaged between two ranks");
+  const auto damaged = [](std::size_t rank, const std::string& problem) {
+    return tl::unexpected(
+        Error{ErrorKind::internal, 0, fmt::format("agree on a call: rank {}: {}", rank, problem)});
+  };
+  const auto wires = exchange_.all_gather_varying(wire);
+  for (std::size_t rank = 0; rank < wires.size(); ++rank) {
+    if (wires[rank].empty()) continue;
+    const auto tree = StridedTree::parse(wires[rank]);
+    if (!tree) return damaged(rank, tree.error().what);
     trees_.insert_or_assign(tree->fingerprint(), *tree);
   }
+  const auto missing = std::find_if(records.begin(), records.end(), unknown);
+  if (missing == records.end()) return {};
+  return damaged(static_cast<std::size_t>(missing - records.begin()),
+                 "it sent another file view than it announced");
 }
 
 }  // namespace forebay

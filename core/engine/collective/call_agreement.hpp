@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/engine/collective/call_record.hpp"
 #include "core/engine/collective/collective_file.hpp"
 #include "core/plan/schedule.hpp"
 
@@ -25,8 +26,8 @@ class CallAgreement {
   };
 
   /// Collective. The schedule lives as long as this object, or until `most_schedules` newer ones
-  /// were made.
-  std::shared_ptr<const Schedule> agree(const Access& access, const Settings& settings);
+  /// were made. Error: internal, on every rank, where what a rank sent is no description of a call.
+  Result<std::shared_ptr<const Schedule>> agree(const Access& access, const Settings& settings);
 
   /// All ranks' views are seamless, as far as the last agreement tells.
   bool all_seamless() const { return all_seamless_; }
@@ -38,25 +39,16 @@ class CallAgreement {
   static constexpr std::size_t most_schedules = 64;
   static constexpr std::size_t most_trees = 4096;
 
-  /// What a rank says of its call; on the wire as it is, between ranks of one machine type.
-  struct Record {
-    std::uint64_t tree = 0;  ///< Fingerprint of the view's tree.
-    Bytes displacement = 0;
-    Bytes extent = 0;
-    Bytes start = 0;
-    Bytes length = 0;
-    std::int64_t seamless = 0;  ///< The view is, also where length is 0.
-    bool operator==(const Record&) const = default;
-  };
   struct Known {
-    std::vector<Record> records;
+    std::vector<CallRecord> records;
     bool writing = false;
     std::int64_t number = 0;
     std::shared_ptr<const Schedule> schedule;
   };
 
-  std::shared_ptr<const Schedule> find_by_reduction(const Record& mine, bool writing);
-  void gather_trees(const std::vector<Record>& records, const StridedTree& mine);
+  std::shared_ptr<const Schedule> find_by_reduction(const CallRecord& mine, bool writing);
+  /// Makes the trees of `records` known.
+  Status gather_trees(const std::vector<CallRecord>& records, const StridedTree& mine);
 
   Exchange& exchange_;
   Counters& counters_;

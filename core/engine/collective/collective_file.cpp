@@ -97,7 +97,9 @@ class EngineFile final : public CollectiveFile {
   Result<Bytes> write_all(const Access& access) override {
     Counters::add(counters_.collective_calls, 1);
     if (atomic_ || always_direct_) return go_direct(true, access);
-    const auto schedule = agree(access, true);
+    const auto agreed = agree(access, true);
+    if (!agreed) return tl::unexpected(agreed.error());
+    const auto& schedule = *agreed;
     if (schedule->path == Path::direct || !prepare_exchange(*schedule)) {
       return go_direct(true, access);
     }
@@ -110,7 +112,9 @@ class EngineFile final : public CollectiveFile {
   Result<Bytes> read_all(const Access& access) override {
     Counters::add(counters_.collective_calls, 1);
     if (atomic_ || always_direct_) return go_direct(false, access);
-    const auto schedule = agree(access, false);
+    const auto agreed = agree(access, false);
+    if (!agreed) return tl::unexpected(agreed.error());
+    const auto& schedule = *agreed;
     if (schedule->path == Path::direct || !prepare_exchange(*schedule)) {
       return go_direct(false, access);
     }
@@ -214,18 +218,19 @@ class EngineFile final : public CollectiveFile {
     }
   }
 
-  std::shared_ptr<const Schedule> agree(const Access& access, bool writing) {
+  Result<std::shared_ptr<const Schedule>> agree(const Access& access, bool writing) {
     const PathQuestion question{
         writing, agreed_.layout, expected_cost(agreed_.layout, writing),
         writing ? agreed_.hints.collective_write : agreed_.hints.collective_read};
-    auto schedule = agreement_.agree(access, {writing, question, cast_.domains});
+    auto agreed = agreement_.agree(access, {writing, question, cast_.domains});
+    if (!agreed) return agreed;
     // A page cache takes one piece from each rank at least as fast as an exchange could merge them,
     // whatever their sizes: as long as these views last, no call needs an agreement.
-    always_direct_ = schedule->path == Path::direct && agreement_.all_seamless() &&
+    always_direct_ = (*agreed)->path == Path::direct && agreement_.all_seamless() &&
                      !agreed_.layout.striped() &&
                      agreed_.hints.collective_write != Toggle::enable &&
                      agreed_.hints.collective_read != Toggle::enable;
-    return schedule;
+    return agreed;
   }
 
   /// No rank depends on another's storage here, so no word is needed at the end: an error is the

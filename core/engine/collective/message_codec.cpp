@@ -53,6 +53,9 @@ void MessageCodec::delivered(int peer, Bytes wire_bytes, std::chrono::nanosecond
 
 Status MessageCodec::decode(std::span<std::byte> message, Bytes received) {
   if (received == static_cast<Bytes>(message.size())) return {};
+  if (received < 0 || received > static_cast<Bytes>(message.size())) {
+    return tl::unexpected(Error{ErrorKind::io, 0, "a message arrived longer than it was"});
+  }
   const std::vector<std::byte> small(message.begin(), message.begin() + received);
   const int size = LZ4_decompress_safe(
       reinterpret_cast<const char*>(small.data()), reinterpret_cast<char*>(message.data()),

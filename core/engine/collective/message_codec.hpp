@@ -12,7 +12,7 @@ namespace forebay {
 
 /// Compresses messages between nodes where that pays (lz4), pair of ranks by pair of ranks. A
 /// message on the wire needs no header: the receiver knows its plain size from the schedule, and
-/// what arrives shorter is compressed.
+/// what arrives shorter is compressed (docs/formats/messages.md, "Payload").
 class MessageCodec {
  public:
   explicit MessageCodec(Toggle toggle) : toggle_(toggle) {}

@@ -3,19 +3,14 @@
 #include <cstring>
 #include <mutex>
 
+#include "core/engine/collective/read_message.hpp"
 #include "core/engine/collective/rounds.hpp"
 #include "core/plan/coverage.hpp"
 
 namespace forebay {
 namespace {
 
-/// What a message to readers starts with; the pieces follow.
-struct Header {
-  Bytes valid_until;  ///< From this offset on the file holds nothing.
-  Bytes plain_bytes;  ///< Of the pieces. Where fewer arrive, they are compressed.
-};
-constexpr Bytes header_bytes = sizeof(Header);
-static_assert(header_bytes <= Board::header_room);
+static_assert(read_header_bytes <= Board::header_room);
 
 /// Requested pieces joined where reading the gap costs less than another call.
 std::vector<Extent> join_cheap_gaps(const std::vector<Extent>& pieces, const StorageCost& cost) {
@@ -133,7 +128,7 @@ bool ReadRounds::progress_errand(Errand& errand) {
         // Into the slot itself, header first.
         errand.ticket = context_.exchange.receive(
             aggregator_rank(errand.aggregator), errand.aggregator,
-            {slot - header_bytes, static_cast<std::size_t>(header_bytes + bytes)});
+            {slot - read_header_bytes, static_cast<std::size_t>(read_header_bytes + bytes)});
         errand.receiving = true;
       }
     }
@@ -141,14 +136,8 @@ bool ReadRounds::progress_errand(Errand& errand) {
       Bytes received = 0;
       if (!context_.exchange.done(errand.ticket, &received)) break;
       errand.receiving = false;
-      Header header;
-      std::memcpy(&header, slot - header_bytes, sizeof header);
-      valid_until = header.valid_until;
-      const std::span<std::byte> pieces(slot, static_cast<std::size_t>(header.plain_bytes));
-      if (auto status = MessageCodec::decode(pieces, received - header_bytes); !status) {
-        fail(status.error());
-        valid_until = 0;
-      }
+      valid_until =
+          accept(slot, received, message_bytes(node_of(my_rank()), errand.aggregator, errand.next));
     }
     context_.board.set_valid_until(errand.aggregator, number, valid_until);
     context_.board.fill(errand.aggregator, number, context_.board.ranks_on_node());
@@ -157,6 +146,21 @@ bool ReadRounds::progress_errand(Errand& errand) {
     moved = true;
   }
   return moved;
+}
+
+Bytes ReadRounds::accept(std::byte* slot, Bytes received, Bytes room) {
+  const auto header =
+      decode_read_header({slot - read_header_bytes, static_cast<std::size_t>(received)}, room);
+  Status status;
+  if (header) {
+    const std::span<std::byte> pieces(slot, static_cast<std::size_t>(header->plain_bytes));
+    status = MessageCodec::decode(pieces, received - read_header_bytes);
+    if (status) return header->valid_until;
+  } else {
+    status = tl::unexpected(header.error());
+  }
+  fail(status.error());
+  return 0;
 }
 
 bool ReadRounds::issue() {
@@ -223,10 +227,9 @@ bool ReadRounds::finish_fetching() {
       if (bytes_of_node(node, my_domain(), fetching.round) == 0) continue;
       const Bytes bytes = message_bytes(node, my_domain(), fetching.round, valid_until);
       Outgoing& outgoing = outgoing_.emplace_back();
-      outgoing.message.resize(static_cast<std::size_t>(header_bytes + bytes));
-      const Header header{valid_until, bytes};
-      std::memcpy(outgoing.message.data(), &header, sizeof header);
-      move_message(node, fetching.round, image, outgoing.message.data() + header_bytes,
+      outgoing.message.resize(static_cast<std::size_t>(read_header_bytes + bytes));
+      encode_read_header({valid_until, bytes}, outgoing.message);
+      move_message(node, fetching.round, image, outgoing.message.data() + read_header_bytes,
                    Direction::scatter, valid_until);
       send(outgoing, Cast::courier(ranks_of(node), my_domain()));
     }
@@ -240,14 +243,14 @@ bool ReadRounds::finish_fetching() {
 }
 
 void ReadRounds::send(Outgoing& outgoing, int peer) {
-  const std::span<const std::byte> pieces(outgoing.message.begin() + header_bytes,
+  const std::span<const std::byte> pieces(outgoing.message.begin() + read_header_bytes,
                                           outgoing.message.end());
   std::vector<std::byte> compressed;
   const auto wire = context_.codec.encode(peer, pieces, compressed);
   count_message(static_cast<Bytes>(pieces.size()), static_cast<Bytes>(wire.size()));
   if (wire.size() < pieces.size()) {
-    std::copy(wire.begin(), wire.end(), outgoing.message.begin() + header_bytes);
-    outgoing.message.resize(static_cast<std::size_t>(header_bytes) + wire.size());
+    std::copy(wire.begin(), wire.end(), outgoing.message.begin() + read_header_bytes);
+    outgoing.message.resize(static_cast<std::size_t>(read_header_bytes) + wire.size());
   }
   outgoing.peer = peer;
   outgoing.sent_at = std::chrono::steady_clock::now();

@@ -201,6 +201,8 @@ class ReadRounds final : public Rounds {
   bool progress() override;
   bool messages_pending() const override;
   bool progress_errand(Errand& errand);
+  /// Takes a message that arrived in front of and in `slot`. Returns up to where the slot is valid.
+  Bytes accept(std::byte* slot, Bytes received, Bytes room);
   bool issue();
   bool finish_fetching();
   bool finish_sends();
