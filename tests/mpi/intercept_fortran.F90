@@ -1,17 +1,29 @@
-! Goal: the Fortran binding "use mpi_f08" reaches Forebay, in the forms that a program uses: collective and
-! independent calls, a view, pointers, a nonblocking call, statuses.
+! Goal: each of Fortran's three bindings reaches Forebay, in the forms that a program uses: collective
+! and independent calls, a view, pointers, a nonblocking call, statuses.
 ! Method: ranks write interleaved blocks and read back each other's; MPI_File_get_info must tell the
-! hints of Forebay when FOREBAY_TEST_PRELOADED is set. Prints nothing but errors.
-program fortran_f08
+! hints of Forebay when FOREBAY_TEST_PRELOADED is set. Prints nothing but errors. Compiled once for
+! each binding, by BINDING_MPIF, BINDING_MPI or BINDING_F08.
+program fortran
   use, intrinsic :: iso_fortran_env, only: error_unit
+#if defined(BINDING_F08)
   use mpi_f08
+#elif defined(BINDING_MPI)
+  use mpi
+#endif
   implicit none
+#if defined(BINDING_MPIF)
+  include 'mpif.h'
+#endif
   integer, parameter :: blocks = 5, length = 37
+#if defined(BINDING_F08)
   type(MPI_File) :: file
   type(MPI_Datatype) :: filetype
   type(MPI_Request) :: request
   type(MPI_Info) :: info
   type(MPI_Status) :: status
+#else
+  integer :: file, filetype, request, info, status(MPI_STATUS_SIZE)
+#endif
   integer :: rank, ranks, ierror, i, other, moved
   integer :: data(blocks * length), back(blocks * length)
   integer(kind=MPI_OFFSET_KIND) :: displacement, offset
@@ -24,7 +36,7 @@ program fortran_f08
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierror)
   call MPI_Comm_size(MPI_COMM_WORLD, ranks, ierror)
   call get_command_argument(1, directory)
-  path = trim(directory) // '/fortran_f08.dat'
+  path = trim(directory) // '/fortran.dat'
   if (rank == 0) call MPI_File_delete(path, MPI_INFO_NULL, ierror)
   call MPI_Barrier(MPI_COMM_WORLD, ierror)
   call MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE + MPI_MODE_RDWR, MPI_INFO_NULL, file, &
@@ -99,8 +111,8 @@ contains
     character(len=*), intent(in) :: what
     integer :: code
     if (condition) return
-    write (error_unit, *) 'fortran_f08: rank', rank, 'of', ranks, ': ', what
+    write (error_unit, *) 'fortran: rank', rank, 'of', ranks, ': ', what
     call MPI_Abort(MPI_COMM_WORLD, 1, code)
   end subroutine check
 
-end program fortran_f08
+end program fortran
