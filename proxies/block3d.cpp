@@ -88,9 +88,7 @@ int main(int argc, char** argv) {
       ->default_str("c");
   app.callback([&] {
     if (grid.empty()) grid = workload::balanced_grid(session.ranks(), 3);
-    workload::require_grid(grid, session.ranks());
-    if (global.empty()) global = workload::product(size, grid);
-    workload::require_points(global, grid);
+    workload::settle_global(global, grid, size, session.ranks());
   });
   if (const auto status = workload::parse(app, session, argc, argv)) return *status;
 

@@ -101,9 +101,7 @@ int main(int argc, char** argv) {
                            "Process grid (default: balanced, the fastest dimension split most)");
   app.callback([&] {
     if (grid.empty()) grid = default_grid(session.ranks());
-    workload::require_grid(grid, session.ranks());
-    if (global.empty()) global = workload::product(local, grid);
-    workload::require_points(global, grid);
+    workload::settle_global(global, grid, local, session.ranks());
   });
   if (const auto status = workload::parse(app, session, argc, argv)) return *status;
 

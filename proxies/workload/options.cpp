@@ -122,21 +122,15 @@ std::int64_t volume(const Dimensions& dimensions) {
                          std::multiplies<>());
 }
 
-Dimensions product(const Dimensions& a, const Dimensions& b) {
-  Dimensions result;
-  std::ranges::transform(a, b, std::back_inserter(result), std::multiplies<>());
-  return result;
-}
-
-void require_grid(const Dimensions& grid, int ranks) {
+void settle_global(Dimensions& global, const Dimensions& grid, const Dimensions& local, int ranks) {
   if (volume(grid) != ranks) {
     throw CLI::ValidationError("--grid", to_string(grid) + " has " + std::to_string(volume(grid)) +
                                              " processes, but there are " + std::to_string(ranks) +
                                              " ranks");
   }
-}
-
-void require_points(const Dimensions& global, const Dimensions& grid) {
+  if (global.empty()) {
+    std::ranges::transform(local, grid, std::back_inserter(global), std::multiplies<>());
+  }
   for (std::size_t d = 0; d < grid.size(); ++d) {
     if (global[d] < grid[d]) {
       throw CLI::ValidationError(

@@ -69,14 +69,10 @@ std::string to_string(const Dimensions& dimensions);
 /// The product of all sizes.
 std::int64_t volume(const Dimensions& dimensions);
 
-/// One product for each dimension.
-Dimensions product(const Dimensions& a, const Dimensions& b);
-
-/// Throws CLI::ValidationError unless `grid` has as many processes as there are ranks.
-void require_grid(const Dimensions& grid, int ranks);
-
-/// Throws CLI::ValidationError if an array of `global` elements leaves a process without any.
-void require_points(const Dimensions& global, const Dimensions& grid);
+/// The sizes of the array over a process grid: `global` as given or, where it is empty, `local` for
+/// each process. Throws CLI::ValidationError unless the grid has as many processes as there are
+/// ranks, and the array something for each of them.
+void settle_global(Dimensions& global, const Dimensions& grid, const Dimensions& local, int ranks);
 
 /// Splits `key=value,key=value`; a comma that no `key=` follows belongs to the value, as in
 /// `cb_config_list=*:1,*:2`. Throws CLI::ValidationError if there is no `=`.
