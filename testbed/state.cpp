@@ -1,12 +1,11 @@
 #include "testbed/state.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
-#include <iterator>
+#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "testbed/file_descriptor.hpp"
@@ -14,58 +13,42 @@
 namespace forebay::testbed {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 constexpr int state_version = 1;
 
 double seconds(Time time) { return std::chrono::duration<double>(time).count(); }
 
-/// JSON text is UTF-8, file names are bytes: what is not ASCII is passed on as it is.
-std::string quoted(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      result += '\\';
-      result += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      fmt::format_to(std::back_inserter(result), "\\u{:04x}", static_cast<unsigned char>(c));
-    } else {
-      result += c;
-    }
-  }
-  return result + '"';
+Json described(const ServerCounters& server) {
+  return {{"read_requests", server.read_requests},
+          {"write_requests", server.write_requests},
+          {"read_bytes", server.read_bytes},
+          {"write_bytes", server.write_bytes},
+          {"lock_conflicts", server.lock_conflicts},
+          {"busy_s", seconds(server.busy)},
+          {"queue", server.queue},
+          {"queue_max", server.queue_max}};
 }
 
-std::string to_json(const ServerCounters& server) {
-  return fmt::format(
-      R"({{"read_requests": {}, "write_requests": {}, "read_bytes": {}, "write_bytes": {}, )"
-      R"("lock_conflicts": {}, "busy_s": {}, "queue": {}, "queue_max": {}}})",
-      server.read_requests, server.write_requests, server.read_bytes, server.write_bytes,
-      server.lock_conflicts, seconds(server.busy), server.queue, server.queue_max);
+Json described(const ClusterParameters& cluster) {
+  return {{"servers", cluster.servers},
+          {"bandwidth_bytes_per_s", cluster.server.bandwidth_bytes_per_s},
+          {"latency_s", seconds(cluster.server.latency)},
+          {"stripe_bytes", cluster.stripe_size},
+          {"slots", cluster.server.slots},
+          {"lock_cost_s", seconds(cluster.lock_cost)}};
 }
 
 }  // namespace
 
 std::string to_json(const State& state) {
-  std::string result = fmt::format(
-      "{{\n"
-      "  \"version\": {},\n"
-      "  \"running\": {},\n"
-      "  \"pid\": {},\n"
-      "  \"mount\": {},\n"
-      "  \"backing\": {},\n"
-      "  \"parameters\": {{\"servers\": {}, \"bandwidth_bytes_per_s\": {}, \"latency_s\": {}, "
-      "\"stripe_bytes\": {}, \"slots\": {}, \"lock_cost_s\": {}}},\n"
-      "  \"uptime_s\": {},\n"
-      "  \"servers\": [",
-      state_version, state.running, state.pid, quoted(state.mount), quoted(state.backing),
-      state.parameters.servers, state.parameters.server.bandwidth_bytes_per_s,
-      seconds(state.parameters.server.latency), state.parameters.stripe_size,
-      state.parameters.server.slots, seconds(state.parameters.lock_cost), state.uptime_s);
-  const char* separator = "\n    ";
-  for (const ServerCounters& server : state.servers) {
-    result += separator + to_json(server);
-    separator = ",\n    ";
-  }
-  return result + "\n  ]\n}\n";
+  Json json = {{"version", state_version},   {"running", state.running},
+               {"pid", state.pid},           {"mount", state.mount},
+               {"backing", state.backing},   {"parameters", described(state.parameters)},
+               {"uptime_s", state.uptime_s}, {"servers", Json::array()}};
+  for (const ServerCounters& server : state.servers) json["servers"].push_back(described(server));
+  // File names are bytes; JSON text is UTF-8.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 Status replace_file(const std::string& path, const std::string& content) {

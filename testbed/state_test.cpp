@@ -1,5 +1,5 @@
-// Goal: the state reads as documented JSON, and replaces its file whole. Method: expected text for
-// a small state with a hostile path; a file written twice and a directory that does not exist.
+// Goal: the state reads as documented JSON, and replaces its file whole. Method: expected values
+// for a small state with hostile paths; a file written twice and a directory that does not exist.
 
 #include "testbed/state.hpp"
 
@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 namespace forebay::testbed {
 namespace {
@@ -19,7 +20,7 @@ TEST(State, ReadsAsDocumentedJson) {
   State state;
   state.pid = 42;
   state.mount = "/mnt/a \"b\"\n\\c";
-  state.backing = "/data";
+  state.backing = "/data/\xff";
   state.parameters = {.servers = 1,
                       .stripe_size = 64 * KiB,
                       .server = {.bandwidth_bytes_per_s = 4 * MiB, .latency = 3ms, .slots = 10},
@@ -33,21 +34,19 @@ TEST(State, ReadsAsDocumentedJson) {
                     .busy = 250ms,
                     .queue = 6,
                     .queue_max = 7}};
-  EXPECT_EQ(to_json(state), R"({
-  "version": 1,
-  "running": true,
-  "pid": 42,
-  "mount": "/mnt/a \"b\"\u000a\\c",
-  "backing": "/data",
-  "parameters": {"servers": 1, "bandwidth_bytes_per_s": 4194304, "latency_s": 0.003, )"
-                            R"("stripe_bytes": 65536, "slots": 10, "lock_cost_s": 0.005},
-  "uptime_s": 1.5,
-  "servers": [
-    {"read_requests": 1, "write_requests": 2, "read_bytes": 3, "write_bytes": 4, )"
-                            R"("lock_conflicts": 5, "busy_s": 0.25, "queue": 6, "queue_max": 7}
-  ]
-}
-)");
+  const auto expected = nlohmann::json::parse(R"({
+    "version": 1,
+    "running": true,
+    "pid": 42,
+    "mount": "/mnt/a \"b\"\n\\c",
+    "backing": "/data/\ufffd",
+    "parameters": {"servers": 1, "bandwidth_bytes_per_s": 4194304, "latency_s": 0.003,
+                   "stripe_bytes": 65536, "slots": 10, "lock_cost_s": 0.005},
+    "uptime_s": 1.5,
+    "servers": [{"read_requests": 1, "write_requests": 2, "read_bytes": 3, "write_bytes": 4,
+                 "lock_conflicts": 5, "busy_s": 0.25, "queue": 6, "queue_max": 7}]
+  })");
+  EXPECT_EQ(nlohmann::json::parse(to_json(state)), expected);
 }
 
 TEST(State, ReplacesItsFileWhole) {

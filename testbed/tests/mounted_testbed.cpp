@@ -13,7 +13,6 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <numeric>
 
 #include "testbed/file_descriptor.hpp"
 #include "testbed/tests/fuse_probe.hpp"
@@ -31,16 +30,6 @@ struct Pipe {
   FileDescriptor out;
   FileDescriptor in;
 };
-
-/// All numbers that follow `"key": ` in JSON text.
-std::vector<std::int64_t> numbers_of(const std::string& text, const std::string& key) {
-  const std::string before = "\"" + key + "\": ";
-  std::vector<std::int64_t> numbers;
-  for (auto at = text.find(before); at != std::string::npos; at = text.find(before, at + 1)) {
-    numbers.push_back(std::stoll(text.substr(at + before.size())));
-  }
-  return numbers;
-}
 
 }  // namespace
 
@@ -141,9 +130,7 @@ void MountedTestbed::mount(const std::vector<std::string>& options) {
 }
 
 void MountedTestbed::unmount() {
-  const auto pids = numbers_of(content_of(state_), "pid");
-  ASSERT_EQ(pids.size(), 1u);
-  const auto pid = static_cast<pid_t>(pids[0]);
+  const auto pid = state().at("pid").get<pid_t>();
   const FileDescriptor process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   ASSERT_TRUE(process.valid());
   const Outcome outcome = run({"fusermount3", "-u", mount_});
@@ -153,15 +140,19 @@ void MountedTestbed::unmount() {
   pollfd ended{process.get(), POLLIN, 0};
   constexpr int patience_ms = 60'000;  // against a hang; an end takes milliseconds
   EXPECT_EQ(::poll(&ended, 1, patience_ms), 1) << "the testbed did not end";
-  EXPECT_NE(content_of(state_).find("\"running\": false"), std::string::npos);
+  EXPECT_FALSE(state().at("running"));
 }
 
+nlohmann::json MountedTestbed::state() const { return nlohmann::json::parse(content_of(state_)); }
+
 std::int64_t MountedTestbed::counter(const std::string& name, bool largest) const {
-  const auto values = numbers_of(content_of(on_mount(".forebay-testbed/counters.json")), name);
-  EXPECT_FALSE(values.empty()) << name;
-  if (values.empty()) return -1;
-  return largest ? *std::max_element(values.begin(), values.end())
-                 : std::accumulate(values.begin(), values.end(), std::int64_t{0});
+  const auto json = nlohmann::json::parse(content_of(on_mount(".forebay-testbed/counters.json")));
+  std::int64_t result = 0;
+  for (const auto& server : json.at("servers")) {
+    const auto value = server.at(name).get<std::int64_t>();
+    result = largest ? std::max(result, value) : result + value;
+  }
+  return result;
 }
 
 }  // namespace forebay::testbed

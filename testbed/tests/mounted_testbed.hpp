@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,9 @@ class MountedTestbed : public testing::Test {
   /// Mounts with these options; once per test.
   void mount(const std::vector<std::string>& options);
   void unmount();
+
+  /// The content of the state file.
+  nlohmann::json state() const;
 
   /// The sum over the servers (or the maximum, if `largest`) of one counter, read from the mount.
   std::int64_t counter(const std::string& name, bool largest = false) const;
