@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -30,7 +31,10 @@ using Clock = std::chrono::steady_clock;
 std::string from_root(const std::string& path) {
   std::error_code unknown_directory;
   const auto absolute = std::filesystem::absolute(path, unknown_directory);
-  return unknown_directory ? path : absolute.lexically_normal().string();
+  if (unknown_directory) return path;
+  // Where a link leads, ".." goes back from there: only the file system can say to what.
+  const bool climbs = std::find(absolute.begin(), absolute.end(), "..") != absolute.end();
+  return climbs ? absolute.string() : absolute.lexically_normal().string();
 }
 
 /// The path behind an MPI file name: ROMIO and OMPIO accept the file system's name before it, as in
@@ -49,10 +53,10 @@ std::optional<std::string> posix_path(const std::string& name) {
 
 /// Beside the data file, so that it is shared as the data file is. `id` keeps openings apart.
 std::string shared_pointer_path(const std::string& path, std::int64_t id) {
+  constexpr std::size_t most_of_name = 200;  // Of the 255 bytes that a name may have.
   const std::filesystem::path file(path);
-  return (file.parent_path() /
-          ("." + file.filename().string() + ".forebay-pointer-" + std::to_string(id)))
-      .string();
+  const std::string name = file.filename().string().substr(0, most_of_name);
+  return (file.parent_path() / ("." + name + ".forebay-pointer-" + std::to_string(id))).string();
 }
 
 /// One datatype reader for all files that are open, gone when the last is closed.
