@@ -58,6 +58,7 @@ OWN = (
             "seek_shared",
             "set_atomicity",
             "set_info",
+            "set_size",
             "set_view",
             "sync",
         )

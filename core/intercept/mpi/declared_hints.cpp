@@ -95,7 +95,8 @@ DeclaredHints declare_at_open(Exchange& exchange, const std::string& path,
   } else {
     declared.problems.push_back("FOREBAY_HINTS: " + to_string(pairs.error()));
   }
-  apply(declared, agreed["info"].get<HintPairs>(), "MPI_Info");
+  declared.given = agreed["info"].get<HintPairs>();
+  apply(declared, declared.given, "MPI_Info");
   show(exchange, declared.problems, path);
   return declared;
 }
@@ -103,8 +104,8 @@ DeclaredHints declare_at_open(Exchange& exchange, const std::string& path,
 DeclaredHints declare_later(Exchange& exchange, const std::string& path, Hints hints,
                             MPI_Info info) {
   const Json agreed = from_rank_0(exchange, Json::to_msgpack(pairs_of(info)));
-  DeclaredHints declared{std::move(hints), {}};
-  apply(declared, agreed.get<HintPairs>(), "MPI_Info");
+  DeclaredHints declared{std::move(hints), agreed.get<HintPairs>(), {}};
+  apply(declared, declared.given, "MPI_Info");
   show(exchange, declared.problems, path);
   return declared;
 }

@@ -16,6 +16,7 @@ namespace forebay {
 /// where collective messages go.
 struct DeclaredHints {
   Hints hints;
+  HintPairs given;                    ///< In MPI_Info, by rank 0.
   std::vector<std::string> problems;  ///< Ready to show. Rank 0 has shown each once already.
 };
 

@@ -23,4 +23,11 @@ HintPairs pairs_of(MPI_Info info) {
   return pairs;
 }
 
+MPI_Info info_of(const HintPairs& pairs) {
+  MPI_Info info = MPI_INFO_NULL;
+  PMPI_Info_create(&info);
+  for (const auto& [key, value] : pairs) PMPI_Info_set(info, key.c_str(), value.c_str());
+  return info;
+}
+
 }  // namespace forebay

@@ -1,10 +1,12 @@
 // The calls that read or change a file's view, pointers, hints and consistency.
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <string_view>
 
 #include "core/intercept/mpi/declared_hints.hpp"
 #include "core/intercept/mpi/error_class.hpp"
+#include "core/intercept/mpi/info_pairs.hpp"
 #include "core/intercept/mpi/own_calls.hpp"
 #include "core/intercept/mpi/real_mpi.hpp"
 
@@ -43,20 +45,34 @@ bool is_walkable(const TiledTree& tiled) {
 /// What ranks tell each other about a new view; the maximum over ranks decides.
 struct ViewFlags {
   /// error_class: of this rank's arguments, MPI_SUCCESS (0) if they are right.
-  enum Index { error_class, foreign_representation, not_walkable, pointer_used, count };
+  enum Index {
+    error_class,
+    foreign_representation,
+    not_walkable,
+    pointer_used,
+    hints_given,
+    count
+  };
   std::array<std::int64_t, count> flags{};
 
   bool operator[](Index index) const { return flags[index] != 0; }
   void agree(Exchange& exchange) { exchange.all_reduce(flags, Reduce::max); }
 };
 
-void adopt_info(OpenFile& file, MPI_Info info) {
+/// Takes over the hints that rank 0 gives; `info` may be MPI_INFO_NULL. The MPI gets rank 0's too,
+/// on every rank: ROMIO's ranks wait for each other where only some have a hint. Returns the MPI's
+/// answer. Collective.
+int adopt_info(OpenFile& file, MPI_Info info) {
   ShadowFile& shadow = *file.shadow;
   DeclaredHints declared = declare_later(*file.exchange, file.record.path, shadow.hints, info);
+  MPI_Info agreed = info_of(declared.given);
+  const int code = real().set_info(file.handle, agreed);
+  PMPI_Info_free(&agreed);
   shadow.hints = declared.hints;
   auto& problems = file.record.hint_problems;
   problems.insert(problems.end(), declared.problems.begin(), declared.problems.end());
   shadow.engine->set_hints(shadow.hints);
+  return code;
 }
 
 /// Puts both file pointers to the start of a new view. No rank leaves before the shared one is
@@ -99,6 +115,26 @@ tl::expected<Bytes, int> seek_target(OpenFile& file, MPI_Offset offset, int when
   return target;
 }
 
+/// Lets rank 0 make `change` to the storage, if all ranks ask for the same valid size. Collective.
+template <typename Change>
+int change_size(OpenFile& file, MPI_Offset size, Change&& change) {
+  const std::int64_t asked = std::max<MPI_Offset>(size, -1);
+  std::array<std::int64_t, 2> highest_and_negated_lowest{asked, -asked};
+  file.exchange->all_reduce(highest_and_negated_lowest, Reduce::max);
+  const auto [highest, negated_lowest] = highest_and_negated_lowest;
+  std::int64_t code = MPI_SUCCESS;
+  if ((file.record.amode & MPI_MODE_RDONLY) != 0) {
+    code = MPI_ERR_READ_ONLY;
+  } else if (highest != -negated_lowest || size < 0) {
+    code = MPI_ERR_ARG;
+  } else if (file.exchange->rank() == 0) {
+    const Status changed = change(file.shadow->engine->storage());
+    if (!changed) code = error_class(changed.error().kind);
+  }
+  file.exchange->all_reduce({&code, 1}, Reduce::max);
+  return file.raise(static_cast<int>(code));
+}
+
 }  // namespace
 
 int set_view(OpenFile& file, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
@@ -125,6 +161,7 @@ int set_view(OpenFile& file, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype f
     word.flags[ViewFlags::error_class] = own_class;
   }
   word.flags[ViewFlags::pointer_used] = shadow.shared_pointer.used();
+  word.flags[ViewFlags::hints_given] = info != MPI_INFO_NULL;
   word.agree(*file.exchange);
 
   // One rank's bad argument leaves every rank with the view it had, and none may think otherwise.
@@ -135,7 +172,9 @@ int set_view(OpenFile& file, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype f
 
   if (word[ViewFlags::foreign_representation] || word[ViewFlags::not_walkable]) {
     const int real_code = real().set_view(file.handle, disp, etype, filetype, datarep, info);
-    if (real_code != MPI_SUCCESS) return real_code;  // Raised by the MPI already.
+    std::int64_t failed = real_code != MPI_SUCCESS;
+    file.exchange->all_reduce({&failed, 1}, Reduce::max);
+    if (failed != 0) return real_code;  // Raised by the MPI already.
     shadow.pass_reason = word[ViewFlags::foreign_representation]
                              ? "data representation other than native"
                              : "file view whose offsets do not ascend";
@@ -149,10 +188,7 @@ int set_view(OpenFile& file, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype f
   }
   shadow.view = std::move(view);
   shadow.engine->view_changed();
-  if (info != MPI_INFO_NULL) {
-    real().set_info(file.handle, info);
-    adopt_info(file, info);
-  }
+  if (word[ViewFlags::hints_given]) (void)adopt_info(file, info);
   const Status reset = reset_pointers(file, word[ViewFlags::pointer_used]);
   return reset ? MPI_SUCCESS : file.raise(error_class(reset.error().kind));
 }
@@ -217,26 +253,27 @@ int get_position_shared(OpenFile& file, MPI_Offset* offset) {
 }
 
 int set_atomicity(OpenFile& file, int flag) {
+  // An MPI may tell only the rank that differs, which would then not join the others here.
+  std::array<std::int64_t, 2> wanted{flag != 0, flag == 0};
+  file.exchange->all_reduce(wanted, Reduce::max);
+  if (wanted[0] + wanted[1] != 1) return file.raise(MPI_ERR_ARG);
   const int code = real().set_atomicity(file.handle, flag);
-  if (code == MPI_SUCCESS) file.shadow->engine->set_atomic(flag != 0);
+  std::int64_t failed = code != MPI_SUCCESS;
+  file.exchange->all_reduce({&failed, 1}, Reduce::max);
+  if (failed == 0) file.shadow->engine->set_atomic(flag != 0);
   return code;
+}
+
+/// Not the MPI's: where ranks differ, OMPIO 4.1 tells only those that do, and the others wait.
+int set_size(OpenFile& file, MPI_Offset size) {
+  return change_size(file, size, [&](StorageFile& storage) { return storage.resize(size); });
 }
 
 /// Not the MPI's: OMPIO 4.1's ranks look for themselves whether the file is shorter, while the root
 /// lengthens it already, and those who find that it is not leave the others waiting. It also moves
 /// data through the root's file pointer.
 int preallocate(OpenFile& file, MPI_Offset size) {
-  std::int64_t code = MPI_SUCCESS;
-  if ((file.record.amode & MPI_MODE_RDONLY) != 0) {
-    code = MPI_ERR_READ_ONLY;
-  } else if (size < 0) {
-    code = MPI_ERR_ARG;
-  } else if (file.exchange->rank() == 0) {
-    const Status allocated = file.shadow->engine->storage().allocate(size);
-    if (!allocated) code = error_class(allocated.error().kind);
-  }
-  file.exchange->all_reduce({&code, 1}, Reduce::max);
-  return file.raise(static_cast<int>(code));
+  return change_size(file, size, [&](StorageFile& storage) { return storage.allocate(size); });
 }
 
 int sync(OpenFile& file) {
@@ -247,10 +284,8 @@ int sync(OpenFile& file) {
 }
 
 int set_info(OpenFile& file, MPI_Info info) {
-  const int code = real().set_info(file.handle, info);
-  if (code != MPI_SUCCESS) return code;
-  adopt_info(file, info);
-  return MPI_SUCCESS;
+  const int code = adopt_info(file, info);
+  return info == MPI_INFO_NULL ? file.raise(MPI_ERR_INFO) : code;
 }
 
 int get_info(OpenFile& file, MPI_Info* info_used) {
