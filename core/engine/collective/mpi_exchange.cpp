@@ -64,7 +64,8 @@ NodeMap make_node_map(const std::vector<std::int64_t>& node_ids) {
 
 class MpiExchange final : public Exchange {
  public:
-  MpiExchange(MPI_Comm communicator, int ranks_per_node) : communicator_(communicator) {
+  MpiExchange(MPI_Comm communicator, int ranks_per_node, Bytes most_gathered)
+      : communicator_(communicator), most_gathered_(most_gathered) {
     // The program's error handler must not see Forebay's own calls.
     PMPI_Comm_set_errhandler(communicator_, MPI_ERRORS_ARE_FATAL);
     PMPI_Comm_rank(communicator_, &rank_);
@@ -104,15 +105,22 @@ class MpiExchange final : public Exchange {
 
   std::vector<std::vector<std::byte>> all_gather_varying(std::span<const std::byte> mine) override {
     const auto ranks = static_cast<std::size_t>(size_);
-    const int count = checked_count(mine.size());
-    std::vector<int> counts(ranks);
-    PMPI_Allgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, communicator_);
+    const auto size = static_cast<Bytes>(mine.size());
+    std::vector<Bytes> sizes(ranks);
+    PMPI_Allgather(&size, 1, MPI_INT64_T, sizes.data(), 1, MPI_INT64_T, communicator_);
+    std::vector<std::vector<std::byte>> by_rank(ranks);
+    if (std::accumulate(sizes.begin(), sizes.end(), Bytes{0}) > most_gathered_) {
+      for (std::size_t r = 0; r < ranks; ++r) by_rank[r].resize(static_cast<std::size_t>(sizes[r]));
+      std::ranges::copy(mine, by_rank[static_cast<std::size_t>(rank_)].begin());
+      broadcast_each(by_rank);
+      return by_rank;
+    }
+    const std::vector<int> counts(sizes.begin(), sizes.end());
     std::vector<int> starts(ranks);
     std::exclusive_scan(counts.begin(), counts.end(), starts.begin(), 0);
     std::vector<std::byte> all(static_cast<std::size_t>(starts.back() + counts.back()));
-    PMPI_Allgatherv(mine.data(), count, MPI_BYTE, all.data(), counts.data(), starts.data(),
-                    MPI_BYTE, communicator_);
-    std::vector<std::vector<std::byte>> by_rank(ranks);
+    PMPI_Allgatherv(mine.data(), counts[static_cast<std::size_t>(rank_)], MPI_BYTE, all.data(),
+                    counts.data(), starts.data(), MPI_BYTE, communicator_);
     for (std::size_t r = 0; r < ranks; ++r) {
       by_rank[r].assign(all.begin() + starts[r], all.begin() + starts[r] + counts[r]);
     }
@@ -196,7 +204,20 @@ class MpiExchange final : public Exchange {
     return last_ticket_;
   }
 
+  /// Each rank's bytes to all others, in parts that an int can count.
+  void broadcast_each(std::vector<std::vector<std::byte>>& by_rank) {
+    for (std::size_t r = 0; r < by_rank.size(); ++r) {
+      std::span<std::byte> rest(by_rank[r]);
+      while (!rest.empty()) {
+        const std::size_t part = std::min(rest.size(), static_cast<std::size_t>(most_gathered_));
+        PMPI_Bcast(rest.data(), checked_count(part), MPI_BYTE, static_cast<int>(r), communicator_);
+        rest = rest.subspan(part);
+      }
+    }
+  }
+
   MPI_Comm communicator_;
+  const Bytes most_gathered_;
   int rank_ = 0;
   int size_ = 1;
   int ranks_on_host_ = 1;
@@ -207,8 +228,9 @@ class MpiExchange final : public Exchange {
 
 }  // namespace
 
-std::shared_ptr<Exchange> make_mpi_exchange(MPI_Comm communicator, int ranks_per_node) {
-  return std::make_shared<MpiExchange>(communicator, ranks_per_node);
+std::shared_ptr<Exchange> make_mpi_exchange(MPI_Comm communicator, int ranks_per_node,
+                                            Bytes most_gathered) {
+  return std::make_shared<MpiExchange>(communicator, ranks_per_node, most_gathered);
 }
 
 }  // namespace forebay
