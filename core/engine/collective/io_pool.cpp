@@ -12,12 +12,19 @@ IoPool::IoPool(int threads) {
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &before);  // Threads inherit the mask of their maker.
-  try {
-    for (int i = 0; i < threads; ++i) workers_.emplace_back([this] { work(); });
-  } catch (const std::system_error&) {
-    // No more threads for this user. To fail here would leave the other ranks waiting in the call.
+  while (static_cast<int>(workers_.size()) < threads && add_worker()) {
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+bool IoPool::add_worker() {
+  try {
+    workers_.emplace_back([this] { work(); });
+    return true;
+  } catch (const std::system_error&) {
+    // To fail would leave the other ranks waiting in the collective call that wanted the pool.
+    return false;
+  }
 }
 
 IoPool::~IoPool() {
