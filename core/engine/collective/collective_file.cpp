@@ -19,6 +19,8 @@ namespace {
 
 /// On a striped file several calls under way keep several servers busy.
 constexpr int striped_io_depth = 4;
+/// Each call under way has a thread.
+constexpr int most_io_depth = 256;
 
 /// Windows of files that are not striped stay in a core's cache between the copy into them and the
 /// write out of them.
@@ -45,6 +47,7 @@ struct Agreed {
 
 Agreed agree_on(Exchange& exchange, const StripeLayout& layout, const Hints& hints) {
   Hints agreed = hints;
+  if (agreed.io_depth) agreed.io_depth = std::min(*agreed.io_depth, most_io_depth);
   const auto optional = [](const auto& value) {
     return value ? static_cast<std::int64_t>(*value) : std::int64_t{-1};
   };

@@ -1,9 +1,23 @@
 #include "core/intercept/mpi/info_pairs.hpp"
 
+#include <climits>
 #include <string>
 #include <vector>
 
 namespace forebay {
+namespace {
+
+bool is_harmless(const HintPairs::value_type& pair) {
+  Hints hints;
+  if (!apply_hints(hints, {pair}, "").empty()) return false;
+  for (const auto& size : {hints.buffer_size, hints.stripe_size, hints.independent_read_buffer,
+                           hints.independent_write_buffer}) {
+    if (size.value_or(0) > INT_MAX) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 HintPairs pairs_of(MPI_Info info) {
   HintPairs pairs;
@@ -23,11 +37,13 @@ HintPairs pairs_of(MPI_Info info) {
   return pairs;
 }
 
-MPI_Info info_of(const HintPairs& pairs) {
-  MPI_Info info = MPI_INFO_NULL;
-  PMPI_Info_create(&info);
-  for (const auto& [key, value] : pairs) PMPI_Info_set(info, key.c_str(), value.c_str());
-  return info;
+HarmlessInfo::HarmlessInfo(const HintPairs& pairs) {
+  PMPI_Info_create(&info_);
+  for (const auto& pair : pairs) {
+    if (is_harmless(pair)) PMPI_Info_set(info_, pair.first.c_str(), pair.second.c_str());
+  }
 }
+
+HarmlessInfo::~HarmlessInfo() { PMPI_Info_free(&info_); }
 
 }  // namespace forebay

@@ -17,6 +17,7 @@
 
 #include "core/engine/collective/mpi_exchange.hpp"
 #include "core/intercept/mpi/declared_hints.hpp"
+#include "core/intercept/mpi/info_pairs.hpp"
 #include "core/intercept/mpi/interception.hpp"
 #include "core/intercept/mpi/open_file.hpp"
 #include "core/intercept/mpi/real_mpi.hpp"
@@ -152,8 +153,10 @@ int open_tracked(MPI_Comm own, MPI_Comm comm, const char* filename, int amode, M
   record.amode = amode;
   record.mode = settings().mode;
 
+  std::optional<HarmlessInfo> harmless;
+  if (info != MPI_INFO_NULL && record.mode == Mode::engine) harmless.emplace(pairs_of(info));
   const auto real_start = Clock::now();
-  const int code = real().open(comm, filename, amode, info, fh);
+  const int code = real().open(comm, filename, amode, harmless ? harmless->get() : info, fh);
   const auto real_end = Clock::now();
 
   const auto path = posix_path(filename);

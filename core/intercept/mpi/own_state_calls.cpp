@@ -65,9 +65,7 @@ struct ViewFlags {
 int adopt_info(OpenFile& file, MPI_Info info) {
   ShadowFile& shadow = *file.shadow;
   DeclaredHints declared = declare_later(*file.exchange, file.record.path, shadow.hints, info);
-  MPI_Info agreed = info_of(declared.given);
-  const int code = real().set_info(file.handle, agreed);
-  PMPI_Info_free(&agreed);
+  const int code = real().set_info(file.handle, HarmlessInfo(declared.given).get());
   shadow.hints = declared.hints;
   auto& problems = file.record.hint_problems;
   problems.insert(problems.end(), declared.problems.begin(), declared.problems.end());

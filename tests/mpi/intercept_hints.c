@@ -1,0 +1,78 @@
+/* Goal: no value of a hint, however wrong or large, stops a program, makes it wait or changes its
+ * data; some of these values make a stock MPI divide by zero, or end the job for want of memory.
+ * Method: each value at open and once more for the open file, with collective and independent
+ * accesses that are read back. */
+#define _GNU_SOURCE
+#include "tests/mpi/intercept_check.h"
+
+enum { count = 3000 };
+
+static const char* const values[][2] = {
+    {"cb_buffer_size", "banana"},
+    {"cb_buffer_size", "-1"},
+    {"cb_buffer_size", "0"},
+    {"cb_buffer_size", "1"},
+    {"cb_buffer_size", "2147483648"},
+    {"cb_buffer_size", "9223372036854775807"},
+    {"cb_buffer_size", "999999999999999999999999"},
+    {"cb_nodes", "0"},
+    {"cb_nodes", "-4"},
+    {"cb_nodes", "1000000000"},
+    {"cb_config_list", "((("},
+    {"striping_unit", "1"},
+    {"striping_unit", "9223372036854775807"},
+    {"striping_factor", "1000000000"},
+    {"ind_rd_buffer_size", "0"},
+    {"ind_rd_buffer_size", "1"},
+    {"ind_rd_buffer_size", "9223372036854775807"},
+    {"ind_wr_buffer_size", "0"},
+    {"ind_wr_buffer_size", "1"},
+    {"ind_wr_buffer_size", "9223372036854775807"},
+    {"forebay_io_depth", "1000000"},
+    {"forebay_nonsense", "1"},
+};
+
+static void verify(MPI_File file, int first) {
+  static int written[count], back[count];
+  MPI_Datatype every_other;
+  OK(MPI_Type_vector(count, 1, check_size, MPI_INT, &every_other));
+  OK(MPI_Type_commit(&every_other));
+  OK(MPI_File_set_view(file, (MPI_Offset)sizeof(int) * check_rank, MPI_INT, every_other, "native",
+                       MPI_INFO_NULL));
+  OK(MPI_Type_free(&every_other));
+  for (int i = 0; i < count; ++i) written[i] = first + i * check_size + check_rank;
+  memset(back, 0, sizeof back);
+  OK(MPI_File_write_all(file, written, count, MPI_INT, MPI_STATUS_IGNORE));
+  OK(MPI_File_read_at_all(file, 0, back, count, MPI_INT, MPI_STATUS_IGNORE));
+  CHECK(memcmp(written, back, sizeof back) == 0);
+  memset(back, 0, sizeof back);
+  OK(MPI_File_write_at(file, count, written, count, MPI_INT, MPI_STATUS_IGNORE));
+  OK(MPI_File_read_at(file, count, back, count, MPI_INT, MPI_STATUS_IGNORE));
+  CHECK(memcmp(written, back, sizeof back) == 0);
+}
+
+int main(int argc, char** argv) {
+  check_start(argc, argv, "hints");
+  for (size_t i = 0; i < sizeof values / sizeof values[0]; ++i) {
+    MPI_Info info, used;
+    MPI_File file;
+    char found[MPI_MAX_INFO_VAL + 1] = "";
+    int present = 0;
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "romio_cb_write", "enable"));
+    OK(MPI_Info_set(info, "romio_cb_read", "enable"));
+    OK(MPI_Info_set(info, "romio_ds_write", "enable"));
+    OK(MPI_Info_set(info, values[i][0], values[i][1]));
+    OK(MPI_File_open(MPI_COMM_WORLD, check_path, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file));
+    verify(file, 0);
+    OK(MPI_File_get_info(file, &used));
+    OK(MPI_Info_get(used, "cb_buffer_size", MPI_MAX_INFO_VAL, found, &present));
+    CHECK(present && atoll(found) >= 4096);
+    OK(MPI_Info_free(&used));
+    OK(MPI_File_set_info(file, info));
+    verify(file, 1);
+    OK(MPI_File_close(&file));
+    OK(MPI_Info_free(&info));
+  }
+  return check_finish();
+}
