@@ -46,6 +46,7 @@ class Record:
     hints: dict[str, str]
     hint_problems: list[str]
     passed_through: dict[str, int]
+    failures: dict[str, int]  # what could not be done, and how often; of the engine alone
     notes: list[str]
     pid: int = 0  # of the rank that wrote the record
     raw: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -110,6 +111,7 @@ def _record(raw: dict[str, Any], pid: int) -> Record:
         hints={key: str(value) for key, value in raw.get("hints", {}).items()},
         hint_problems=[str(text) for text in raw.get("hint_problems", [])],
         passed_through={why: int(count) for why, count in raw.get("passed_through", {}).items()},
+        failures={what: int(count) for what, count in raw.get("failures", {}).items()},
         notes=[str(text) for text in raw.get("notes", [])],
         pid=pid,
         raw=raw,

@@ -40,6 +40,7 @@ class FileSummary:
     hints: dict[str, str]
     hint_problems: list[str]
     passed_through: dict[str, int]
+    failures: dict[str, int]
     notes: list[str]
 
 
@@ -55,9 +56,11 @@ def _summary(path: str, openings: list[Record]) -> FileSummary:
     last = openings[-1]
     counters: Counter[str] = Counter()
     passed: Counter[str] = Counter()
+    failures: Counter[str] = Counter()
     for record in openings:
         counters.update(record.counters)
         passed.update(record.passed_through)
+        failures.update(record.failures)
     asked = moved = amplification = seconds = None
     if any(record.counters for record in openings):
         asked = {"write": counters["bytes_written"], "read": counters["bytes_read"]}
@@ -93,6 +96,7 @@ def _summary(path: str, openings: list[Record]) -> FileSummary:
         hints={key: value for r in openings for key, value in r.hints.items()},
         hint_problems=list(dict.fromkeys(text for r in openings for text in r.hint_problems)),
         passed_through=dict(passed),
+        failures=dict(failures),
         notes=list(dict.fromkeys(text for r in openings for text in r.notes)),
     )
 
@@ -188,6 +192,9 @@ def _lines(file: FileSummary) -> list[tuple[str, str]]:
         lines.append(("hints in force: " + _pairs(file.hints), ""))
     if file.passed_through:
         lines.append(("passed through unchanged: " + _reasons(file.passed_through), "yellow"))
+    lines += [
+        (f"failed: {what} ({_times(count)})", "bold red") for what, count in file.failures.items()
+    ]
     lines += [(f"hint not understood: {text}", "red") for text in file.hint_problems]
     lines += [(f"note: {text}", "dim") for text in file.notes]
     return lines
@@ -199,4 +206,8 @@ def _pairs(values: dict[str, str]) -> str:
 
 def _reasons(reasons: dict[str, int]) -> str:
     ordered = sorted(reasons.items(), key=lambda item: -item[1])
-    return ", ".join(f"{why} ({show_count(count)} calls)" for why, count in ordered)
+    return ", ".join(f"{why} ({_times(count)})" for why, count in ordered)
+
+
+def _times(count: int) -> str:
+    return f"{show_count(count)} call{'s' if count != 1 else ''}"

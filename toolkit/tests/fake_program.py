@@ -38,6 +38,7 @@ def record(path: Path, mode: str, write_s: float, read_s: float, size: int) -> d
         "hints": {"cb_nodes": os.environ.get("FOREBAY_HINTS", "")},
         "hint_problems": ["FOREBAY_HINTS: cb_nodes=banana: a whole number is accepted"],
         "passed_through": {"shared file pointer": 3} if mode == "engine" else {},
+        "failures": {"write 8 bytes at 0 to o: no space [left]": 1} if mode == "engine" else {},
         "notes": [],
     }
     if mode == "engine":

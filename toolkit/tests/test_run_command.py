@@ -22,6 +22,7 @@ def test_the_programs_output_is_untouched_and_the_summary_goes_to_stderr(
     assert "2.00x" in answer.errors
     assert "shared file pointer (3 calls)" in answer.errors
     assert "cb_nodes=banana" in answer.errors
+    assert "failed: write 8 bytes at 0 to o: no space [left] (1 call)" in answer.errors
     assert "\x1b[" not in answer.errors
 
 
@@ -34,6 +35,7 @@ def test_json_has_the_same_and_the_records(
     assert content["exit"] == 0
     assert file["amplification"]["write"] == 2.0
     assert file["hints"]["cb_nodes"] == "cb_nodes=2"
+    assert file["failures"] == {"write 8 bytes at 0 to o: no space [left]": 1}
     assert content["records"][0]["path"] == str(tmp_path / "out.dat")
 
 

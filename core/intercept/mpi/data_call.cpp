@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <new>
 
-#include "core/intercept/mpi/error_class.hpp"
-
 namespace forebay {
 namespace {
 
@@ -134,12 +132,12 @@ Outcome carry_out(OpenFile& file, const DataCall& call) {
   if (prepared.code != MPI_SUCCESS && !collective) return {prepared.code, 0};
 
   const Result<Bytes> start = take_position(file, call, prepared);
-  if (!start) return {error_class(start.error().kind), 0};
+  if (!start) return {file.code_of(start.error()), 0};
   const Result<Bytes> moved =
       transfer(shadow, call, {shadow.view.tiled(), *start, prepared.memory, prepared.length});
   count(file.record.counters, call.direction, prepared.length, moved.value_or(0));
   if (prepared.code != MPI_SUCCESS) return {prepared.code, 0};
-  if (!moved) return {error_class(moved.error().kind), 0};
+  if (!moved) return {file.code_of(moved.error()), 0};
   return {MPI_SUCCESS, *moved};
 }
 

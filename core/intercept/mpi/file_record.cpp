@@ -86,9 +86,9 @@ struct Figures {
 };
 
 /// Sums: time and calls per class, every counter, the kernel's four. Maxima: time per class, every
-/// counter, and last whether any rank passed calls through. Which of the two a counter uses is
-/// chosen when the record is written.
-Figures combine(const FileRecord& record, const KernelIo& storage, bool has_reasons,
+/// counter, and last whether any rank has something to tell in words. Which of the two a counter
+/// uses is chosen when the record is written.
+Figures combine(const FileRecord& record, const KernelIo& storage, bool has_words,
                 Exchange& exchange) {
   Figures figures;
   for (std::size_t c = 0; c < class_count; ++c) {
@@ -105,23 +105,33 @@ Figures combine(const FileRecord& record, const KernelIo& storage, bool has_reas
        {storage.read_calls, storage.write_calls, storage.read_bytes, storage.write_bytes}) {
     figures.sums.push_back(value);
   }
-  figures.maxima.push_back(has_reasons);
+  figures.maxima.push_back(has_words);
   exchange.all_reduce(figures.sums, Reduce::sum);
   exchange.all_reduce(figures.maxima, Reduce::max);
   return figures;
 }
 
-/// Every rank's reasons for passing calls through, added up.
-Json combine_reasons(const std::map<std::string, std::int64_t, std::less<>>& mine,
-                     Exchange& exchange) {
-  const std::string text = Json(mine).dump();
-  Json total = Json::object();
-  for (const auto& part : exchange.all_gather_varying(std::as_bytes(std::span(text)))) {
-    const auto* begin = reinterpret_cast<const char*>(part.data());
-    const Json counts = Json::parse(begin, begin + part.size());
-    for (const auto& [reason, count] : counts.items()) {
-      total[reason] = total.value(reason, std::int64_t{0}) + count.get<std::int64_t>();
-    }
+/// Texts of failures that a rank, and a record, keep apart; a file with thousands has said enough.
+constexpr std::size_t most_failures = 16;
+constexpr const char* more_failures = "further failures";
+
+template <typename Counts>
+void add(Json& total, const Counts& counts) {
+  for (const auto& [what, count] : counts.items()) {
+    const std::string& key =
+        total.contains(what) || total.size() < most_failures ? what : more_failures;
+    total[key] = total.value(key, std::int64_t{0}) + count.template get<std::int64_t>();
+  }
+}
+
+/// What every rank has to tell in words, added up: [reasons for passing calls through, failures].
+std::array<Json, 2> combine_words(const std::array<Json, 2>& mine, Exchange& exchange) {
+  std::array<Json, 2> total = {Json::object(), Json::object()};
+  const std::vector<std::uint8_t> packed = Json::to_msgpack(mine);
+  for (const auto& part : exchange.all_gather_varying(std::as_bytes(std::span(packed)))) {
+    const auto* begin = reinterpret_cast<const std::uint8_t*>(part.data());
+    const Json words = Json::from_msgpack(begin, begin + part.size());
+    for (std::size_t i = 0; i < total.size(); ++i) add(total[i], words[i]);
   }
   return total;
 }
@@ -159,18 +169,22 @@ void FileRecord::count_passed_through(std::string_view reason) {
   }
 }
 
+void FileRecord::count_failure(const std::string& what) {
+  const std::lock_guard lock(mutex_);
+  const bool known = failures_.contains(what) || failures_.size() < most_failures;
+  ++failures_[known ? what : more_failures];
+}
+
 void FileRecord::add_storage(const KernelIo& io) {
   const std::lock_guard lock(mutex_);
   storage_ += io;
 }
 
 void write_report(const FileRecord& record, Exchange& exchange, const std::string& directory) {
+  std::array<Json, 2> words = {record.passed_through_, record.failures_};
   const Figures figures =
-      combine(record, record.storage_, !record.passed_through_.empty(), exchange);
-  Json passed_through = Json::object();
-  if (figures.maxima.back() != 0) {
-    passed_through = combine_reasons(record.passed_through_, exchange);
-  }
+      combine(record, record.storage_, !words[0].empty() || !words[1].empty(), exchange);
+  if (figures.maxima.back() != 0) words = combine_words(words, exchange);
   if (exchange.rank() != 0) return;
 
   const bool engine = record.mode == Mode::engine;
@@ -213,7 +227,8 @@ void write_report(const FileRecord& record, Exchange& exchange, const std::strin
   json["hints"] = Json::object();
   for (const auto& [key, value] : record.hints) json["hints"][key] = value;
   json["hint_problems"] = record.hint_problems;
-  json["passed_through"] = passed_through;
+  json["passed_through"] = words[0];
+  json["failures"] = words[1];
   json["notes"] = record.notes;
 
   // Paths and hints may hold any bytes; the record is UTF-8.

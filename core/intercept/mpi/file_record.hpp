@@ -33,12 +33,18 @@ struct FileRecord {
   /// Counts a call that went to the MPI unchanged.
   void count_passed_through(std::string_view reason);
 
+  /// Counts a call that failed in Forebay's hands: what it was doing, and why. MPI has only an
+  /// error class for that.
+  void count_failure(const std::string& what);
+
   void add_storage(const KernelIo& io);
 
  private:
   friend void write_report(const FileRecord&, Exchange&, const std::string&);
+  using Tally = std::map<std::string, std::int64_t, std::less<>>;
   mutable std::mutex mutex_;
-  std::map<std::string, std::int64_t, std::less<>> passed_through_;
+  Tally passed_through_;
+  Tally failures_;
   KernelIo storage_;
 };
 

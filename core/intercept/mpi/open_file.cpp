@@ -3,10 +3,16 @@
 #include <mutex>
 #include <utility>
 
+#include "core/intercept/mpi/error_class.hpp"
 #include "core/intercept/mpi/interception.hpp"
 #include "core/intercept/mpi/real_mpi.hpp"
 
 namespace forebay {
+
+int OpenFile::code_of(const Error& error) {
+  record.count_failure(to_string(error));
+  return error_class(error.kind);
+}
 
 int OpenFile::raise(int code) const {
   if (code == MPI_SUCCESS) return code;

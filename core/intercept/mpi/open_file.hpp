@@ -10,6 +10,7 @@
 #include "core/engine/collective/exchange.hpp"
 #include "core/intercept/mpi/file_record.hpp"
 #include "core/intercept/mpi/shadow_file.hpp"
+#include "core/model/error.hpp"
 
 namespace forebay {
 
@@ -25,6 +26,9 @@ struct OpenFile {
   std::unique_ptr<ShadowFile> shadow;
   /// Why a file without shadow passes through; empty in mode observe.
   std::string pass_reason;
+
+  /// The MPI error class of an error of Forebay's, whose words go into the report.
+  int code_of(const Error& error);
 
   /// Calls the program's error handler for this handle, which may not return. Returns `code`, so
   /// that `return file.raise(code)` reads well; success is returned untouched.

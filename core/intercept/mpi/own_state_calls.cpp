@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "core/intercept/mpi/declared_hints.hpp"
-#include "core/intercept/mpi/error_class.hpp"
 #include "core/intercept/mpi/info_pairs.hpp"
 #include "core/intercept/mpi/own_calls.hpp"
 #include "core/intercept/mpi/real_mpi.hpp"
@@ -127,7 +126,7 @@ int change_size(OpenFile& file, MPI_Offset size, Change&& change) {
     code = MPI_ERR_ARG;
   } else if (file.exchange->rank() == 0) {
     const Status changed = change(file.shadow->engine->storage());
-    if (!changed) code = error_class(changed.error().kind);
+    if (!changed) code = file.code_of(changed.error());
   }
   file.exchange->all_reduce({&code, 1}, Reduce::max);
   return file.raise(static_cast<int>(code));
@@ -188,7 +187,7 @@ int set_view(OpenFile& file, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype f
   shadow.engine->view_changed();
   if (word[ViewFlags::hints_given]) (void)adopt_info(file, info);
   const Status reset = reset_pointers(file, word[ViewFlags::pointer_used]);
-  return reset ? MPI_SUCCESS : file.raise(error_class(reset.error().kind));
+  return reset ? MPI_SUCCESS : file.raise(file.code_of(reset.error()));
 }
 
 int get_view(OpenFile& file, MPI_Offset* disp, MPI_Datatype* etype, MPI_Datatype* filetype,
@@ -232,11 +231,11 @@ int seek_shared(OpenFile& file, MPI_Offset offset, int whence) {
   if (exchange.rank() == 0) {
     const Result<Bytes> current = whence == MPI_SEEK_CUR ? pointer.get() : Bytes{0};
     if (!current) {
-      code = error_class(current.error().kind);
+      code = file.code_of(current.error());
     } else if (const auto target = seek_target(file, offset, whence, *current); !target) {
       code = target.error();
     } else if (const Status moved = pointer.set(*target); !moved) {
-      code = error_class(moved.error().kind);
+      code = file.code_of(moved.error());
     }
   }
   exchange.all_reduce({&code, 1}, Reduce::max);
@@ -245,7 +244,7 @@ int seek_shared(OpenFile& file, MPI_Offset offset, int whence) {
 
 int get_position_shared(OpenFile& file, MPI_Offset* offset) {
   const Result<Bytes> position = file.shadow->shared_pointer.get();
-  if (!position) return file.raise(error_class(position.error().kind));
+  if (!position) return file.raise(file.code_of(position.error()));
   *offset = file.shadow->view.offset_of(*position);
   return MPI_SUCCESS;
 }
@@ -278,7 +277,7 @@ int sync(OpenFile& file) {
   // What syncing a file that was opened for reading means is the MPI's to say: some refuse.
   if ((file.record.amode & MPI_MODE_RDONLY) != 0) return real().sync(file.handle);
   const Status synced = file.shadow->engine->sync();
-  return synced ? MPI_SUCCESS : file.raise(error_class(synced.error().kind));
+  return synced ? MPI_SUCCESS : file.raise(file.code_of(synced.error()));
 }
 
 int set_info(OpenFile& file, MPI_Info info) {
