@@ -11,6 +11,7 @@
 #include "core/model/error.hpp"
 #include "core/model/extent.hpp"
 #include "core/model/stripe_layout.hpp"
+#include "core/storage/descriptor.hpp"
 
 namespace forebay {
 
@@ -60,6 +61,11 @@ enum class OpenMode { read_only, write_only, read_write };
 /// counted in `counters`, which must outlive the file.
 Result<std::unique_ptr<StorageFile>> open_posix_file(const std::string& path, OpenMode mode,
                                                      Counters& counters);
+
+/// The file behind `descriptor`, which was opened for `mode`. `path` is for messages. For files
+/// that are reached through a directory that was checked (openat), not by name. Not striped.
+std::unique_ptr<StorageFile> adopt_posix_file(Descriptor descriptor, OpenMode mode,
+                                              std::string path, Counters& counters);
 
 /// The layout of `path` (a file, or a directory in which one will be made): Lustre's lov attribute,
 /// the testbed's `user.forebay.stripe` attribute ("size=65536,count=4,lock=1"), else not striped.

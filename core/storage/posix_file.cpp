@@ -20,10 +20,6 @@ static_assert(sizeof(off_t) == sizeof(Bytes), "offsets are 64 bits");
 /// pieces of a huge transfer aligned.
 constexpr Bytes max_transfer = GiB;
 
-/// Our descriptors live above this one: programs and shells assume numbers below it ("exec 9>log",
-/// "the next open gives 3"), and must not find us there.
-constexpr int lowest_descriptor = 100;
-
 /// Repeats a system call until a signal does not interrupt it.
 template <typename Call>
 auto uninterrupted(Call call) {
@@ -34,9 +30,9 @@ auto uninterrupted(Call call) {
 
 class PosixFile final : public StorageFile {
  public:
-  PosixFile(int fd, bool readable, bool writable, std::string path, StripeLayout layout,
+  PosixFile(Descriptor fd, bool readable, bool writable, std::string path, StripeLayout layout,
             Counters& counters)
-      : fd_(fd),
+      : fd_(std::move(fd)),
         readable_(readable),
         writable_(writable),
         path_(std::move(path)),
@@ -46,7 +42,7 @@ class PosixFile final : public StorageFile {
   /// Closing any descriptor of a file drops the process's classic fcntl locks on it (fcntl(2)), the
   /// MPI library's among them; MPI libraries hold theirs only inside a call, and the file is closed
   /// outside of calls. Errors of close(2) say nothing that sync() has not said.
-  ~PosixFile() override { ::close(fd_); }
+  ~PosixFile() override = default;
 
   PosixFile(const PosixFile&) = delete;
   PosixFile& operator=(const PosixFile&) = delete;
@@ -71,7 +67,7 @@ class PosixFile final : public StorageFile {
     Bytes position = offset;
     for (auto batch = walk.next(); !batch.empty(); batch = walk.next()) {
       const ssize_t moved = timed(counters_.storage_writes, counters_.storage_bytes_written, [&] {
-        return ::pwritev(fd_, batch.data(), static_cast<int>(batch.size()), position);
+        return ::pwritev(fd_.get(), batch.data(), static_cast<int>(batch.size()), position);
       });
       if (moved <= 0) {
         // A write of zero bytes would be tried for ever: it is a failure of the file system.
@@ -91,7 +87,7 @@ class PosixFile final : public StorageFile {
     Bytes position = offset;
     for (auto batch = walk.next(); !batch.empty(); batch = walk.next()) {
       const ssize_t moved = timed(counters_.storage_reads, counters_.storage_bytes_read, [&] {
-        return ::preadv(fd_, batch.data(), static_cast<int>(batch.size()), position);
+        return ::preadv(fd_.get(), batch.data(), static_cast<int>(batch.size()), position);
       });
       if (moved < 0) return fail(errno, describe("read", total_bytes(pieces), "from", offset));
       if (moved == 0) break;  // Only this is the end of the file; fewer bytes than asked is not.
@@ -103,14 +99,14 @@ class PosixFile final : public StorageFile {
 
   Result<Bytes> size() override {
     struct stat status{};
-    if (::fstat(fd_, &status) != 0) return fail(errno, "find the size of " + path_);
+    if (::fstat(fd_.get(), &status) != 0) return fail(errno, "find the size of " + path_);
     return status.st_size;
   }
 
   Status resize(Bytes size) override {
     const std::string doing = "set the size of " + path_ + " to " + std::to_string(size);
     if (!writable_) return fail(ErrorKind::read_only, EBADF, doing);
-    if (uninterrupted([&] { return ::ftruncate(fd_, size); }) != 0) return fail(errno, doing);
+    if (uninterrupted([&] { return ::ftruncate(fd_.get(), size); }) != 0) return fail(errno, doing);
     return {};
   }
 
@@ -122,13 +118,13 @@ class PosixFile final : public StorageFile {
     // writes.
     int failed = 0;
     do {
-      failed = ::posix_fallocate(fd_, 0, size);
+      failed = ::posix_fallocate(fd_.get(), 0, size);
     } while (failed == EINTR);
     return failed == 0 ? Status{} : fail(failed, doing);
   }
 
   Status sync() override {
-    if (uninterrupted([&] { return ::fdatasync(fd_); }) == 0) return {};
+    if (uninterrupted([&] { return ::fdatasync(fd_.get()); }) == 0) return {};
     // EINVAL: a file without storage behind it (/dev/full, a pipe); there is nothing to lose.
     if (errno == EINVAL) return {};
     return fail(errno, "make durable " + path_);
@@ -188,27 +184,19 @@ class PosixFile final : public StorageFile {
     request.l_whence = SEEK_SET;
     request.l_start = range.offset;
     request.l_len = range.length;
-    if (uninterrupted([&] { return ::fcntl(fd_, F_OFD_SETLKW, &request); }) != 0) {
+    if (uninterrupted([&] { return ::fcntl(fd_.get(), F_OFD_SETLKW, &request); }) != 0) {
       return fail(errno, describe(verb, range.length, "of", range.offset));
     }
     return {};
   }
 
-  const int fd_;
+  const Descriptor fd_;
   const bool readable_;
   const bool writable_;
   const std::string path_;
   const StripeLayout layout_;
   Counters& counters_;
 };
-
-/// Moves `fd` out of the low numbers; where the process may not have so many, it stays.
-int raised(int fd) {
-  const int high = ::fcntl(fd, F_DUPFD_CLOEXEC, lowest_descriptor);
-  if (high < 0) return fd;
-  ::close(fd);
-  return high;
-}
 
 int open_as(const std::string& path, int access) {
   return uninterrupted([&] { return ::open(path.c_str(), access | O_CLOEXEC); });
@@ -230,7 +218,14 @@ Result<std::unique_ptr<StorageFile>> open_posix_file(const std::string& path, Op
     fd = open_as(path, mode == OpenMode::read_only ? O_RDONLY : O_RDWR);
   }
   if (fd < 0) return tl::make_unexpected(error_from_errno(errno, "open " + path));
-  return std::make_unique<PosixFile>(raised(fd), readable, writable, path, detect_layout(path),
+  return std::make_unique<PosixFile>(Descriptor(fd), readable, writable, path, detect_layout(path),
+                                     counters);
+}
+
+std::unique_ptr<StorageFile> adopt_posix_file(Descriptor descriptor, OpenMode mode,
+                                              std::string path, Counters& counters) {
+  return std::make_unique<PosixFile>(std::move(descriptor), mode != OpenMode::write_only,
+                                     mode != OpenMode::read_only, std::move(path), StripeLayout{},
                                      counters);
 }
 
