@@ -1,0 +1,213 @@
+#include "core/engine/cache/log_contents.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace forebay {
+namespace {
+
+Bytes payload_bytes(const std::vector<LogEntry>& entries) {
+  return std::accumulate(
+      entries.begin(), entries.end(), Bytes{0},
+      [](Bytes sum, const LogEntry& entry) { return sum + Bytes{entry.record.length}; });
+}
+
+/// A segment that cannot be read at all.
+struct Unopened {
+  std::uint64_t number = 0;
+  Error error;
+};
+
+/// A record of the log and where it was found.
+struct Located {
+  FoundRecord found;
+  std::shared_ptr<const LogSegment> segment;
+
+  std::uint64_t sequence() const { return found.record.sequence; }
+};
+
+class Reading {
+ public:
+  Reading(LogStore& store, ReadDepth depth, const ScanProgress& progress)
+      : store_(store), depth_(depth), progress_(progress) {}
+
+  Result<LogContents> run() {
+    if (auto opened = open_segments(); !opened) return tl::unexpected(opened.error());
+    for (const auto& segment : segments_) scan(segment);
+    // Sequence numbers say the order, wherever a record lies; a second copy says nothing new.
+    std::ranges::stable_sort(records_, {}, [](const Located& located) {
+      return std::pair(located.sequence(), !located.found.intact);
+    });
+    const auto end = std::unique(
+        records_.begin(), records_.end(),
+        [](const Located& a, const Located& b) { return a.sequence() == b.sequence(); });
+    records_.erase(end, records_.end());
+    find_marks();
+    judge_unopened();
+    sort_out();
+    return std::move(contents_);
+  }
+
+ private:
+  Status open_segments() {
+    const auto names = store_.list();
+    if (!names) return tl::unexpected(names.error());
+    for (const std::string& name : *names) {
+      if (!is_segment_name(name)) continue;
+      auto segment = open_segment(name);
+      if (!segment) {
+        // What a newer version wrote is not for us to judge.
+        if (segment.error().kind == ErrorKind::unsupported) return tl::unexpected(segment.error());
+        unopened_.push_back({segment_number(name), segment.error()});
+        continue;
+      }
+      segments_.push_back(std::move(*segment));
+    }
+    if (segments_.empty()) {
+      if (!unopened_.empty()) return tl::unexpected(unopened_.front().error);
+      return tl::unexpected(Error{ErrorKind::no_such_file, 0,
+                                  "the write-behind log " + store_.path() + " holds nothing"});
+    }
+    std::ranges::sort(segments_, {}, [](const std::shared_ptr<LogSegment>& segment) {
+      return segment->superblock().segment;
+    });
+    contents_.identity = segments_.front()->superblock().identity;
+    // What came before the first segment that is left was flushed, else it would be there.
+    const Superblock& first = segments_.front()->superblock();
+    const bool all_before = std::ranges::all_of(
+        unopened_, [&](const Unopened& unopened) { return unopened.number > first.segment; });
+    if (all_before) contents_.flushed = first.first_sequence - 1;
+    for (const auto& segment : segments_) {
+      contents_.stored_bytes += segment->superblock().segment_bytes;
+    }
+    return {};
+  }
+
+  Result<std::shared_ptr<LogSegment>> open_segment(const std::string& name) {
+    auto file = store_.open(name);
+    if (!file) return tl::unexpected(file.error());
+    std::vector<std::byte> block(static_cast<std::size_t>(superblock_bytes));
+    const auto got = (*file)->read_at(block, 0);
+    if (!got) return tl::unexpected(got.error());
+    block.resize(static_cast<std::size_t>(*got));
+    auto superblock = parse_superblock(block);
+    if (!superblock) {
+      Error error = superblock.error();
+      error.what = store_.path() + "/" + name + ": " + error.what;
+      return tl::unexpected(std::move(error));
+    }
+    return std::make_shared<LogSegment>(LogFile{std::move(*file), nullptr, 0},
+                                        std::move(*superblock));
+  }
+
+  void scan(const std::shared_ptr<LogSegment>& segment) {
+    if (segment->superblock().identity.log != contents_.identity.log) return;
+    const SegmentFindings findings = scan_segment(*segment, depth_, progress_);
+    for (const FoundRecord& found : findings.records) records_.push_back({found, segment});
+    if (!findings.readable) {
+      contents_.damage.push_back({0, 0, std::nullopt, to_string(findings.readable.error())});
+    }
+  }
+
+  void find_marks() {
+    for (const Located& located : records_) {
+      if (!located.found.intact) continue;
+      const LogRecord& record = located.found.record;
+      contents_.last_epoch = std::max(contents_.last_epoch, record.epoch);
+      if (record.kind == RecordKind::commit) contents_.committed = record.sequence;
+      if (record.kind == RecordKind::flushed) {
+        contents_.flushed = std::max(contents_.flushed, record.value);
+      }
+    }
+  }
+
+  /// A segment without a superblock is of no consequence if what it held is flushed.
+  void judge_unopened() {
+    for (const Unopened& unopened : unopened_) {
+      const bool needless = std::ranges::any_of(segments_, [&](const auto& segment) {
+        const Superblock& superblock = segment->superblock();
+        return superblock.segment > unopened.number &&
+               superblock.first_sequence <= contents_.flushed + 1;
+      });
+      if (!needless) contents_.damage.push_back({0, 0, std::nullopt, to_string(unopened.error)});
+    }
+  }
+
+  void sort_out() {
+    std::uint64_t expected = contents_.flushed + 1;
+    bool gap = false;
+    for (const Located& located : records_) {
+      const LogRecord& record = located.found.record;
+      contents_.last_sequence = record.sequence;
+      if (record.sequence <= contents_.flushed) continue;
+      const bool whole = record.sequence <= contents_.committed;
+      if (expected < record.sequence) {
+        missing(expected, record.sequence - 1);
+        gap = gap || !whole;
+      }
+      expected = record.sequence + 1;
+      if (!located.found.intact) {
+        if (whole) {
+          damaged(located);
+        } else {
+          contents_.torn = true;
+          gap = true;
+        }
+        continue;
+      }
+      if (record.kind == RecordKind::commit || record.kind == RecordKind::flushed) continue;
+      if (gap) {
+        contents_.beyond_gap_bytes += record.length;
+        continue;
+      }
+      auto& entries = whole ? contents_.complete : contents_.incomplete;
+      entries.push_back({record, place_of(located)});
+    }
+  }
+
+  /// Records [first, last] are nowhere. Those behind the last commit were not promised.
+  void missing(std::uint64_t first, std::uint64_t last) {
+    if (first > contents_.committed) return;
+    last = std::min(last, contents_.committed);
+    contents_.damage.push_back(
+        {first, last, std::nullopt,
+         fmt::format("records {} to {} of {} are missing or damaged", first, last, store_.path())});
+  }
+
+  void damaged(const Located& located) {
+    const LogRecord& record = located.found.record;
+    contents_.damage.push_back(
+        {record.sequence, record.sequence, record.extent(),
+         fmt::format("{} bytes at {} of the file are damaged in {}, record {}", record.length,
+                     record.value, store_.path(), record.sequence)});
+  }
+
+  static LogPlace place_of(const Located& located) {
+    const LogRecord& record = located.found.record;
+    if (record.kind != RecordKind::data) return {};
+    return {located.segment, located.found.position + record_header_bytes, record.length,
+            record.data_checksum, 0};
+  }
+
+  LogStore& store_;
+  const ReadDepth depth_;
+  const ScanProgress& progress_;
+  std::vector<std::shared_ptr<LogSegment>> segments_;
+  std::vector<Unopened> unopened_;
+  std::vector<Located> records_;
+  LogContents contents_;
+};
+
+}  // namespace
+
+Bytes LogContents::complete_bytes() const { return payload_bytes(complete); }
+Bytes LogContents::incomplete_bytes() const { return payload_bytes(incomplete); }
+
+Result<LogContents> read_log(LogStore& store, ReadDepth depth, const ScanProgress& progress) {
+  return Reading(store, depth, progress).run();
+}
+
+}  // namespace forebay

@@ -1,0 +1,364 @@
+// Goal: whatever happens to the bytes of a log, nothing that is read from it was not written, what
+// a writer's death leaves is a prefix, and what is missing from a promise is named.
+// Method: one log of three segments with commits in it, kept as bytes; cut at and within every
+// record, every byte of a small one flipped, records swapped, copied and lost, segments lost and
+// replaced; each time what is read is compared with what was written, record by record.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "core/engine/cache/little_endian.hpp"
+#include "core/engine/cache/log_contents.hpp"
+#include "core/engine/cache/log_writer.hpp"
+#include "core/engine/cache/memory_log_store.hpp"
+
+namespace forebay {
+namespace {
+
+using Content = std::vector<std::byte>;
+using Files = std::map<std::string, Content>;
+
+/// What the records of a log say, by sequence number, and where each lies.
+struct History {
+  struct Entry {
+    LogRecord record;
+    Content payload;
+    std::string file;
+    std::size_t position = 0;  ///< Of the header.
+
+    std::size_t end() const {
+      return position + static_cast<std::size_t>(record_bytes(record.length));
+    }
+  };
+  std::map<std::uint64_t, Entry> entries;
+  Files files;
+
+  std::uint64_t last_commit(std::uint64_t up_to) const {
+    std::uint64_t found = 0;
+    for (const auto& [sequence, entry] : entries) {
+      if (sequence <= up_to && entry.record.kind == RecordKind::commit) found = sequence;
+    }
+    return found;
+  }
+};
+
+/// A log of `epochs` epochs of a few writes each; the last one is not committed.
+History make_history(int epochs, int writes, Bytes length, Bytes segment_bytes) {
+  MemoryLog log;
+  History history;
+  {
+    LogIdentity identity;
+    identity.log = "log";
+    identity.file.path = "/scratch/a";
+    LogWriter writer(log.open(), identity, {segment_bytes, 512},
+                     *ResourceHolder::join(std::make_shared<Resource>("cache.local", GiB)),
+                     [&](const LogRecord& record, const LogPlace& place) {
+                       history.entries[record.sequence] = {
+                           record,
+                           {},
+                           segment_name(place.segment->superblock().segment),
+                           static_cast<std::size_t>(place.payload - record_header_bytes)};
+                     });
+    int number = 0;
+    for (int epoch = 1; epoch <= epochs; ++epoch) {
+      for (int i = 0; i < writes; ++i, ++number) {
+        const Content bytes(static_cast<std::size_t>(length + number % 7),
+                            static_cast<std::byte>(number + 1));
+        const iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
+        EXPECT_TRUE(
+            writer.append({&piece, 1}, number * 512, static_cast<std::uint64_t>(epoch)).status);
+      }
+      if (epoch == epochs) break;
+      EXPECT_TRUE(writer.commit(static_cast<std::uint64_t>(epoch)));
+    }
+  }
+  for (auto& [name, content] : log.files()) {
+    if (is_segment_name(name)) history.files[name] = content;
+  }
+  // What the records say is taken from where they lie.
+  for (auto& [name, content] : history.files) {
+    const auto superblock = parse_superblock(content);
+    std::size_t at = static_cast<std::size_t>(superblock_bytes);
+    while (true) {
+      const auto record = decode_record(std::span(content).subspan(at), superblock->salt);
+      if (!record) break;
+      const auto payload = std::span(content).subspan(
+          at + static_cast<std::size_t>(record_header_bytes), record->length);
+      history.entries[record->sequence] = {*record, Content(payload.begin(), payload.end()), name,
+                                           at};
+      at = history.entries[record->sequence].end();
+    }
+  }
+  return history;
+}
+
+Result<LogContents> read(const Files& files, std::unique_ptr<LogStore>& store,
+                         std::unique_ptr<MemoryLog>& log) {
+  log = std::make_unique<MemoryLog>(files);
+  store = log->open();
+  return read_log(*store, ReadDepth::payloads);
+}
+
+/// Every entry is one that was written, in rising order, and its payload is what was written.
+std::vector<std::uint64_t> checked(const History& history, const std::vector<LogEntry>& entries) {
+  std::vector<std::uint64_t> sequences;
+  Content buffer;
+  for (const LogEntry& entry : entries) {
+    const auto found = history.entries.find(entry.record.sequence);
+    if (found == history.entries.end() || !(found->second.record == entry.record)) {
+      ADD_FAILURE() << "record " << entry.record.sequence << " was never written";
+      return {};
+    }
+    EXPECT_TRUE(sequences.empty() || sequences.back() < entry.record.sequence);
+    sequences.push_back(entry.record.sequence);
+    const auto bytes = verified_bytes(entry.place, entry.record.length, buffer);
+    EXPECT_TRUE(bytes && std::ranges::equal(*bytes, found->second.payload));
+  }
+  return sequences;
+}
+
+std::vector<std::uint64_t> data_between(const History& history, std::uint64_t after,
+                                        std::uint64_t up_to) {
+  std::vector<std::uint64_t> sequences;
+  for (const auto& [sequence, entry] : history.entries) {
+    if (sequence > after && sequence <= up_to && entry.record.kind == RecordKind::data) {
+      sequences.push_back(sequence);
+    }
+  }
+  return sequences;
+}
+
+class LogCrash : public ::testing::Test {
+ protected:
+  Result<LogContents> read_files(const Files& files) { return read(files, store_, log_); }
+
+  /// The log ends after record `last`, and `torn` says whether another one was begun.
+  void expect_prefix(const Files& files, std::uint64_t last, bool torn) {
+    const auto contents = read_files(files);
+    if (last == 0 && !contents) return;  // Nothing but a superblock, or not even that.
+    ASSERT_TRUE(contents) << to_string(contents.error());
+    EXPECT_TRUE(contents->damage.empty());
+    EXPECT_EQ(contents->torn, torn) << "after " << last;
+    const std::uint64_t commit = history_.last_commit(last);
+    EXPECT_EQ(contents->committed, commit);
+    EXPECT_EQ(checked(history_, contents->complete), data_between(history_, 0, commit));
+    EXPECT_EQ(checked(history_, contents->incomplete), data_between(history_, commit, last));
+  }
+
+  const History history_ = make_history(6, 5, 300, 16 * KiB);
+  std::unique_ptr<MemoryLog> log_;
+  std::unique_ptr<LogStore> store_;
+};
+
+TEST_F(LogCrash, TheHistoryIsWorthLookingAt) {
+  EXPECT_EQ(history_.entries.size(), 35U);
+  EXPECT_EQ(history_.files.size(), 2U);
+  expect_prefix(history_.files, 35, false);
+}
+
+TEST_F(LogCrash, LeavesAPrefixWhereverTheWriterDies) {
+  int cuts = 0;
+  for (const auto& [sequence, entry] : history_.entries) {
+    for (const std::size_t cut : {entry.position, entry.position + 1, entry.position + 20,
+                                  entry.position + 39, entry.position + 40, entry.position + 41,
+                                  (entry.position + entry.end()) / 2, entry.end() - 8}) {
+      if (cut >= entry.end()) continue;
+      // Preallocated: what was not written is zeros. And where nothing was preallocated: nothing.
+      for (const bool preallocated : {true, false}) {
+        Files files;
+        for (const auto& [name, content] : history_.files) {
+          if (name <= entry.file) files[name] = content;
+        }
+        Content& last = files[entry.file];
+        const std::size_t size = last.size();
+        last.resize(cut);
+        if (preallocated) last.resize(size);
+        // Bytes that would have been zeros are not missed in a preallocated segment.
+        const auto is_there = [&, preallocated = preallocated](std::size_t end) {
+          const Content& written = history_.files.at(entry.file);
+          return cut >= end ||
+                 (preallocated && std::all_of(written.begin() + static_cast<std::ptrdiff_t>(cut),
+                                              written.begin() + static_cast<std::ptrdiff_t>(end),
+                                              [](std::byte byte) { return byte == std::byte{0}; }));
+        };
+        const bool header = is_there(entry.position + 40);
+        const bool whole = is_there(entry.position + 40 + entry.record.length);
+        if (whole) {
+          expect_prefix(files, sequence, false);
+        } else {
+          expect_prefix(files, sequence - 1, header);
+        }
+        ++cuts;
+      }
+    }
+  }
+  EXPECT_GT(cuts, 300);
+}
+
+TEST_F(LogCrash, NeverMakesAnythingOfAFlippedBit) {
+  const History small = make_history(3, 3, 40, 16 * KiB);
+  std::uint64_t damaged = 0;
+  std::uint64_t incomplete = 0;
+  const std::uint64_t last = small.entries.rbegin()->first;
+  const std::uint64_t commit = small.last_commit(last);
+  for (const auto& [sequence, entry] : small.entries) {
+    const std::size_t end = entry.position + 40 + entry.record.length;
+    for (std::size_t at = entry.position; at < end; ++at) {
+      Files files = small.files;
+      files[entry.file][at] ^= static_cast<std::byte>(1U << (at % 8));
+      const auto contents = read_files(files);
+      ASSERT_TRUE(contents);
+      const auto complete = checked(small, contents->complete);
+      checked(small, contents->incomplete);
+      if (sequence == commit) {
+        // The last promise is not there, so it is not broken either.
+        EXPECT_TRUE(contents->damage.empty());
+        EXPECT_EQ(contents->committed, small.last_commit(commit - 1));
+        ++incomplete;
+      } else if (sequence < commit) {
+        ASSERT_EQ(contents->damage.size(), 1U) << "record " << sequence << ", byte " << at;
+        EXPECT_EQ(contents->damage[0].first_sequence, sequence);
+        EXPECT_EQ(contents->damage[0].last_sequence, sequence);
+        const bool header_stands = at >= entry.position + 40;
+        EXPECT_EQ(contents->damage[0].extent.has_value(), header_stands);
+        ++damaged;
+      } else {
+        EXPECT_TRUE(contents->damage.empty());
+        EXPECT_EQ(complete, data_between(small, 0, commit));
+        EXPECT_EQ(checked(small, contents->incomplete), data_between(small, commit, sequence - 1));
+      }
+    }
+  }
+  EXPECT_GT(damaged, 500U);
+  EXPECT_EQ(incomplete, 40U);
+}
+
+TEST_F(LogCrash, ReadsRecordsThatLieInAnotherOrder) {
+  // Neighbours of one length, so that they can change places.
+  const History equal = make_history(3, 14, 64 - 6, 16 * KiB);
+  const auto& name = equal.files.begin()->first;
+  for (std::uint64_t first = 1; first < equal.entries.size(); ++first) {
+    const auto& a = equal.entries.at(first);
+    const auto& b = equal.entries.at(first + 1);
+    if (a.end() - a.position != b.end() - b.position || a.file != b.file) continue;
+    Files files = equal.files;
+    Content& content = files[name];
+    std::swap_ranges(content.begin() + static_cast<std::ptrdiff_t>(a.position),
+                     content.begin() + static_cast<std::ptrdiff_t>(a.end()),
+                     content.begin() + static_cast<std::ptrdiff_t>(b.position));
+    const auto contents = read_files(files);
+    ASSERT_TRUE(contents);
+    EXPECT_TRUE(contents->damage.empty());
+    EXPECT_EQ(checked(equal, contents->complete),
+              data_between(equal, 0, equal.last_commit(equal.entries.size())));
+  }
+}
+
+TEST_F(LogCrash, NamesARecordThatAnotherOneLiesOver) {
+  const auto& lost = history_.entries.at(8);
+  const auto& copied = history_.entries.at(7);
+  Files files = history_.files;
+  Content& content = files[lost.file];
+  std::copy(content.begin() + static_cast<std::ptrdiff_t>(copied.position),
+            content.begin() + static_cast<std::ptrdiff_t>(copied.position) + 40,
+            content.begin() + static_cast<std::ptrdiff_t>(lost.position));
+  const auto contents = read_files(files);
+  ASSERT_TRUE(contents);
+  ASSERT_EQ(contents->damage.size(), 1U);
+  EXPECT_EQ(contents->damage[0].first_sequence, 8U);
+  EXPECT_EQ(contents->damage[0].last_sequence, 8U);
+  auto expected = data_between(history_, 0, contents->committed);
+  std::erase(expected, 8U);
+  EXPECT_EQ(checked(history_, contents->complete), expected);
+}
+
+TEST_F(LogCrash, TakesAMissingFirstSegmentForFlushed) {
+  Files files = history_.files;
+  const std::uint64_t first = parse_superblock(files.rbegin()->second)->first_sequence;
+  files.erase(files.begin());
+  const auto contents = read_files(files);
+  ASSERT_TRUE(contents);
+  EXPECT_TRUE(contents->damage.empty());
+  EXPECT_EQ(contents->flushed, first - 1);
+}
+
+TEST_F(LogCrash, NamesWhatASegmentWithoutSuperblockHeld) {
+  Files files = history_.files;
+  files.begin()->second[100] ^= std::byte{1};
+  auto contents = read_files(files);
+  ASSERT_TRUE(contents);
+  ASSERT_EQ(contents->damage.size(), 2U);
+  EXPECT_NE(contents->damage[0].what.find("checksum"), std::string::npos);
+  EXPECT_EQ(contents->damage[1].first_sequence, 1U);
+
+  files = history_.files;
+  files.rbegin()->second[100] ^= std::byte{1};
+  contents = read_files(files);
+  ASSERT_TRUE(contents);
+  EXPECT_EQ(contents->damage.size(), 1U) << "nobody knows what was in the last one";
+
+  files.begin()->second[100] ^= std::byte{1};
+  EXPECT_FALSE(read_files(files)) << "not even the file is known";
+}
+
+TEST_F(LogCrash, RefusesALogOfAnotherVersion) {
+  for (const std::uint32_t version : {0U, 2U}) {
+    for (const auto& [name, content] : history_.files) {
+      Files files = history_.files;
+      store_little_endian(std::span(files[name]), 8, version);
+      const auto contents = read_files(files);
+      ASSERT_FALSE(contents);
+      EXPECT_EQ(contents.error().kind, ErrorKind::unsupported);
+      EXPECT_NE(contents.error().what.find("version " + std::to_string(version)),
+                std::string::npos);
+    }
+  }
+}
+
+TEST_F(LogCrash, IgnoresASegmentOfAnotherLog) {
+  Files files = history_.files;
+  MemoryLog other;
+  {
+    LogIdentity identity;
+    identity.log = "another";
+    LogWriter writer(other.open(), identity, {16 * KiB, 512},
+                     *ResourceHolder::join(std::make_shared<Resource>("cache.local", GiB)),
+                     [](const LogRecord&, const LogPlace&) {});
+    const Content bytes(10);
+    const iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
+    ASSERT_TRUE(writer.append({&piece, 1}, 0, 1).status);
+  }
+  files[segment_name(77)] = other.files().at(segment_name(0));
+  expect_prefix(files, 35, false);
+}
+
+TEST_F(LogCrash, TellsWhereItCannotRead) {
+  log_ = std::make_unique<MemoryLog>(history_.files);
+  MemoryLog clean(history_.files);
+  const auto count = std::make_shared<FaultPlan>();
+  const auto whole = clean.open(count);
+  ASSERT_TRUE(read_log(*whole, ReadDepth::payloads));
+  int told = 0;
+  for (std::int64_t nth = 0; nth < count->calls(StorageCall::read); ++nth) {
+    const auto plan = std::make_shared<FaultPlan>(
+        std::vector<Fault>{{.call = StorageCall::read, .nth = nth, .os_errno = EIO}});
+    const auto store = log_->open(plan);
+    const auto contents = read_log(*store, ReadDepth::payloads);
+    EXPECT_EQ(plan->fired(), 1);
+    if (!contents) continue;
+    checked(history_, contents->complete);
+    const auto last = history_.entries.rbegin()->first;
+    const bool all = contents->complete.size() + contents->incomplete.size() ==
+                     data_between(history_, 0, last).size();
+    const bool said = !contents->damage.empty() || contents->torn;
+    EXPECT_TRUE(all || said) << "read " << nth;
+    told += said ? 1 : 0;
+  }
+  EXPECT_GT(told, 20);
+}
+
+}  // namespace
+}  // namespace forebay

@@ -1,0 +1,267 @@
+#include "core/engine/cache/log_directory.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace forebay {
+namespace {
+
+constexpr int directory_flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+constexpr mode_t others = S_IRWXG | S_IRWXO;
+
+tl::unexpected<Error> fail(int os_errno, const std::string& doing) {
+  return tl::unexpected(error_from_errno(os_errno, doing));
+}
+
+tl::unexpected<Error> refuse(const std::string& path, const std::string& why) {
+  return tl::unexpected(Error{ErrorKind::access, 0, "the cache does not use " + path + ": " + why});
+}
+
+constexpr const char* lock_name = "lock";
+
+/// Sets or asks for the lock on the whole of a lock file.
+bool lock_call(int descriptor, int command, struct flock& lock) {
+  lock = {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return ::fcntl(descriptor, command, &lock) == 0;
+}
+
+std::string user_directory_name() { return "forebay-cache-" + std::to_string(::geteuid()); }
+
+/// What `descriptor` is open on must be this user's, and nobody else's to open.
+Status check_own(int descriptor, const std::string& path) {
+  struct stat status{};
+  if (::fstat(descriptor, &status) != 0) return fail(errno, "look at " + path);
+  if (status.st_uid != ::geteuid()) return refuse(path, "it belongs to another user");
+  if ((status.st_mode & others) != 0) return refuse(path, "it is open to other users");
+  return {};
+}
+
+/// A directory that anybody may rename entries of is no place for ours.
+Status check_parent(int descriptor, const std::string& path) {
+  struct stat status{};
+  if (::fstat(descriptor, &status) != 0) return fail(errno, "look at " + path);
+  const bool open_to_all = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+  if (open_to_all && (status.st_mode & S_ISVTX) == 0) {
+    return refuse(path, "others may write there and it is not sticky");
+  }
+  if (status.st_uid != 0 && status.st_uid != ::geteuid() && (status.st_mode & S_ISVTX) == 0) {
+    return refuse(path, "it belongs to another user");
+  }
+  return {};
+}
+
+Result<Descriptor> open_own_directory(int parent, const std::string& name,
+                                      const std::string& path) {
+  Descriptor directory(::openat(parent, name.c_str(), directory_flags));
+  if (!directory.valid()) {
+    // Linux says ENOTDIR of a link that O_DIRECTORY | O_NOFOLLOW met.
+    if (errno == ELOOP || errno == ENOTDIR) {
+      return refuse(path, "it is a symbolic link or no directory");
+    }
+    return fail(errno, "open " + path);
+  }
+  if (auto own = check_own(directory.get(), path); !own) return tl::unexpected(own.error());
+  return directory;
+}
+
+Result<std::vector<std::string>> names_in(int directory, const std::string& path,
+                                          unsigned char wanted_type) {
+  // A directory stream takes its descriptor over, and shares the position with copies of it.
+  const int own = ::openat(directory, ".", directory_flags);
+  DIR* stream = own < 0 ? nullptr : ::fdopendir(own);
+  if (stream == nullptr) {
+    const int failure = errno;
+    if (own >= 0) ::close(own);
+    return fail(failure, "list " + path);
+  }
+  std::vector<std::string> names;
+  errno = 0;
+  for (const dirent* entry = ::readdir(stream); entry != nullptr; entry = ::readdir(stream)) {
+    const std::string name = entry->d_name;
+    const bool itself = name == "." || name == "..";
+    if (!itself && (entry->d_type == wanted_type || entry->d_type == DT_UNKNOWN)) {
+      names.push_back(name);
+    }
+    errno = 0;
+  }
+  const int failure = errno;
+  ::closedir(stream);
+  if (failure != 0) return fail(failure, "list " + path);
+  std::ranges::sort(names);
+  return names;
+}
+
+std::shared_ptr<const std::byte> mapped(int descriptor, Bytes size) {
+  const auto length = static_cast<std::size_t>(size);
+  void* address = ::mmap(nullptr, length, PROT_READ, MAP_SHARED, descriptor, 0);
+  if (address == MAP_FAILED) return nullptr;
+  return {static_cast<const std::byte*>(address),
+          [length](const std::byte* at) { ::munmap(const_cast<std::byte*>(at), length); }};
+}
+
+}  // namespace
+
+CacheDirectory::CacheDirectory(Descriptor directory, std::string path)
+    : directory_(std::move(directory)), path_(std::move(path)) {}
+
+Result<std::shared_ptr<CacheDirectory>> CacheDirectory::open(const std::string& local_path,
+                                                             Access access) {
+  std::string base = local_path;
+  while (base.size() > 1 && base.ends_with('/')) base.pop_back();
+  if (base.ends_with("/" + user_directory_name())) base.resize(base.rfind('/'));
+  if (base.empty()) base = "/";
+  const Descriptor parent(::open(base.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!parent.valid()) return fail(errno, "open " + base);
+  if (auto fit = check_parent(parent.get(), base); !fit) return tl::unexpected(fit.error());
+
+  const std::string name = user_directory_name();
+  std::string path = base + "/" + name;
+  if (access == Access::create && ::mkdirat(parent.get(), name.c_str(), S_IRWXU) != 0 &&
+      errno != EEXIST) {
+    return fail(errno, "make " + path);
+  }
+  auto directory = open_own_directory(parent.get(), name, path);
+  if (!directory) return tl::unexpected(directory.error());
+  return std::shared_ptr<CacheDirectory>(
+      new CacheDirectory(std::move(*directory), std::move(path)));
+}
+
+Result<std::vector<std::string>> CacheDirectory::logs() const {
+  return names_in(directory_.get(), path_, DT_DIR);
+}
+
+LogDirectory::LogDirectory(std::shared_ptr<CacheDirectory> parent, std::string name,
+                           Descriptor directory)
+    : parent_(std::move(parent)),
+      name_(std::move(name)),
+      path_(parent_->path() + "/" + name_),
+      directory_(std::move(directory)) {
+  struct statfs file_system{};
+  in_memory_ = ::fstatfs(directory_.get(), &file_system) == 0 && file_system.f_type == TMPFS_MAGIC;
+}
+
+Result<std::unique_ptr<LogDirectory>> LogDirectory::create(std::shared_ptr<CacheDirectory> parent,
+                                                           const std::string& name) {
+  const std::string path = parent->path() + "/" + name;
+  if (::mkdirat(parent->directory_.get(), name.c_str(), S_IRWXU) != 0) {
+    return fail(errno, "make " + path);
+  }
+  auto log = open(std::move(parent), name, Use::look);
+  if (!log) return log;
+  LogDirectory& made = **log;
+  made.lock_ =
+      Descriptor(::openat(made.directory_.get(), lock_name,
+                          O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (!made.lock_.valid()) return fail(errno, "make " + made.path_of(lock_name));
+  if (auto locked = made.take_lock(); !locked) return tl::unexpected(locked.error());
+  return log;
+}
+
+Result<std::unique_ptr<LogDirectory>> LogDirectory::open(std::shared_ptr<CacheDirectory> parent,
+                                                         const std::string& name, Use use) {
+  const std::string path = parent->path() + "/" + name;
+  auto directory = open_own_directory(parent->directory_.get(), name, path);
+  if (!directory) return tl::unexpected(directory.error());
+  std::unique_ptr<LogDirectory> log(
+      new LogDirectory(std::move(parent), name, std::move(*directory)));
+  log->lock_ =
+      Descriptor(::openat(log->directory_.get(), lock_name, O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  // Without a lock file its maker died before it wrote anything.
+  if (use == Use::replace && log->lock_.valid()) {
+    if (auto locked = log->take_lock(); !locked) return tl::unexpected(locked.error());
+  }
+  return log;
+}
+
+Status LogDirectory::take_lock() {
+  struct flock lock;
+  if (lock_call(lock_.get(), F_OFD_SETLK, lock)) return {};
+  if (errno != EAGAIN && errno != EACCES) return fail(errno, "lock " + path_);
+  return tl::unexpected(
+      Error{ErrorKind::exists, 0, "a running process uses the write-behind log " + path_});
+}
+
+bool LogDirectory::in_use() const {
+  struct flock lock;
+  return lock_.valid() && lock_call(lock_.get(), F_OFD_GETLK, lock) && lock.l_type != F_UNLCK;
+}
+
+Result<LogFile> LogDirectory::create(const std::string& name, Bytes size) {
+  const std::string path = path_of(name);
+  Descriptor descriptor(::openat(directory_.get(), name.c_str(),
+                                 O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                                 S_IRUSR | S_IWUSR));
+  if (!descriptor.valid()) return fail(errno, "make " + path);
+  LogFile file;
+  if (in_memory_) {
+    file.memory = mapped(descriptor.get(), size);
+    file.memory_bytes = file.memory == nullptr ? 0 : size;
+  }
+  file.storage = adopt_posix_file(std::move(descriptor), OpenMode::read_write, path, counters_);
+  if (auto allocated = file.storage->allocate(size); !allocated) {
+    ::unlinkat(directory_.get(), name.c_str(), 0);
+    return tl::unexpected(allocated.error());
+  }
+  return file;
+}
+
+Result<std::unique_ptr<StorageFile>> LogDirectory::open(const std::string& name) {
+  const std::string path = path_of(name);
+  Descriptor descriptor(
+      ::openat(directory_.get(), name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!descriptor.valid()) {
+    if (errno == ELOOP) return refuse(path, "it is a symbolic link");
+    return fail(errno, "open " + path);
+  }
+  struct stat status{};
+  if (::fstat(descriptor.get(), &status) != 0) return fail(errno, "look at " + path);
+  if (!S_ISREG(status.st_mode)) return refuse(path, "it is no regular file");
+  if (auto own = check_own(descriptor.get(), path); !own) return tl::unexpected(own.error());
+  return adopt_posix_file(std::move(descriptor), OpenMode::read_write, path, counters_);
+}
+
+Result<std::vector<std::string>> LogDirectory::list() {
+  auto names = names_in(directory_.get(), path_, DT_REG);
+  if (names) std::erase(*names, lock_name);
+  return names;
+}
+
+Status LogDirectory::rename(const std::string& from, const std::string& to) {
+  if (::renameat(directory_.get(), from.c_str(), directory_.get(), to.c_str()) == 0) return {};
+  return fail(errno, "rename " + path_of(from) + " to " + to);
+}
+
+Status LogDirectory::remove(const std::string& name) {
+  if (::unlinkat(directory_.get(), name.c_str(), 0) == 0 || errno == ENOENT) return {};
+  return fail(errno, "remove " + path_of(name));
+}
+
+Status LogDirectory::sync() {
+  if (::fsync(directory_.get()) == 0 || errno == EINVAL) return {};
+  return fail(errno, "make durable " + path_);
+}
+
+Status LogDirectory::destroy() {
+  auto names = list();
+  if (!names) return tl::unexpected(names.error());
+  for (const std::string& name : *names) {
+    if (auto removed = remove(name); !removed) return removed;
+  }
+  if (auto removed = remove(lock_name); !removed) return removed;
+  const int parent = parent_->directory_.get();
+  if (::unlinkat(parent, name_.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
+  return fail(errno, "remove " + path_);
+}
+
+}  // namespace forebay

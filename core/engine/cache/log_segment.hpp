@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/engine/cache/log_store.hpp"
+#include "core/engine/cache/superblock.hpp"
+#include "core/model/error.hpp"
+
+namespace forebay {
+
+/// One segment of a log, open. Thread-safe.
+class LogSegment {
+ public:
+  LogSegment(LogFile file, Superblock superblock);
+
+  const Superblock& superblock() const { return superblock_; }
+  StorageFile& storage() const { return *file_.storage; }
+  /// The file, for another use; the segment is of no use afterwards.
+  LogFile release() { return std::move(file_); }
+
+  /// `length` bytes at `position`: as they lie in memory if they do, else read into `buffer`, which
+  /// must stay as long as the result is used. Error: io, also where the segment ends before.
+  Result<std::span<const std::byte>> bytes(Bytes position, Bytes length,
+                                           std::vector<std::byte>& buffer) const;
+
+ private:
+  LogFile file_;
+  const Superblock superblock_;
+};
+
+/// Where in a log the payload of one data record is, or a part of it: `skip` bytes into it.
+struct LogPlace {
+  std::shared_ptr<const LogSegment> segment;
+  Bytes payload = 0;           ///< Position in the segment of the payload's first byte.
+  std::uint32_t length = 0;    ///< Of the whole payload, bytes.
+  std::uint32_t checksum = 0;  ///< CRC-32C of the whole payload.
+  Bytes skip = 0;              ///< Bytes of the payload before the part that is meant.
+
+  Bytes position() const { return payload + skip; }
+  LogPlace from(Bytes more) const {
+    LogPlace place = *this;
+    place.skip += more;
+    return place;
+  }
+};
+
+/// The `length` bytes that `place` means, once the checksum of the whole payload was found right;
+/// in memory or in `buffer` as above. Error: io, where the log is damaged or cannot be read.
+Result<std::span<const std::byte>> verified_bytes(const LogPlace& place, Bytes length,
+                                                  std::vector<std::byte>& buffer);
+
+/// "segment-000000000017", so that names ascend as numbers do.
+std::string segment_name(std::uint64_t number);
+bool is_segment_name(const std::string& name);
+/// Of a segment's name.
+std::uint64_t segment_number(const std::string& name);
+
+}  // namespace forebay

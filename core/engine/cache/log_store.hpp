@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/model/error.hpp"
+#include "core/model/extent.hpp"
+#include "core/storage/file.hpp"
+
+namespace forebay {
+
+/// A file of a log: its storage, and where the file lives in memory anyway (tmpfs), the same bytes
+/// as they lie there, so that they are flushed without another copy.
+struct LogFile {
+  std::unique_ptr<StorageFile> storage;
+  std::shared_ptr<const std::byte> memory;  ///< Null: read through `storage`.
+  Bytes memory_bytes = 0;
+};
+
+/// Where the files of one log lie: a flat set of names. Implementations: LogDirectory, and stores
+/// of tests that fail or forget. Calls may be made from several threads at once.
+class LogStore {
+ public:
+  virtual ~LogStore() = default;
+
+  /// A new file of `size` zero bytes, with storage behind all of them. Errors: exists, no_space,
+  /// ...
+  virtual Result<LogFile> create(const std::string& name, Bytes size) = 0;
+  /// A file that is there, to read or to write. Errors: no_such_file, access, ...
+  virtual Result<std::unique_ptr<StorageFile>> open(const std::string& name) = 0;
+  /// All names, ascending.
+  virtual Result<std::vector<std::string>> list() = 0;
+  /// Replaces what has the new name.
+  virtual Status rename(const std::string& from, const std::string& to) = 0;
+  /// Not an error if it is gone.
+  virtual Status remove(const std::string& name) = 0;
+  /// Names are durable on return.
+  virtual Status sync() = 0;
+  /// Removes all files and the store itself, which is of no use afterwards.
+  virtual Status destroy() = 0;
+
+  /// For messages, and to find it again.
+  virtual const std::string& path() const = 0;
+};
+
+}  // namespace forebay

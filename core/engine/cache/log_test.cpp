@@ -1,0 +1,321 @@
+// Goal: what is appended to a log is read back from it, in order, in segments that come and go with
+// the capacity; and a log that fails says so and stays readable.
+// Method: random histories against the list of what was written, then worked examples, on files in
+// memory.
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+
+#include "core/engine/cache/log_contents.hpp"
+#include "core/engine/cache/log_writer.hpp"
+#include "core/engine/cache/memory_log_store.hpp"
+
+namespace forebay {
+namespace {
+
+using Content = std::vector<std::byte>;
+
+LogIdentity some_identity() {
+  LogIdentity identity;
+  identity.log = "log";
+  identity.file = {"/scratch/a", 1, 2};
+  identity.rank = 3;
+  return identity;
+}
+
+struct Write {
+  std::uint64_t epoch = 0;
+  Bytes offset = 0;
+  Content bytes;
+};
+
+Content counting(Bytes length, int seed) {
+  Content content(static_cast<std::size_t>(length));
+  for (std::size_t i = 0; i < content.size(); ++i) {
+    content[i] = static_cast<std::byte>(i * 7 + static_cast<std::size_t>(seed) * 31 + i / 251);
+  }
+  return content;
+}
+
+class Rig {
+ public:
+  explicit Rig(LogSettings settings = {64 * KiB, 4 * KiB}, Bytes capacity = GiB,
+               std::shared_ptr<FaultPlan> plan = nullptr)
+      : resource(std::make_shared<Resource>("cache.local", capacity)),
+        writer(std::make_unique<LogWriter>(log->open(std::move(plan)), some_identity(), settings,
+                                           *ResourceHolder::join(resource),
+                                           [this](const LogRecord& record, const LogPlace& place) {
+                                             placed.push_back({record, place});
+                                           })) {}
+
+  LogWriter::Outcome append(const Write& write) {
+    const iovec piece{const_cast<std::byte*>(write.bytes.data()), write.bytes.size()};
+    return writer->append({&piece, 1}, write.offset, write.epoch);
+  }
+
+  LogContents read(ReadDepth depth = ReadDepth::payloads) {
+    store = log->open();
+    auto contents = read_log(*store, depth);
+    EXPECT_TRUE(contents) << to_string(contents.error());
+    return std::move(*contents);
+  }
+
+  std::shared_ptr<MemoryLog> log = std::make_shared<MemoryLog>();
+  std::unique_ptr<LogStore> store;
+  std::shared_ptr<Resource> resource;
+  std::vector<LogEntry> placed;
+  std::unique_ptr<LogWriter> writer;
+};
+
+/// What entries write, laid end to end with where each goes.
+struct Flat {
+  std::vector<Bytes> offsets;
+  Content bytes;
+  bool operator==(const Flat&) const = default;
+};
+
+void flatten(Flat& flat, Bytes offset, std::span<const std::byte> bytes) {
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    flat.offsets.push_back(offset + static_cast<Bytes>(i));
+  }
+  flat.bytes.insert(flat.bytes.end(), bytes.begin(), bytes.end());
+}
+
+Flat flat_entries(const std::vector<LogEntry>& entries) {
+  Flat flat;
+  Content buffer;
+  for (const LogEntry& entry : entries) {
+    const auto bytes = verified_bytes(entry.place, entry.record.length, buffer);
+    EXPECT_TRUE(bytes);
+    flatten(flat, entry.record.extent().offset, *bytes);
+  }
+  return flat;
+}
+
+Flat flat_writes(const std::vector<Write>& writes) {
+  Flat flat;
+  for (const Write& write : writes) flatten(flat, write.offset, write.bytes);
+  return flat;
+}
+
+RC_GTEST_PROP(LogProperty, is_read_back_as_it_was_written, ()) {
+  Rig rig({*rc::gen::inRange<Bytes>(16, 64) * KiB, *rc::gen::inRange<Bytes>(1, 5000)});
+  std::vector<Write> whole;
+  std::vector<Write> open;
+  std::uint64_t epoch = 1;
+  const int steps = *rc::gen::inRange(0, 30);
+  for (int i = 0; i < steps; ++i) {
+    if (*rc::gen::inRange(0, 4) == 0) {
+      RC_ASSERT(rig.writer->commit(epoch).has_value());
+      whole.insert(whole.end(), open.begin(), open.end());
+      open.clear();
+      epoch += *rc::gen::inRange<std::uint64_t>(0, 3);
+      continue;
+    }
+    // In pieces, some of them empty.
+    Write write{epoch, *rc::gen::inRange<Bytes>(0, 1 << 20),
+                counting(*rc::gen::inRange<Bytes>(0, 9000), i)};
+    std::vector<iovec> pieces;
+    for (std::size_t at = 0; at < write.bytes.size();) {
+      const auto step =
+          std::min<std::size_t>(*rc::gen::inRange<std::size_t>(0, 4000), write.bytes.size() - at);
+      pieces.push_back({write.bytes.data() + at, step});
+      at += step;
+    }
+    const auto outcome = rig.writer->append(pieces, write.offset, epoch);
+    RC_ASSERT(outcome.status.has_value());
+    RC_ASSERT(outcome.logged == static_cast<Bytes>(write.bytes.size()));
+    open.push_back(std::move(write));
+  }
+  RC_ASSERT(flat_entries(rig.placed).bytes.size() ==
+            flat_writes(whole).bytes.size() + flat_writes(open).bytes.size());
+  if (rig.placed.empty()) return;
+  const LogContents contents = rig.read();
+  RC_ASSERT(contents.damage.empty());
+  RC_ASSERT(!contents.torn);
+  RC_ASSERT(flat_entries(contents.complete) == flat_writes(whole));
+  RC_ASSERT(flat_entries(contents.incomplete) == flat_writes(open));
+  RC_ASSERT(contents.identity == some_identity());
+  std::uint64_t before = 0;
+  for (const LogEntry& entry : contents.complete) {
+    RC_ASSERT(entry.record.sequence > before);
+    before = entry.record.sequence;
+  }
+}
+
+TEST(Log, CutsPayloadsWhereStripesEnd) {
+  Rig rig({64 * KiB, 4 * KiB});
+  ASSERT_TRUE(rig.append({1, 4 * KiB - 10, counting(9000, 1)}).status);
+  ASSERT_EQ(rig.placed.size(), 4U);
+  EXPECT_EQ(rig.placed[0].record.extent(), (Extent{4 * KiB - 10, 10}));
+  EXPECT_EQ(rig.placed[1].record.extent(), (Extent{4 * KiB, 4 * KiB}));
+  EXPECT_EQ(rig.placed[2].record.extent(), (Extent{8 * KiB, 4 * KiB}));
+  EXPECT_EQ(rig.placed[3].record.extent(), (Extent{12 * KiB, 9000 - 10 - 8 * KiB}));
+}
+
+TEST(Log, TakesLessThanOnePercentMoreThanItsData) {
+  Rig rig({32 * MiB, 1 * MiB});
+  const Content data = counting(64 * KiB, 1);
+  for (int i = 0; i < 600; ++i) {
+    ASSERT_TRUE(rig.append({static_cast<std::uint64_t>(i), i * 64 * KiB, data}).status);
+    ASSERT_TRUE(rig.writer->commit(static_cast<std::uint64_t>(i)));
+  }
+  EXPECT_EQ(rig.writer->payload_bytes(), 600 * 64 * KiB);
+  EXPECT_LT(rig.writer->bytes(), rig.writer->payload_bytes() * 1002 / 1000);
+
+  // Segments are cut off when a payload does not fit any more: that is overhead, too.
+  Rig small({32 * MiB, 1 * MiB});
+  for (int i = 0; i < 10'000; ++i) {
+    ASSERT_TRUE(small.append({1, i * 8 * KiB, {data.begin(), data.begin() + 8 * KiB}}).status);
+  }
+  EXPECT_LE(small.writer->bytes(), small.writer->payload_bytes() * 101 / 100);
+}
+
+TEST(Log, GivesSegmentsBackOnceTheyAreFlushed) {
+  Rig rig({16 * KiB, 1 * KiB}, 4 * 16 * KiB);
+  std::uint64_t last = 0;
+  LogWriter::Outcome outcome;
+  int writes = 0;
+  while (!outcome.full) {
+    outcome = rig.append({1, writes * KiB, counting(1 * KiB, writes)});
+    ASSERT_TRUE(outcome.status);
+    if (!outcome.full) ++writes;
+  }
+  EXPECT_EQ(writes, 4 * 6) << "16 KiB less superblock and reserve hold 6 records of 1064 bytes";
+  EXPECT_EQ(outcome.logged, 0);
+  EXPECT_EQ(rig.resource->free(), 0);
+
+  last = *rig.writer->oldest_segment_end();
+  EXPECT_EQ(last, 6U);
+  rig.placed.clear();  // Nobody reads the segment any more.
+  ASSERT_TRUE(rig.writer->flushed(1, last));
+  EXPECT_EQ(rig.read().flushed, last);
+  EXPECT_EQ(rig.writer->oldest_segment_end(), 12U);
+  EXPECT_TRUE(rig.append({1, 0, counting(1 * KiB, 1)}).status);
+  EXPECT_EQ(rig.resource->free(), 0) << "the same file serves again";
+  EXPECT_EQ(rig.read().incomplete_bytes(), 19 * KiB);
+
+  rig.placed.clear();
+  ASSERT_TRUE(rig.writer->flushed(1, rig.writer->last_sequence()));
+  EXPECT_EQ(rig.writer->oldest_segment_end(), std::nullopt);
+  EXPECT_GE(rig.resource->free(), 2 * 16 * KiB);
+  const auto store = rig.log->open();
+  EXPECT_EQ(read_log(*store, ReadDepth::payloads).error().kind, ErrorKind::no_such_file)
+      << "the last segment was worn, and given back too";
+}
+
+TEST(Log, GoesOnInTheSameSegmentAfterAFlush) {
+  Rig rig;
+  for (std::uint64_t epoch = 1; epoch <= 5; ++epoch) {
+    ASSERT_TRUE(rig.append({epoch, 0, counting(100, 1)}).status);
+    ASSERT_TRUE(rig.writer->commit(epoch));
+    ASSERT_TRUE(rig.writer->flushed(epoch, rig.writer->last_sequence()));
+  }
+  ASSERT_TRUE(rig.append({6, 7, counting(10, 2)}).status);
+  const LogContents contents = rig.read();
+  EXPECT_TRUE(contents.complete.empty());
+  EXPECT_EQ(contents.flushed, 14U);
+  EXPECT_EQ(flat_entries(contents.incomplete), flat_writes({{6, 7, counting(10, 2)}}));
+  const auto files = rig.log->files();  // Beside blanks.
+  EXPECT_EQ(std::ranges::count_if(files, [](const auto& f) { return is_segment_name(f.first); }),
+            1);
+}
+
+TEST(Log, SaysThatTheFileIsToBeCut) {
+  Rig rig;
+  ASSERT_TRUE(rig.append({1, 0, counting(100, 1)}).status);
+  const auto cut = rig.writer->truncate(2, 50);
+  ASSERT_TRUE(cut);
+  ASSERT_TRUE(rig.writer->commit(2));
+  ASSERT_TRUE(rig.writer->truncated(2, *cut));
+  ASSERT_TRUE(rig.writer->commit(3));
+  const LogContents contents = rig.read();
+  ASSERT_EQ(contents.complete.size(), 3U);
+  EXPECT_EQ(contents.complete[1].record.kind, RecordKind::truncate);
+  EXPECT_EQ(contents.complete[1].record.value, 50U);
+  EXPECT_EQ(contents.complete[2].record.kind, RecordKind::truncated);
+  EXPECT_EQ(contents.complete[2].record.value, *cut);
+}
+
+TEST(Log, NeedsNoCommitWhereItHoldsNothing) {
+  Rig rig;
+  EXPECT_EQ(rig.writer->commit(1).value(), 0U);
+  EXPECT_TRUE(rig.writer->flushed(1, 0));
+  const auto store = rig.log->open();
+  EXPECT_EQ(read_log(*store, ReadDepth::payloads).error().kind, ErrorKind::no_such_file);
+}
+
+TEST(Log, IsFullWhereTheDeviceIsAndItHasSegmentsToFlush) {
+  const auto plan = std::make_shared<FaultPlan>(std::vector<Fault>{
+      {.call = StorageCall::allocate, .nth = 2, .os_errno = ENOSPC, .lasting = true}});
+  Rig rig({16 * KiB, 1 * KiB}, GiB, plan);
+  LogWriter::Outcome outcome;
+  for (int i = 0; i < 100 && outcome.status && !outcome.full; ++i) {
+    outcome = rig.append({1, i * KiB, counting(KiB, i)});
+  }
+  EXPECT_TRUE(outcome.full);
+  EXPECT_TRUE(outcome.status);
+  rig.placed.clear();
+  ASSERT_TRUE(rig.writer->flushed(1, *rig.writer->oldest_segment_end()));
+  EXPECT_FALSE(rig.append({1, 0, counting(KiB, 1)}).full);
+}
+
+TEST(Log, FailsAtOnceWhereTheDeviceHasNoRoomForItAtAll) {
+  const auto plan = std::make_shared<FaultPlan>(std::vector<Fault>{
+      {.call = StorageCall::allocate, .nth = 0, .os_errno = ENOSPC, .lasting = true}});
+  Rig rig({16 * KiB, 1 * KiB}, GiB, plan);
+  const auto outcome = rig.append({1, 0, counting(KiB, 1)});
+  EXPECT_FALSE(outcome.full);
+  EXPECT_EQ(outcome.status.error().kind, ErrorKind::no_space);
+  EXPECT_EQ(rig.resource->free(), GiB);
+}
+
+TEST(Log, TakesNothingMoreOnceAWriteFailed) {
+  // The superblock is the first write.
+  const auto plan = std::make_shared<FaultPlan>(std::vector<Fault>{
+      {.call = StorageCall::write, .nth = 2, .os_errno = EIO, .after_bytes = 700}});
+  Rig rig({64 * KiB, 4 * KiB}, GiB, plan);
+  ASSERT_TRUE(rig.append({1, 0, counting(1000, 1)}).status);
+  const auto failed = rig.append({1, 1000, counting(1000, 2)});
+  EXPECT_EQ(failed.status.error().kind, ErrorKind::io);
+  EXPECT_EQ(failed.logged, 0);
+  EXPECT_TRUE(rig.writer->broken());
+  EXPECT_FALSE(rig.append({1, 0, counting(10, 1)}).status);
+  EXPECT_FALSE(rig.writer->commit(1));
+  const LogContents contents = rig.read();
+  EXPECT_TRUE(contents.torn);
+  EXPECT_EQ(flat_entries(contents.incomplete), flat_writes({{1, 0, counting(1000, 1)}}));
+}
+
+TEST(Log, IsGoneWhenItIsDestroyed) {
+  Rig rig;
+  ASSERT_TRUE(rig.append({1, 0, counting(1000, 1)}).status);
+  ASSERT_TRUE(rig.writer->destroy());
+  EXPECT_TRUE(rig.log->destroyed());
+  EXPECT_FALSE(rig.append({1, 0, counting(1000, 1)}).status);
+}
+
+TEST(Log, IsWrittenByManyThreadsInOneOrder) {
+  Rig rig({64 * KiB, 4 * KiB});
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&rig, t] {
+      for (int i = 0; i < 50; ++i) {
+        EXPECT_TRUE(rig.append({1, (t * 50 + i) * 3000, counting(3000, t * 50 + i)}).status);
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  ASSERT_TRUE(rig.writer->commit(1));
+  const LogContents contents = rig.read();
+  EXPECT_EQ(contents.complete_bytes(), 4 * 50 * 3000);
+  EXPECT_EQ(flat_entries(contents.complete), flat_entries(rig.placed));
+}
+
+}  // namespace
+}  // namespace forebay

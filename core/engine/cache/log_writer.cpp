@@ -1,0 +1,358 @@
+#include "core/engine/cache/log_writer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <utility>
+
+#include "core/engine/cache/crc32c.hpp"
+#include "core/storage/piece_walk.hpp"
+
+namespace forebay {
+namespace {
+
+/// At the end of a segment, for marks: a commit or a flush must not need another segment.
+constexpr Bytes mark_reserve = 1 * KiB;
+/// Payloads of one system call, about: small enough to be in a core's cache still when they are
+/// copied after their checksums were computed.
+constexpr Bytes batch_bytes = 1 * MiB;
+constexpr Bytes smallest_segment = 16 * KiB;
+
+constexpr std::array<std::byte, static_cast<std::size_t>(record_alignment)> zeros{};
+
+/// A segment holds a few payloads at least.
+LogSettings in_range(LogSettings settings) {
+  settings.segment_bytes = std::max(settings.segment_bytes, smallest_segment);
+  const Bytes room = settings.segment_bytes - superblock_bytes - mark_reserve;
+  const Bytes most = std::min(largest_payload, room / 4 - record_bytes(0));
+  settings.payload_bytes = std::clamp<Bytes>(settings.payload_bytes, 1, most);
+  return settings;
+}
+
+iovec piece_of(std::span<const std::byte> bytes) {
+  return {const_cast<std::byte*>(bytes.data()), bytes.size()};
+}
+
+/// Walks along pieces.
+class PieceCursor {
+ public:
+  explicit PieceCursor(std::span<const iovec> pieces) : pieces_(pieces) {}
+
+  /// The next bytes that lie together, at most `most`. There must be some.
+  iovec next(Bytes most) {
+    while (pieces_.front().iov_len == done_) {
+      pieces_ = pieces_.subspan(1);
+      done_ = 0;
+    }
+    const iovec& piece = pieces_.front();
+    const std::size_t length = std::min(piece.iov_len - done_, static_cast<std::size_t>(most));
+    const iovec part{static_cast<std::byte*>(piece.iov_base) + done_, length};
+    done_ += length;
+    return part;
+  }
+
+ private:
+  std::span<const iovec> pieces_;
+  std::size_t done_ = 0;  ///< Bytes of the first one.
+};
+
+}  // namespace
+
+/// Data records that wait for a place in the log.
+struct LogWriter::Batch {
+  struct Entry {
+    LogRecord record;
+    std::size_t first_piece = 0;  ///< Of its payload, in `pieces`.
+    std::size_t end_piece = 0;
+  };
+  std::vector<Entry> entries;
+  std::vector<iovec> pieces;
+  Bytes length = 0;
+
+  /// Adds a record of the next `record_length` bytes, which are there.
+  void add(PieceCursor& cursor, Bytes offset, std::uint64_t epoch, Bytes record_length) {
+    Entry entry;
+    entry.first_piece = pieces.size();
+    std::uint32_t checksum = 0;
+    for (Bytes left = record_length; left > 0;) {
+      const iovec piece = cursor.next(left);
+      checksum = crc32c({static_cast<const std::byte*>(piece.iov_base), piece.iov_len}, checksum);
+      pieces.push_back(piece);
+      left -= static_cast<Bytes>(piece.iov_len);
+    }
+    entry.end_piece = pieces.size();
+    entry.record = {.kind = RecordKind::data,
+                    .epoch = epoch,
+                    .value = static_cast<std::uint64_t>(offset),
+                    .length = static_cast<std::uint32_t>(record_length),
+                    .data_checksum = checksum};
+    entries.push_back(entry);
+    length += record_length;
+  }
+};
+
+LogWriter::LogWriter(std::unique_ptr<LogStore> store, LogIdentity identity, LogSettings settings,
+                     std::unique_ptr<ResourceHolder> capacity, Placed placed)
+    : store_(std::move(store)),
+      identity_(std::move(identity)),
+      settings_(in_range(settings)),
+      placed_(std::move(placed)),
+      pool_(*store_, settings_.segment_bytes, std::move(capacity)) {}
+
+bool LogWriter::fits(Bytes bytes, Bytes reserve) const {
+  return !live_.empty() && position_ + bytes + reserve <= settings_.segment_bytes;
+}
+
+/// Starts the next segment.
+Result<LogWriter::Room> LogWriter::roll() {
+  auto taken = pool_.take();
+  if (!taken) {
+    // On a device that others fill, what this log has is its capacity.
+    const bool device_full =
+        taken.error().kind == ErrorKind::no_space || taken.error().kind == ErrorKind::quota;
+    if (device_full && !live_.empty()) return Room::none;
+    return tl::unexpected(taken.error());
+  }
+  std::optional<SegmentPool::Blank> blank = std::move(*taken);
+  if (!blank) return Room::none;
+  Superblock superblock{.identity = identity_,
+                        .segment = next_segment_,
+                        .first_sequence = sequence_ + 1,
+                        .segment_bytes = settings_.segment_bytes,
+                        .salt = crc32c(std::as_bytes(std::span(identity_.log)),
+                                       static_cast<std::uint32_t>(next_segment_))};
+  std::string name = segment_name(next_segment_);
+  // The superblock is there before the name is: a segment's superblock is never half written.
+  const auto block = encode_superblock(superblock);
+  Status status =
+      block ? blank->file.storage->write_at(*block, 0) : Status(tl::unexpected(block.error()));
+  if (status) status = store_->rename(blank->name, name);
+  if (!status) {
+    broken_ = status.error();
+    // Its removal may fail as well; the log is removed as a whole in the end.
+    (void)pool_.give_back(blank->name, std::nullopt);
+    return tl::unexpected(broken_);
+  }
+  live_.push_back({std::make_shared<LogSegment>(std::move(blank->file), std::move(superblock)),
+                   std::move(name), 0});
+  ++next_segment_;
+  position_ = superblock_bytes;
+  bytes_ += superblock_bytes;
+  pool_.prepare();
+  return Room::made;
+}
+
+Status LogWriter::write_current(std::span<const iovec> pieces, Bytes length) {
+  auto written = live_.back().segment->storage().write_pieces(pieces, position_);
+  if (!written) {
+    broken_ = written.error();
+    return written;
+  }
+  position_ += length;
+  bytes_ += length;
+  return {};
+}
+
+LogWriter::Outcome LogWriter::append(std::span<const iovec> pieces, Bytes offset,
+                                     std::uint64_t epoch) {
+  const Bytes total = total_bytes(pieces);
+  PieceCursor cursor(pieces);
+  Outcome outcome;
+  while (outcome.logged < total) {
+    Batch batch;
+    while (batch.length < batch_bytes && outcome.logged + batch.length < total) {
+      const Bytes at = offset + outcome.logged + batch.length;
+      const Bytes to_cut = settings_.payload_bytes - at % settings_.payload_bytes;
+      batch.add(cursor, at, epoch, std::min(to_cut, total - outcome.logged - batch.length));
+    }
+    Outcome part = append_batch(batch);
+    outcome.logged += part.logged;
+    if (part.full || !part.status) {
+      outcome.full = part.full;
+      outcome.status = std::move(part.status);
+      break;
+    }
+  }
+  return outcome;
+}
+
+LogWriter::Outcome LogWriter::append_batch(const Batch& batch) {
+  const std::scoped_lock lock(mutex_);
+  Outcome outcome;
+  std::vector<RecordHeader> headers(batch.entries.size());
+  std::vector<iovec> io;
+  for (std::size_t next = 0; next < batch.entries.size();) {
+    if (is_broken()) {
+      outcome.status = tl::unexpected(broken_);
+      return outcome;
+    }
+    if (!fits(record_bytes(batch.entries[next].record.length), mark_reserve)) {
+      const auto room = roll();
+      if (!room) outcome.status = tl::unexpected(room.error());
+      if (!room || *room == Room::none) {
+        outcome.full = room.has_value();
+        return outcome;
+      }
+    }
+    Live& current = live_.back();
+    const std::size_t first = next;
+    Bytes length = 0;
+    io.clear();
+    while (next < batch.entries.size()) {
+      const Batch::Entry& entry = batch.entries[next];
+      const Bytes whole = record_bytes(entry.record.length);
+      if (!fits(length + whole, mark_reserve)) break;
+      LogRecord record = entry.record;
+      record.sequence = sequence_ + 1 + (next - first);
+      headers[next] = encode_record(record, current.segment->superblock().salt);
+      io.push_back(piece_of(headers[next]));
+      io.insert(io.end(), batch.pieces.begin() + static_cast<std::ptrdiff_t>(entry.first_piece),
+                batch.pieces.begin() + static_cast<std::ptrdiff_t>(entry.end_piece));
+      const auto padding = static_cast<std::size_t>(record_padding(record.length));
+      if (padding > 0) io.push_back(piece_of(std::span(zeros).first(padding)));
+      length += whole;
+      ++next;
+    }
+    Bytes at = position_;
+    if (auto written = write_current(io, length); !written) {
+      outcome.status = std::move(written);
+      return outcome;
+    }
+    for (std::size_t i = first; i < next; ++i) {
+      LogRecord record = batch.entries[i].record;
+      record.sequence = ++sequence_;
+      placed_(record,
+              {current.segment, at + record_header_bytes, record.length, record.data_checksum, 0});
+      at += record_bytes(record.length);
+      outcome.logged += record.length;
+      payload_bytes_ += record.length;
+    }
+    current.last_data = sequence_;
+  }
+  return outcome;
+}
+
+Result<std::uint64_t> LogWriter::append_mark(LogRecord record) {
+  if (is_broken()) return tl::unexpected(broken_);
+  if (!fits(record_header_bytes, 0)) {
+    const auto room = roll();
+    if (!room) return tl::unexpected(room.error());
+    if (*room == Room::none) {
+      return tl::unexpected(Error{ErrorKind::no_space, 0,
+                                  "the capacity of the cache is exhausted at " + store_->path()});
+    }
+  }
+  record.sequence = sequence_ + 1;
+  const RecordHeader header = encode_record(record, live_.back().segment->superblock().salt);
+  const iovec piece = piece_of(header);
+  if (auto written = write_current({&piece, 1}, record_header_bytes); !written) {
+    return tl::unexpected(written.error());
+  }
+  return ++sequence_;
+}
+
+Result<std::uint64_t> LogWriter::commit(std::uint64_t epoch) {
+  const std::scoped_lock lock(mutex_);
+  if (live_.empty()) return sequence_;
+  return append_mark({.kind = RecordKind::commit, .epoch = epoch});
+}
+
+Result<std::uint64_t> LogWriter::truncate(std::uint64_t epoch, Bytes size) {
+  const std::scoped_lock lock(mutex_);
+  auto sequence = append_mark(
+      {.kind = RecordKind::truncate, .epoch = epoch, .value = static_cast<std::uint64_t>(size)});
+  if (sequence) live_.back().last_data = *sequence;
+  return sequence;
+}
+
+Status LogWriter::truncated(std::uint64_t epoch, std::uint64_t truncate_sequence) {
+  const std::scoped_lock lock(mutex_);
+  const auto sequence =
+      append_mark({.kind = RecordKind::truncated, .epoch = epoch, .value = truncate_sequence});
+  return sequence ? Status{} : tl::unexpected(sequence.error());
+}
+
+Status LogWriter::flushed(std::uint64_t epoch, std::uint64_t sequence) {
+  const std::scoped_lock lock(mutex_);
+  if (sequence <= flushed_ || live_.empty()) return {};
+  flushed_ = sequence;
+  const bool all =
+      std::ranges::all_of(live_, [&](const Live& live) { return live.last_data <= sequence; });
+  // Where the last segment has little room left it goes too, and the log is empty.
+  const bool worn =
+      !fits(record_bytes(static_cast<std::uint32_t>(settings_.payload_bytes)), mark_reserve) ||
+      position_ > settings_.segment_bytes / 2;
+  Status status;
+  if (!(all && worn)) {
+    const auto mark = append_mark({.kind = RecordKind::flushed, .epoch = epoch, .value = sequence});
+    if (!mark) status = tl::unexpected(mark.error());
+  }
+  while (!live_.empty() && live_.front().last_data <= sequence &&
+         (live_.size() > 1 || (all && worn))) {
+    if (auto given = give_back_front(); !given) status = given;
+  }
+  return status;
+}
+
+Status LogWriter::give_back_front() {
+  Live front = std::move(live_.front());
+  live_.pop_front();
+  std::optional<LogFile> file;
+  if (front.segment.use_count() == 1) file = front.segment->release();
+  front.segment.reset();
+  return pool_.give_back(front.name, std::move(file));
+}
+
+Status LogWriter::sync() {
+  std::vector<std::shared_ptr<LogSegment>> segments;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (is_broken()) return tl::unexpected(broken_);
+    for (const Live& live : live_) segments.push_back(live.segment);
+  }
+  for (const auto& segment : segments) {
+    if (auto synced = segment->storage().sync(); !synced) return synced;
+  }
+  return store_->sync();
+}
+
+Status LogWriter::destroy() {
+  const std::scoped_lock lock(mutex_);
+  live_.clear();
+  if (!is_broken()) {
+    broken_ = Error{ErrorKind::internal, 0, "the write-behind log " + path() + " was removed"};
+  }
+  return store_->destroy();
+}
+
+std::uint64_t LogWriter::last_sequence() const {
+  const std::scoped_lock lock(mutex_);
+  return sequence_;
+}
+
+std::optional<std::uint64_t> LogWriter::oldest_segment_end() const {
+  const std::scoped_lock lock(mutex_);
+  for (const Live& live : live_) {
+    if (live.last_data > flushed_) return live.last_data;
+  }
+  return {};
+}
+
+bool LogWriter::broken() const {
+  const std::scoped_lock lock(mutex_);
+  return is_broken();
+}
+
+Bytes LogWriter::bytes() const {
+  const std::scoped_lock lock(mutex_);
+  return bytes_;
+}
+
+Bytes LogWriter::payload_bytes() const {
+  const std::scoped_lock lock(mutex_);
+  return payload_bytes_;
+}
+
+}  // namespace forebay

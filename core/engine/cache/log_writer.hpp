@@ -1,0 +1,126 @@
+#pragma once
+
+#include <sys/uio.h>
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/engine/cache/log_record.hpp"
+#include "core/engine/cache/log_segment.hpp"
+#include "core/engine/cache/segment_pool.hpp"
+#include "core/model/error.hpp"
+
+// docs/formats/write-behind-log.md
+
+namespace forebay {
+
+struct LogSettings {
+  Bytes segment_bytes = 32 * MiB;
+  /// A payload ends where the offset in the file is a multiple of this, so that a flush of one
+  /// stripe reads whole payloads.
+  Bytes payload_bytes = 1 * MiB;
+};
+
+/// Appends to the write-behind log of one file by one rank. Thread-safe. Records are in the log in
+/// the order of their sequence numbers, and a call that returned has its records behind those of
+/// all calls that returned before it: a crash leaves a prefix.
+///
+/// Once a write to the log failed it is `broken`: nothing is appended any more, since a gap would
+/// hide what follows. What it holds can still be read.
+class LogWriter {
+ public:
+  /// Told of each data record when it is in the log, in order, before another one is appended.
+  using Placed = std::function<void(const LogRecord&, const LogPlace&)>;
+
+  LogWriter(std::unique_ptr<LogStore> store, LogIdentity identity, LogSettings settings,
+            std::unique_ptr<ResourceHolder> capacity, Placed placed);
+
+  /// What became of an append. If not all is logged, either `full` (the capacity is exhausted, and
+  /// flushing would help) or an error says why.
+  struct Outcome {
+    Bytes logged = 0;  ///< The first bytes, which are in the log.
+    bool full = false;
+    Status status;
+  };
+  /// Appends `pieces`, which lie one behind the other in the file from `offset` on, as data records
+  /// of `epoch`. No wait.
+  Outcome append(std::span<const iovec> pieces, Bytes offset, std::uint64_t epoch);
+
+  /// What was appended so far is whole. Returns the sequence number of the record. Errors: no_space
+  /// (capacity), and what the store says.
+  Result<std::uint64_t> commit(std::uint64_t epoch);
+  Result<std::uint64_t> truncate(std::uint64_t epoch, Bytes size);
+  Status truncated(std::uint64_t epoch, std::uint64_t truncate_sequence);
+
+  /// Records up to `sequence` are durable in the file: says so in the log, and gives segments back
+  /// that hold nothing else. An error means that less was given back than could be; nothing is
+  /// lost.
+  Status flushed(std::uint64_t epoch, std::uint64_t sequence);
+
+  /// The log is durable on its device.
+  Status sync();
+  /// Removes the log.
+  Status destroy();
+
+  /// Gets storage for a segment ahead of need.
+  void prepare() { pool_.prepare(); }
+  /// After `full`: waits for others to give capacity back, at most `patience`. True: try again.
+  Result<bool> wait_for_capacity(std::chrono::milliseconds patience) {
+    return pool_.wait(patience);
+  }
+  bool capacity_wanted_by_others() const { return pool_.wanted_by_others(); }
+
+  std::uint64_t last_sequence() const;
+  /// The last data record of the oldest segment: once it is flushed, that segment is given back.
+  /// No value: there is none that holds data.
+  std::optional<std::uint64_t> oldest_segment_end() const;
+  bool broken() const;
+  /// Bytes appended so far, all records and superblocks; and payloads alone.
+  Bytes bytes() const;
+  Bytes payload_bytes() const;
+  const std::string& path() const { return store_->path(); }
+  const LogIdentity& identity() const { return identity_; }
+
+ private:
+  struct Live {
+    std::shared_ptr<LogSegment> segment;
+    std::string name;
+    std::uint64_t last_data = 0;  ///< Sequence of the last data record; 0: none.
+  };
+  struct Batch;
+  enum class Room { made, none };
+
+  bool fits(Bytes bytes, Bytes reserve) const;
+  Result<Room> roll();
+  Status write_current(std::span<const iovec> pieces, Bytes length);
+  Result<std::uint64_t> append_mark(LogRecord record);
+  Outcome append_batch(const Batch& batch);
+  Status give_back_front();
+  bool is_broken() const { return broken_.kind != ErrorKind::none; }
+
+  const std::unique_ptr<LogStore> store_;
+  const LogIdentity identity_;
+  const LogSettings settings_;
+  const Placed placed_;
+  SegmentPool pool_;
+  mutable std::mutex mutex_;
+  std::deque<Live> live_;       ///< Oldest first; the last is appended to. Guarded by mutex_, as is
+                                ///< what follows.
+  Bytes position_ = 0;          ///< Where the next record goes in the last segment.
+  std::uint64_t sequence_ = 0;  ///< Of the last record.
+  std::uint64_t next_segment_ = 0;
+  std::uint64_t flushed_ = 0;
+  Bytes bytes_ = 0;
+  Bytes payload_bytes_ = 0;
+  Error broken_;  ///< Why nothing is appended any more, if so.
+};
+
+}  // namespace forebay

@@ -1,0 +1,136 @@
+#include "core/engine/cache/sealed_block.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "core/engine/cache/crc32c.hpp"
+#include "core/engine/cache/little_endian.hpp"
+
+namespace forebay {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t version_at = 8;
+constexpr std::size_t body_bytes_at = 12;
+constexpr std::size_t checksum_at = 16;  ///< Four bytes of zeros follow it.
+
+std::uint32_t checksum(std::span<const std::byte> block, std::size_t body_bytes) {
+  return crc32c(block.subspan(sealed_block_header_bytes, body_bytes),
+                crc32c(block.first(checksum_at)));
+}
+
+tl::unexpected<Error> damaged(const BlockKind& kind, const char* why) {
+  return tl::unexpected(Error{ErrorKind::io, 0, fmt::format("this is no {}: {}", kind.name, why)});
+}
+
+template <typename Integer>
+bool get_integer(const json& map, const char* key, Integer& value) {
+  const auto found = map.find(key);
+  if (found == map.end() || !found->is_number_integer()) return false;
+  if (found->is_number_unsigned()) {
+    const auto number = found->template get<std::uint64_t>();
+    if (number > static_cast<std::uint64_t>(std::numeric_limits<Integer>::max())) return false;
+    value = static_cast<Integer>(number);
+    return true;
+  }
+  if constexpr (std::is_signed_v<Integer>) {
+    const auto number = found->template get<std::int64_t>();
+    if (number < std::numeric_limits<Integer>::min()) return false;
+    value = static_cast<Integer>(number);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<std::vector<std::byte>> seal_block(const BlockKind& kind, const json& body, Bytes size) {
+  assert(kind.magic.size() == version_at);
+  std::vector<std::byte> block(sealed_block_header_bytes);
+  std::transform(kind.magic.begin(), kind.magic.end(), block.begin(),
+                 [](char c) { return static_cast<std::byte>(c); });
+  const std::vector<std::uint8_t> value = json::to_cbor(body);
+  const auto* begin = reinterpret_cast<const std::byte*>(value.data());
+  block.insert(block.end(), begin, begin + value.size());
+  if (static_cast<Bytes>(block.size()) > size) {
+    return tl::unexpected(
+        Error{ErrorKind::invalid_argument, 0,
+              fmt::format("a {} of {} bytes does not fit in {}", kind.name, block.size(), size)});
+  }
+  store_little_endian(std::span(block), version_at, kind.version);
+  store_little_endian(std::span(block), body_bytes_at, static_cast<std::uint32_t>(value.size()));
+  store_little_endian(std::span(block), checksum_at, checksum(block, value.size()));
+  block.resize(static_cast<std::size_t>(size));
+  return block;
+}
+
+Result<json> open_block(const BlockKind& kind, std::span<const std::byte> block) {
+  if (block.size() < sealed_block_header_bytes) return damaged(kind, "it is too short");
+  const bool same = std::equal(kind.magic.begin(), kind.magic.end(), block.begin(),
+                               [](char c, std::byte b) { return static_cast<std::byte>(c) == b; });
+  if (!same) return damaged(kind, "it starts with other bytes");
+  if (const auto version = load_little_endian<std::uint32_t>(block, version_at);
+      version != kind.version) {
+    return tl::unexpected(Error{
+        ErrorKind::unsupported, 0,
+        fmt::format("the {} is of format version {}, and this Forebay reads version {}; use "
+                    "the {} Forebay that wrote it",
+                    kind.name, version, kind.version, version > kind.version ? "newer" : "older")});
+  }
+  const auto body_bytes = load_little_endian<std::uint32_t>(block, body_bytes_at);
+  if (body_bytes > block.size() - sealed_block_header_bytes) {
+    return damaged(kind, "its length is wrong");
+  }
+  if (load_little_endian<std::uint32_t>(block, checksum_at) != checksum(block, body_bytes)) {
+    return damaged(kind, "its checksum is wrong");
+  }
+  const auto* bytes =
+      reinterpret_cast<const std::uint8_t*>(block.data() + sealed_block_header_bytes);
+  json body = json::from_cbor(bytes, bytes + body_bytes, true, false);
+  if (!body.is_object()) return damaged(kind, "it holds no map");
+  return body;
+}
+
+bool get_field(const json& map, const char* key, std::uint64_t& value) {
+  return get_integer(map, key, value);
+}
+bool get_field(const json& map, const char* key, std::uint32_t& value) {
+  return get_integer(map, key, value);
+}
+bool get_field(const json& map, const char* key, std::int64_t& value) {
+  return get_integer(map, key, value);
+}
+bool get_field(const json& map, const char* key, int& value) {
+  return get_integer(map, key, value);
+}
+
+bool get_field(const json& map, const char* key, bool& value) {
+  const auto found = map.find(key);
+  if (found == map.end() || !found->is_boolean()) return false;
+  value = found->get<bool>();
+  return true;
+}
+
+bool get_field(const json& map, const char* key, std::string& value) {
+  const auto found = map.find(key);
+  if (found == map.end()) return false;
+  if (found->is_string()) {
+    value = found->get<std::string>();
+    return true;
+  }
+  if (!found->is_binary()) return false;
+  const auto& bytes = found->get_binary();
+  value.assign(bytes.begin(), bytes.end());
+  return true;
+}
+
+json byte_string(std::string_view text) {
+  return json::binary(std::vector<std::uint8_t>(text.begin(), text.end()));
+}
+
+}  // namespace forebay

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "core/engine/cache/log_store.hpp"
+#include "core/engine/cache/resource.hpp"
+#include "core/model/error.hpp"
+#include "core/model/extent.hpp"
+
+namespace forebay {
+
+/// Files to become segments of one log: made ahead of need by a thread, since getting storage for
+/// one takes as long as filling it, and used again when they are flushed. What they take of the
+/// node's capacity is held in its name. Thread-safe.
+class SegmentPool {
+ public:
+  /// A file that carries a name of the pool's until it gets one of the log's.
+  struct Blank {
+    std::string name;
+    LogFile file;
+  };
+
+  /// `store` must outlive the pool.
+  SegmentPool(LogStore& store, Bytes segment_bytes, std::unique_ptr<ResourceHolder> capacity);
+  ~SegmentPool();  ///< What is blank stays; destroying the store removes it.
+  SegmentPool(const SegmentPool&) = delete;
+  SegmentPool& operator=(const SegmentPool&) = delete;
+
+  Bytes segment_bytes() const { return segment_bytes_; }
+
+  /// Makes one in the background, if there is none and the capacity allows it.
+  void prepare();
+  /// No value: the capacity is exhausted. Errors: what the store says.
+  Result<std::optional<Blank>> take();
+  /// The file that is called `name` is flushed. It is kept for another use, or removed where there
+  /// is one already or others wait for the capacity. A null file: somebody still reads it.
+  Status give_back(const std::string& name, std::optional<LogFile> file);
+
+  /// Waits for others to give capacity back, at most `patience`. True: take() gives a file.
+  Result<bool> wait(std::chrono::milliseconds patience);
+  /// Somebody else waits for capacity, which flushing this log would give back.
+  bool wanted_by_others() const { return capacity_->wanted_by_others(); }
+
+ private:
+  Result<Blank> make();
+  std::string next_name();
+  void work();
+
+  LogStore& store_;
+  const Bytes segment_bytes_;
+  const std::unique_ptr<ResourceHolder> capacity_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<Blank> blank_;     ///< Guarded by mutex_, as is what follows.
+  bool making_ = false;            ///< The thread is about to.
+  std::uint64_t next_number_ = 0;  ///< Of a name.
+  bool stopping_ = false;
+  std::thread worker_;
+};
+
+}  // namespace forebay
