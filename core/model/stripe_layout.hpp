@@ -12,6 +12,9 @@ struct StripeLayout {
   int servers = 1;        ///< Stripe count. MPI's hint calls it striping_factor.
   bool lock_conflicts =
       false;  ///< Writers that share a stripe make each other wait (extent locks).
+  /// The kernel lets one writer at a time into a file, as Linux does for its page cache: a second
+  /// one on the same machine gains nothing and disturbs the first.
+  bool one_writer = false;
 
   constexpr bool striped() const { return stripe_size > 0 && servers > 1; }
   constexpr bool operator==(const StripeLayout&) const = default;

@@ -43,7 +43,7 @@ bool seamless(const TiledTree& view) {
 
 StorageCost expected_cost(const StripeLayout& layout, bool writing) {
   if (layout.striped()) return {.call_ns = 1.0e6, .byte_ns = 1.0};
-  return {.call_ns = writing ? 1000.0 : 500.0, .byte_ns = 0.4};
+  return {.call_ns = writing ? 1000.0 : 700.0, .byte_ns = 0.4};
 }
 
 Path choose_path(const std::vector<RankPart>& parts, const PathQuestion& question) {
@@ -68,9 +68,9 @@ Path choose_path(const std::vector<RankPart>& parts, const PathQuestion& questio
   }
   if (active <= 1) return question.layout.striped() && pieces > 1 ? Path::exchange : Path::direct;
 
-  // An exchange adds a pass over memory; it saves all calls but the aggregators' big ones. When
-  // reading, the pass also waits for the one that fetches.
-  const double copy_byte_ns = question.writing ? 0.15 : 0.25;
+  // An exchange adds a pass over memory; it saves all calls but the aggregators' big ones. What was
+  // read is stored past the caches.
+  const double copy_byte_ns = question.writing ? 0.15 : 0.08;
   constexpr double rank_ns = 3000;  // Each rank's part in handing a window over and in the outcome.
   const double bytes = static_cast<double>(total);
   const double direct_ns = pieces * question.cost.call_ns;

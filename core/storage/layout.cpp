@@ -106,34 +106,53 @@ std::vector<std::byte> read_attribute(const std::string& path, const char* name)
 struct KnownFileSystem {
   std::uint32_t magic;
   const char* name;
+  bool one_writer = false;  ///< Writes through the page cache hold the inode's lock.
 };
 
 /// linux/magic.h where it has them; the others are file systems outside of the kernel's tree.
 constexpr std::array known_file_systems = {
-    KnownFileSystem{EXT4_SUPER_MAGIC, "ext4"},   KnownFileSystem{TMPFS_MAGIC, "tmpfs"},
-    KnownFileSystem{RAMFS_MAGIC, "ramfs"},       KnownFileSystem{XFS_SUPER_MAGIC, "xfs"},
-    KnownFileSystem{BTRFS_SUPER_MAGIC, "btrfs"}, KnownFileSystem{NFS_SUPER_MAGIC, "nfs"},
-    KnownFileSystem{FUSE_SUPER_MAGIC, "fuse"},   KnownFileSystem{OVERLAYFS_SUPER_MAGIC, "overlay"},
-    KnownFileSystem{CEPH_SUPER_MAGIC, "ceph"},   KnownFileSystem{SMB2_SUPER_MAGIC, "smb"},
-    KnownFileSystem{0x0BD00BD0, "lustre"},       KnownFileSystem{0x47504653, "gpfs"},
-    KnownFileSystem{0x19830326, "beegfs"},       KnownFileSystem{0x20030528, "orangefs"},
+    KnownFileSystem{EXT4_SUPER_MAGIC, "ext4", true},
+    KnownFileSystem{TMPFS_MAGIC, "tmpfs", true},
+    KnownFileSystem{RAMFS_MAGIC, "ramfs", true},
+    KnownFileSystem{XFS_SUPER_MAGIC, "xfs", true},
+    KnownFileSystem{BTRFS_SUPER_MAGIC, "btrfs"},
+    KnownFileSystem{NFS_SUPER_MAGIC, "nfs"},
+    KnownFileSystem{FUSE_SUPER_MAGIC, "fuse"},
+    KnownFileSystem{OVERLAYFS_SUPER_MAGIC, "overlay"},
+    KnownFileSystem{CEPH_SUPER_MAGIC, "ceph"},
+    KnownFileSystem{SMB2_SUPER_MAGIC, "smb"},
+    KnownFileSystem{0x0BD00BD0, "lustre"},
+    KnownFileSystem{0x47504653, "gpfs"},
+    KnownFileSystem{0x19830326, "beegfs"},
+    KnownFileSystem{0x20030528, "orangefs"},
     KnownFileSystem{0x2FC12FC1, "zfs"},
 };
+
+/// The magic number of the file system that `path` is on, or will be; none if it has none.
+std::optional<std::uint32_t> file_system_magic(const std::string& path) {
+  struct statfs status{};
+  if (::statfs(path.c_str(), &status) != 0 && ::statfs(directory_of(path).c_str(), &status) != 0) {
+    return std::nullopt;
+  }
+  // f_type is a signed word of the machine's width; the magic numbers have 32 bits.
+  return static_cast<std::uint32_t>(status.f_type);
+}
+
+const KnownFileSystem* known_file_system(std::optional<std::uint32_t> magic) {
+  const auto* const found =
+      std::find_if(known_file_systems.begin(), known_file_systems.end(),
+                   [magic](const KnownFileSystem& known) { return known.magic == magic; });
+  return found == known_file_systems.end() ? nullptr : found;
+}
 
 }  // namespace
 
 std::string file_system_name(const std::string& path) {
-  struct statfs status{};
-  if (::statfs(path.c_str(), &status) != 0 && ::statfs(directory_of(path).c_str(), &status) != 0) {
-    return "unknown";
-  }
-  // f_type is a signed word of the machine's width; the magic numbers have 32 bits.
-  const auto magic = static_cast<std::uint32_t>(status.f_type);
-  for (const KnownFileSystem& known : known_file_systems) {
-    if (known.magic == magic) return known.name;
-  }
+  const auto magic = file_system_magic(path);
+  if (!magic) return "unknown";
+  if (const KnownFileSystem* known = known_file_system(magic)) return known->name;
   std::array<char, 16> text{};
-  std::snprintf(text.data(), text.size(), "0x%x", magic);
+  std::snprintf(text.data(), text.size(), "0x%x", *magic);
   return text.data();
 }
 
@@ -178,7 +197,9 @@ StripeLayout detect_layout(const std::string& path) {
   if (const auto layout = parse_lustre_layout(lustre)) return *layout;
   const auto testbed = read_attribute(path, "user.forebay.stripe");
   const std::string_view text(reinterpret_cast<const char*>(testbed.data()), testbed.size());
-  return parse_stripe_attribute(text).value_or(StripeLayout{});
+  if (const auto layout = parse_stripe_attribute(text)) return *layout;
+  const KnownFileSystem* known = known_file_system(file_system_magic(path));
+  return {.one_writer = known != nullptr && known->one_writer};
 }
 
 }  // namespace forebay

@@ -141,7 +141,7 @@ TEST(DetectLayout, ReadsTheTestbedsAttributeOfFileOrDirectory) {
     EXPECT_EQ(detect_layout(file), (StripeLayout{4096, 8, false})) << "a file yet to be made";
     EXPECT_EQ(detect_layout(directory), (StripeLayout{4096, 8, false}));
     EXPECT_EQ(::close(::open(file.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600)), 0);
-    EXPECT_EQ(detect_layout(file), StripeLayout{}) << "a file without attribute is not striped";
+    EXPECT_FALSE(detect_layout(file).striped()) << "a file without attribute is not striped";
     const std::string_view narrow = "size=65536,count=2,lock=1";
     EXPECT_EQ(::setxattr(file.c_str(), "user.forebay.stripe", narrow.data(), narrow.size(), 0), 0);
     Counters counters;
@@ -160,6 +160,7 @@ TEST(DetectLayout, ReadsTheTestbedsAttributeOfFileOrDirectory) {
 TEST(DetectLayout, AnOrdinaryFileIsNotStriped) {
   EXPECT_FALSE(detect_layout("/proc/self/status").striped());
   EXPECT_FALSE(detect_layout("/no/such/directory/file").striped());
+  EXPECT_FALSE(detect_layout("/no/such/directory/file").one_writer);
 }
 
 TEST(FileSystemName, KnowsFileSystemsAndFilesYetToBeMade) {

@@ -67,7 +67,10 @@ class PosixFile final : public StorageFile {
     Bytes position = offset;
     for (auto batch = walk.next(); !batch.empty(); batch = walk.next()) {
       const ssize_t moved = timed(counters_.storage_writes, counters_.storage_bytes_written, [&] {
-        return ::pwritev(fd_.get(), batch.data(), static_cast<int>(batch.size()), position);
+        // The kernel takes the plain call faster.
+        return batch.size() == 1
+                   ? ::pwrite(fd_.get(), batch[0].iov_base, batch[0].iov_len, position)
+                   : ::pwritev(fd_.get(), batch.data(), static_cast<int>(batch.size()), position);
       });
       if (moved <= 0) {
         // A write of zero bytes would be tried for ever: it is a failure of the file system.
@@ -87,7 +90,9 @@ class PosixFile final : public StorageFile {
     Bytes position = offset;
     for (auto batch = walk.next(); !batch.empty(); batch = walk.next()) {
       const ssize_t moved = timed(counters_.storage_reads, counters_.storage_bytes_read, [&] {
-        return ::preadv(fd_.get(), batch.data(), static_cast<int>(batch.size()), position);
+        return batch.size() == 1
+                   ? ::pread(fd_.get(), batch[0].iov_base, batch[0].iov_len, position)
+                   : ::preadv(fd_.get(), batch.data(), static_cast<int>(batch.size()), position);
       });
       if (moved < 0) return fail(errno, describe("read", total_bytes(pieces), "from", offset));
       if (moved == 0) break;  // Only this is the end of the file; fewer bytes than asked is not.

@@ -25,4 +25,13 @@ struct alignas(64) Bell {
 
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free, "a futex is a plain word");
 
+/// Tells the processor that this is a loop that waits: the core's other thread gets its share.
+inline void pause_processor() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
 }  // namespace forebay

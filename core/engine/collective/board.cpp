@@ -18,18 +18,20 @@ Result<std::unique_ptr<Board>> Board::make(Exchange& exchange, int aggregators,
   const auto slots = static_cast<Bytes>(aggregators) * depth;
   const Bytes bells_bytes = static_cast<Bytes>(most_ranks * sizeof(Bell));
   const Bytes slots_bytes = slots * static_cast<Bytes>(sizeof(Slot));
-  const Bytes head = (bells_bytes + slots_bytes + page - 1) / page * page;
+  constexpr Bytes turn_bytes = 64;  // A cache line of its own.
+  const Bytes head = (bells_bytes + slots_bytes + turn_bytes + page - 1) / page * page;
   const Bytes slot_bytes = header_room + (window_bytes + page - 1) / page * page;
 
   auto region = exchange.share(head + slots * slot_bytes);
   if (!region) return tl::unexpected(region.error());
   auto board = std::unique_ptr<Board>(new Board());
   board->region_ = std::move(*region);
-  // Zero-filled memory is a valid Bell and a valid Slot: nothing to initialise, nothing to race
-  // for.
+  // Zero-filled memory is a valid Bell, a valid Slot and a turn that nobody has: nothing to
+  // initialise, nothing to race for.
   std::byte* base = board->region_->bytes().data();
   board->bells_ = reinterpret_cast<Bell*>(base);
   board->slots_ = reinterpret_cast<Slot*>(base + bells_bytes);
+  board->writing_ = reinterpret_cast<std::atomic<std::uint32_t>*>(base + bells_bytes + slots_bytes);
   board->buffers_ = base + head;
   board->slot_bytes_ = slot_bytes;
   board->ranks_on_node_ = static_cast<int>(mates.size());

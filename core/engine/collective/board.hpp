@@ -49,6 +49,26 @@ class Board {
   void set_valid_until(int aggregator, std::uint64_t window, Bytes offset);
   Bytes valid_until(int aggregator, std::uint64_t window) const;
 
+  /// The turn to write among this node's ranks, for storage that takes one writer at a time: who
+  /// would wait inside the kernel goes on with its pieces instead. Held as long as it lives;
+  /// false if another rank has it.
+  class WritingTurn {
+   public:
+    explicit WritingTurn(const Board& board)
+        : taken_(*board.writing_),
+          mine_(taken_.load(std::memory_order_relaxed) == 0 && taken_.exchange(1) == 0) {}
+    ~WritingTurn() {
+      if (mine_) taken_.store(0);
+    }
+    WritingTurn(const WritingTurn&) = delete;
+    WritingTurn& operator=(const WritingTurn&) = delete;
+    explicit operator bool() const { return mine_; }
+
+   private:
+    std::atomic<std::uint32_t>& taken_;
+    const bool mine_;
+  };
+
   Bell& bell(int local_rank) const { return bells_[local_rank]; }
   void ring_all() const;
 
@@ -63,6 +83,7 @@ class Board {
 
   std::unique_ptr<SharedRegion> region_;
   Bell* bells_ = nullptr;
+  std::atomic<std::uint32_t>* writing_ = nullptr;
   Slot* slots_ = nullptr;
   std::byte* buffers_ = nullptr;
   Bytes slot_bytes_ = 0;

@@ -4,8 +4,44 @@
 #include <cstdint>
 #include <cstring>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 namespace forebay {
 namespace {
+
+/// Shorter blocks are mostly partial lines, of which stores past the caches make slow writes.
+constexpr Bytes least_uncached_block = 512;
+
+#ifdef __SSE2__
+/// memcpy with stores past the caches. finish_uncached() orders them before what follows.
+void copy_uncached(std::byte* to, const std::byte* from, Bytes length) {
+  constexpr Bytes line = 64;
+  const Bytes head = -reinterpret_cast<std::intptr_t>(to) & (line - 1);
+  std::memcpy(to, from, static_cast<std::size_t>(head));
+  Bytes at = head;
+  for (; at + line <= length; at += line) {
+    const auto* source = reinterpret_cast<const __m128i*>(from + at);
+    auto* target = reinterpret_cast<__m128i*>(to + at);
+    const __m128i first = _mm_loadu_si128(source);
+    const __m128i second = _mm_loadu_si128(source + 1);
+    const __m128i third = _mm_loadu_si128(source + 2);
+    const __m128i fourth = _mm_loadu_si128(source + 3);
+    _mm_stream_si128(target, first);
+    _mm_stream_si128(target + 1, second);
+    _mm_stream_si128(target + 2, third);
+    _mm_stream_si128(target + 3, fourth);
+  }
+  std::memcpy(to + at, from + at, static_cast<std::size_t>(length - at));
+}
+void finish_uncached() { _mm_sfence(); }
+#else
+void copy_uncached(std::byte* to, const std::byte* from, Bytes length) {
+  std::memcpy(to, from, static_cast<std::size_t>(length));
+}
+void finish_uncached() {}
+#endif
 
 /// One side of a copy: `left` equal blocks, of the first of which `within` bytes are done.
 struct Side {
@@ -81,6 +117,23 @@ void copy_blocks(std::byte* to, Bytes to_stride, const std::byte* from, Bytes fr
   }
 }
 
+void copy_blocks_uncached(std::byte* to, Bytes to_stride, const std::byte* from, Bytes from_stride,
+                          Bytes length, std::int64_t count) {
+  if (to_stride == length && from_stride == length) {
+    length *= count;
+    count = 1;
+  }
+  if (length < least_uncached_block) {
+    copy_blocks(to, to_stride, from, from_stride, length, count);
+    return;
+  }
+  for (; count > 0; --count) {
+    copy_uncached(to, from, length);
+    to += to_stride;
+    from += from_stride;
+  }
+}
+
 /// How many blocks of `length` fit into `room`, at most `count`. A division costs as much as
 /// copying several small blocks, and mostly they all fit.
 std::int64_t blocks_in(Bytes room, Bytes length, std::int64_t count) {
@@ -92,8 +145,10 @@ void copy_sides(Side& memory, Side& file, Direction direction) {
   const auto copy = [&](Bytes memory_stride, Bytes file_stride, Bytes length, std::int64_t count) {
     if (direction == Direction::gather) {
       copy_blocks(file.next(), file_stride, memory.next(), memory_stride, length, count);
-    } else {
+    } else if (direction == Direction::scatter) {
       copy_blocks(memory.next(), memory_stride, file.next(), file_stride, length, count);
+    } else {
+      copy_blocks_uncached(memory.next(), memory_stride, file.next(), file_stride, length, count);
     }
   };
   while (memory.left > 0 && file.left > 0) {
@@ -135,6 +190,7 @@ void copy_run(TreeCursor& memory, const Run& file_run, std::byte* image, Bytes i
     Side piece{address, run.block, run.stride, run.count};
     copy_sides(piece, file, direction);
   }
+  if (direction == Direction::scatter_uncached) finish_uncached();
 }
 
 void copy_contiguous(TreeCursor& memory, std::byte* buffer, Bytes length, Direction direction) {

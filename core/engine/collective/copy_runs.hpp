@@ -13,7 +13,16 @@ namespace forebay {
 enum class Direction {
   gather,   ///< From the program's memory into our buffer.
   scatter,  ///< From our buffer into the program's memory.
+  /// The same where the program's memory is too large to stay in a core's cache: blocks are written
+  /// past the caches, which spares the read of each line that a cached store begins with.
+  scatter_uncached,
 };
+
+/// How data that was read gets to a program that asked for `length` bytes.
+constexpr Direction scatter_of(Bytes length) {
+  constexpr Bytes cache_bytes = MiB;  // Half of a core's own cache, on what clusters have today.
+  return length < cache_bytes ? Direction::scatter : Direction::scatter_uncached;
+}
 
 /// Moves data bytes [memory.data_position(), + length) between the program's buffer, which `memory`
 /// walks (its offsets are addresses), and the contiguous `buffer`. `memory` moves on by `length`.

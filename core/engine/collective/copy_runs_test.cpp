@@ -56,7 +56,7 @@ RandomTiled scaled(RandomTiled t, Bytes factor) {
   }
   t.tiled.tree = StridedTree::indexed(offsets, lengths);
   t.tiled.displacement = 0;
-  t.tiled.extent = 1 << 20;
+  t.tiled.extent = 1 << 24;
   t.bytes = std::move(bytes);
   return t;
 }
@@ -65,11 +65,16 @@ RC_GTEST_PROP(CopyRuns, pair_the_bytes_of_memory_and_file, ()) {
   RandomTiled memory_bytes = draw_tiled(3, false, copies);
   RandomTiled file_bytes = draw_tiled(3, true, copies);
   if (*rc::gen::arbitrary<bool>()) {
-    memory_bytes = scaled(memory_bytes, *rc::gen::element<Bytes>(1, 2, 4, 8, 12, 16, 40, 64));
-    file_bytes = scaled(file_bytes, *rc::gen::element<Bytes>(1, 2, 4, 8, 16, 24, 32, 48));
+    memory_bytes =
+        scaled(memory_bytes, *rc::gen::element<Bytes>(1, 2, 4, 8, 12, 16, 40, 64, 515, 1280));
+    file_bytes =
+        scaled(file_bytes, *rc::gen::element<Bytes>(1, 2, 4, 8, 16, 24, 32, 48, 640, 1029));
   }
   // Memory that is read into may not overlap itself.
   const bool gather = *rc::gen::arbitrary<bool>() || !distinct(memory_bytes.bytes);
+  const Direction direction =
+      gather ? Direction::gather
+             : *rc::gen::element(Direction::scatter, Direction::scatter_uncached);
   Buffer memory(memory_bytes);
   const Bytes origin = file_bytes.bytes.front();
   std::vector<std::byte> image(static_cast<std::size_t>(file_bytes.bytes.back() - origin + 1),
@@ -90,9 +95,9 @@ RC_GTEST_PROP(CopyRuns, pair_the_bytes_of_memory_and_file, ()) {
   TreeCursor file(file_bytes.tiled);
   while (file.data_position() < total) {
     const Bytes stop =
-        std::min<Bytes>(total, file.data_position() + *rc::gen::inRange<int>(1, 500));
+        std::min<Bytes>(total, file.data_position() + *rc::gen::inRange<int>(1, 5000));
     for (Run run; file.next(stop, run);) {
-      copy_run(walk, run, image.data(), origin, gather ? Direction::gather : Direction::scatter);
+      copy_run(walk, run, image.data(), origin, direction);
       RC_ASSERT(walk.data_position() == file.data_position());
     }
   }

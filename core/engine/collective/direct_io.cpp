@@ -209,7 +209,7 @@ Result<Bytes> DirectIo::read_contiguous(Call& call, const Batch& batch) {
         call.bounce.take(std::min(bounce_bytes, batch.span.length - at));
     const auto got = storage_.read_at(buffer, batch.span.offset + at);
     if (!got) return got;
-    copy_contiguous(call.memory, buffer.data(), *got, Direction::scatter);
+    copy_contiguous(call.memory, buffer.data(), *got, scatter_of(call.access.length));
     Counters::add(counters_.bytes_copied, *got);
     if (*got < static_cast<Bytes>(buffer.size())) return at + *got;
   }
@@ -224,7 +224,7 @@ Result<Bytes> DirectIo::read_sieved(Call& call, const Batch& batch) {
   file.seek_data(batch.begin);
   call.memory.seek_data(batch.begin - call.access.start);
   for (Run run; file.next(batch.end, batch.span.offset + *got, run);) {
-    copy_run(call.memory, run, buffer.data(), batch.span.offset, Direction::scatter);
+    copy_run(call.memory, run, buffer.data(), batch.span.offset, scatter_of(call.access.length));
   }
   const Bytes copied = file.data_position() - batch.begin;
   Counters::add(counters_.bytes_copied, copied);

@@ -73,6 +73,7 @@ ReadRounds::~ReadRounds() = default;
 
 Bytes ReadRounds::run(const TiledTree& memory) {
   TreeCursor cursor(memory);
+  const Direction direction = scatter_of(my_part().length);
   Bytes end_of_file = no_end;
   for (std::size_t round = 0; round < rounds(); ++round) {
     const std::uint64_t number = window_number(round);
@@ -85,7 +86,7 @@ Bytes ReadRounds::run(const TiledTree& memory) {
     for (int j = 0; j < aggregators(); ++j) {
       end_of_file = std::min(end_of_file, context_.board.valid_until(j, number));
     }
-    move_pieces(cursor, round, Direction::scatter);
+    move_pieces(cursor, round, direction);
     for (int j = 0; j < aggregators(); ++j) context_.board.release(j, number, 1);
     context_.board.ring_all();
     progress();

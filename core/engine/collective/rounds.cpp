@@ -7,6 +7,13 @@
 #include <thread>
 
 namespace forebay {
+namespace {
+
+/// To be woken costs tens of microseconds on a virtual machine, to write a window into the page
+/// cache two hundred: who waits for a mate's window should not fall asleep over it.
+constexpr std::chrono::microseconds longer_than_a_window(500);
+
+}  // namespace
 
 Rounds::Rounds(const RoundsContext& context) : context_(context) {
   const int my_node = node_of(my_rank());
@@ -17,7 +24,7 @@ Rounds::Rounds(const RoundsContext& context) : context_(context) {
   // Looking again costs nothing where every rank has a core of its own, and takes the core from the
   // one we wait for where it has not.
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  spins_ = context_.exchange.ranks_on_host() <= cores ? 400 : 0;
+  if (context_.exchange.ranks_on_host() <= cores) patience_ = longer_than_a_window;
 }
 
 std::vector<Extent> Rounds::window(int aggregator, std::size_t round) const {
@@ -50,7 +57,7 @@ Bytes Rounds::message_bytes(int node, int aggregator, std::size_t round, Bytes l
 
 void Rounds::move_pieces(TreeCursor& memory, std::size_t round, Direction direction) {
   const FileDomains& domains = context_.cast.domains;
-  const RankPart& part = context_.schedule.parts[static_cast<std::size_t>(my_rank())];
+  const RankPart& part = my_part();
   if (part.length == 0) return;
   const Extent range = domains.round_extent(context_.schedule.rounds[round]);
   const std::uint64_t number = window_number(round);
@@ -72,7 +79,7 @@ void Rounds::move_pieces(TreeCursor& memory, std::size_t round, Direction direct
         aggregators() == 1 ? range.offset : file.offset() / domains.unit * domains.unit;
     const Bytes end = aggregators() == 1 ? range.end() : begin + domains.unit;
     const Bytes valid =
-        direction == Direction::scatter ? context_.board.valid_until(j, number) : no_end;
+        direction == Direction::gather ? no_end : context_.board.valid_until(j, number);
     const Bytes limit = std::min(end, valid);
     const Bytes before = file.data_position();
     std::byte* slot = context_.board.data(j, number);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/engine/collective/board.hpp"
@@ -68,6 +69,9 @@ class Rounds {
   static constexpr Bytes no_end = std::numeric_limits<Bytes>::max();
 
   int my_rank() const { return context_.exchange.rank(); }
+  const RankPart& my_part() const {
+    return context_.schedule.parts[static_cast<std::size_t>(my_rank())];
+  }
   std::size_t rounds() const { return context_.schedule.rounds.size(); }
   int aggregators() const { return context_.cast.domains.aggregators; }
   std::uint64_t window_number(std::size_t round) const { return context_.first_window + round; }
@@ -132,22 +136,24 @@ class Rounds {
 
   int my_domain_ = -1;
   std::vector<int> errands_;
-  int spins_ = 0;  ///< How often to look again before sleeping.
+  /// How long to look again before sleeping.
+  std::chrono::nanoseconds patience_{0};
   Error error_;
 };
 
 template <typename Ready>
 void Rounds::wait_until(Ready ready) {
   const Bell& bell = context_.board.bell(context_.board.local_rank());
-  int looks = 0;
+  using Clock = std::chrono::steady_clock;
+  std::optional<Clock::time_point> idle_since;
   for (;;) {
     const std::uint32_t seen = bell.rings.load();
     const bool moved = progress();
     if (ready()) return;
-    if (moved) {
-      looks = 0;
-    } else if (looks < spins_) {
-      ++looks;
+    const auto now = Clock::now();
+    if (moved || !idle_since) idle_since = now;
+    if (now - *idle_since < patience_) {
+      pause_processor();
     } else {
       sleep(seen);
     }
@@ -177,6 +183,7 @@ class WriteRounds final : public Rounds {
   void write_window(std::size_t round, Storing& storing);
   Status rewrite_with_holes(Extent extent, const std::byte* origin);
 
+  const bool in_turn_;  ///< One aggregator of the node writes at a time.
   std::vector<Errand> errand_states_;
   std::deque<Incoming> incoming_;
   std::deque<std::unique_ptr<Storing>> storing_;

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstring>
 #include <mutex>
+#include <optional>
 
 #include "core/engine/collective/rounds.hpp"
 #include "core/plan/coverage.hpp"
@@ -44,7 +45,8 @@ struct WriteRounds::Storing {
   }
 };
 
-WriteRounds::WriteRounds(const RoundsContext& context) : Rounds(context) {
+WriteRounds::WriteRounds(const RoundsContext& context)
+    : Rounds(context), in_turn_(context.pool == nullptr && context.storage.layout().one_writer) {
   for (const int j : errands()) errand_states_.push_back(Errand{.aggregator = j});
 }
 
@@ -177,16 +179,21 @@ bool WriteRounds::collect() {
       complete &= incoming.arrived;
     }
     if (!complete) break;
-    std::byte* image = context_.board.data(my_domain(), number);
-    while (!incoming_.empty() && incoming_.front().round == next_collected_) {
-      move_message(incoming_.front().node, next_collected_, image, incoming_.front().message.data(),
-                   Direction::gather);
-      incoming_.pop_front();
+    {
+      std::optional<Board::WritingTurn> turn;
+      if (in_turn_ && !turn.emplace(context_.board)) break;
+      std::byte* image = context_.board.data(my_domain(), number);
+      while (!incoming_.empty() && incoming_.front().round == next_collected_) {
+        move_message(incoming_.front().node, next_collected_, image,
+                     incoming_.front().message.data(), Direction::gather);
+        incoming_.pop_front();
+      }
+      store(next_collected_);
     }
-    store(next_collected_);
     ++next_collected_;
     finish_storing();
     moved = true;
+    if (in_turn_) break;  // The others' windows wait for this rank's pieces.
   }
   return moved;
 }
