@@ -94,11 +94,18 @@ std::string directory_of(const std::string& path) {
 /// The extended attribute `name` of `path`, or of its directory if there is no such file; empty if
 /// it has none.
 std::vector<std::byte> read_attribute(const std::string& path, const char* name) {
-  std::vector<std::byte> value(attribute_limit);
-  ssize_t size = ::getxattr(path.c_str(), name, value.data(), value.size());
-  if (size < 0 && errno == ENOENT) {
-    size = ::getxattr(directory_of(path).c_str(), name, value.data(), value.size());
-  }
+  // Files are opened often, and attributes that describe a layout are mostly short or not there.
+  std::vector<std::byte> value(512);
+  const auto read_into_value = [&](const std::string& of) {
+    ssize_t size = ::getxattr(of.c_str(), name, value.data(), value.size());
+    if (size < 0 && errno == ERANGE) {
+      value.resize(attribute_limit);
+      size = ::getxattr(of.c_str(), name, value.data(), value.size());
+    }
+    return size;
+  };
+  ssize_t size = read_into_value(path);
+  if (size < 0 && errno == ENOENT) size = read_into_value(directory_of(path));
   value.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
   return value;
 }

@@ -15,8 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/engine/collective/mpi_exchange.hpp"
+#include "core/engine/collective/exchange_protocol.hpp"
 #include "core/intercept/mpi/declared_hints.hpp"
+#include "core/intercept/mpi/exchange_cache.hpp"
 #include "core/intercept/mpi/info_pairs.hpp"
 #include "core/intercept/mpi/interception.hpp"
 #include "core/intercept/mpi/open_file.hpp"
@@ -87,7 +88,17 @@ Result<std::unique_ptr<StorageFile>> open_storage(const std::optional<std::strin
 /// What ranks tell each other once each has tried to open the file: one reduction for everything,
 /// because at open every round trip counts. The maximum over ranks decides.
 struct OpenWord {
-  enum Index { no_real_file, no_own_file, end_of_file, reporting, declarations, id, count };
+  enum Index {
+    newest_protocol,
+    oldest_protocol,  ///< Negative.
+    no_real_file,
+    no_own_file,
+    end_of_file,
+    reporting,
+    declarations,
+    id,
+    count
+  };
   std::array<std::int64_t, count> values{};
 
   std::int64_t& operator[](Index index) { return values[index]; }
@@ -103,6 +114,10 @@ std::int64_t opening_id() {
 void make_shadow(OpenFile& file, OpenWord& word, const std::vector<std::uint8_t>& declarations,
                  std::unique_ptr<StorageFile> storage) {
   FileRecord& record = file.record;
+  if (word[OpenWord::newest_protocol] != -word[OpenWord::oldest_protocol]) {
+    file.pass_reason = "the ranks run different versions of Forebay";
+    return;
+  }
   DeclaredHints declared;
   if (word[OpenWord::declarations] != 0) {
     declared = declare_at_open(*file.exchange, record.path, declarations);
@@ -129,26 +144,11 @@ void make_shadow(OpenFile& file, OpenWord& word, const std::vector<std::uint8_t>
                                              pointer_path, in_memory, word[OpenWord::end_of_file]);
 }
 
-/// The communicator on which ranks of this opening talk: a split and not a duplicate, which would
-/// run the program's attribute copy functions. Null where MPI_File_open would refuse `comm`.
-MPI_Comm own_communicator(MPI_Comm comm) {
-  int is_inter = 0;
-  if (comm == MPI_COMM_NULL || PMPI_Comm_test_inter(comm, &is_inter) != MPI_SUCCESS ||
-      is_inter != 0) {
-    return MPI_COMM_NULL;
-  }
-  int rank = 0;
-  PMPI_Comm_rank(comm, &rank);
-  MPI_Comm own = MPI_COMM_NULL;
-  PMPI_Comm_split(comm, 0, rank, &own);
-  return own;
-}
-
-int open_tracked(MPI_Comm own, MPI_Comm comm, const char* filename, int amode, MPI_Info info,
-                 MPI_File* fh) {
+int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh) {
   const auto start = Clock::now();
   auto file = std::make_shared<OpenFile>();
-  file->exchange = make_mpi_exchange(own, settings().ranks_per_node);
+  file->exchange = exchange_for(comm);
+  if (file->exchange == nullptr) return real().open(comm, filename, amode, info, fh);
   FileRecord& record = file->record;
   record.amode = amode;
   record.mode = settings().mode;
@@ -162,6 +162,8 @@ int open_tracked(MPI_Comm own, MPI_Comm comm, const char* filename, int amode, M
   const auto path = posix_path(filename);
   record.path = path.value_or(filename);
   OpenWord word;
+  word[OpenWord::newest_protocol] = exchange_protocol_version;
+  word[OpenWord::oldest_protocol] = -exchange_protocol_version;
   word[OpenWord::no_real_file] = code != MPI_SUCCESS;
   std::vector<std::uint8_t> declarations;
   if (file->exchange->rank() == 0) {
@@ -217,11 +219,9 @@ int wrapped_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info,
                  MPI_File* fh) noexcept {
   if (interception_depth > 0) return real().open(comm, filename, amode, info, fh);
   const Inside inside;
-  MPI_Comm own = MPI_COMM_NULL;
-  if (filename != nullptr && fh != nullptr) own = own_communicator(comm);
-  if (own == MPI_COMM_NULL) return real().open(comm, filename, amode, info, fh);
+  if (filename == nullptr || fh == nullptr) return real().open(comm, filename, amode, info, fh);
   try {
-    return open_tracked(own, comm, filename, amode, info, fh);
+    return open_tracked(comm, filename, amode, info, fh);
   } catch (const std::bad_alloc&) {
     return MPI_ERR_NO_MEM;
   } catch (...) {

@@ -1,0 +1,89 @@
+#include "core/intercept/mpi/exchange_cache.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "core/engine/collective/mpi_exchange.hpp"
+#include "core/intercept/mpi/settings.hpp"
+
+namespace forebay {
+namespace {
+
+/// The exchanges over one communicator that no file uses. Files are opened and closed in the same
+/// order on all ranks, so the last one is the same on all.
+struct Idle {
+  std::vector<std::shared_ptr<Exchange>> exchanges;
+};
+using Home = std::shared_ptr<Idle>;
+
+int forget(MPI_Comm comm, int /*keyval*/, void* home, void* /*extra*/) {
+  // These two go when MPI is finalized: too late to free anything, and no need to.
+  if (comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF) return MPI_SUCCESS;
+  delete static_cast<Home*>(home);
+  return MPI_SUCCESS;
+}
+
+int keyval() {
+  static const int value = [] {
+    int created = MPI_KEYVAL_INVALID;
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &created, nullptr);
+    return created;
+  }();
+  return value;
+}
+
+Home home_at(MPI_Comm comm) {
+  void* found = nullptr;
+  int is_there = 0;
+  PMPI_Comm_get_attr(comm, keyval(), static_cast<void*>(&found), &is_there);
+  if (is_there != 0) return *static_cast<Home*>(found);
+  auto made = std::make_unique<Home>(std::make_shared<Idle>());
+  if (PMPI_Comm_set_attr(comm, keyval(), made.get()) != MPI_SUCCESS) return nullptr;
+  return *made.release();
+}
+
+/// `exchange`, which goes home when its file has no use for it any more.
+std::shared_ptr<Exchange> lend(std::shared_ptr<Exchange> exchange, const Home& home) {
+  Exchange* const lent = exchange.get();
+  return {lent, [owner = std::move(exchange), home = std::weak_ptr(home)](Exchange*) mutable {
+            if (const Home idle = home.lock()) idle->exchanges.push_back(std::move(owner));
+          }};
+}
+
+bool threads_may_open_at_once() {
+  int level = MPI_THREAD_SINGLE;
+  PMPI_Query_thread(&level);
+  return level == MPI_THREAD_MULTIPLE;
+}
+
+/// A split and not a duplicate, which would run the program's attribute copy functions.
+std::shared_ptr<Exchange> make_exchange(MPI_Comm comm) {
+  int rank = 0;
+  PMPI_Comm_rank(comm, &rank);
+  MPI_Comm own = MPI_COMM_NULL;
+  PMPI_Comm_split(comm, 0, rank, &own);
+  if (own == MPI_COMM_NULL) return nullptr;
+  return make_mpi_exchange(own, settings().ranks_per_node);
+}
+
+}  // namespace
+
+std::shared_ptr<Exchange> exchange_for(MPI_Comm comm) {
+  int is_inter = 0;
+  if (comm == MPI_COMM_NULL || PMPI_Comm_test_inter(comm, &is_inter) != MPI_SUCCESS ||
+      is_inter != 0) {
+    return nullptr;
+  }
+  if (threads_may_open_at_once()) return make_exchange(comm);
+  const Home home = home_at(comm);
+  if (home == nullptr) return make_exchange(comm);
+  if (home->exchanges.empty()) {
+    auto made = make_exchange(comm);
+    return made == nullptr ? nullptr : lend(std::move(made), home);
+  }
+  auto waiting = std::move(home->exchanges.back());
+  home->exchanges.pop_back();
+  return lend(std::move(waiting), home);
+}
+
+}  // namespace forebay
