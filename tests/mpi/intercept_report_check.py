@@ -61,6 +61,15 @@ def check(record: dict[str, Any], mode: str, ranks: int) -> None:
         "close": ranks,
         "other": 0,
     }
+    seconds_max = {name: seconds["max"] for name, seconds in record["seconds"].items()}
+    together = record["seconds_together"]
+    for name, classes in {
+        "writing": ("write", "sync", "close"),
+        "data": ("write", "read"),
+        "all": tuple(seconds_max),
+    }.items():
+        parts = [seconds_max[one] for one in classes]
+        assert max(parts) <= together[name] <= sum(parts) + 1e-8, name
     for name, seconds in record["seconds"].items():
         assert 0 <= seconds["max"] <= seconds["sum"], name
         assert (seconds["sum"] > 0) == (record["calls"][name] > 0), name

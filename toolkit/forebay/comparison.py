@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from forebay.limit import LimitSeconds
-from forebay.records import Record, Storage, seconds_in
+from forebay.records import Record, Storage, seconds_of
 from forebay.statistics import Ratio, median, median_ratio
 
 STOCK = "stock"
@@ -32,10 +32,10 @@ def side_of(wall: float, exit_code: int, records: list[Record]) -> Side:
     readers = [record for record in records if record.read]
     return Side(
         wall=wall,
-        write=seconds_in(writers, ("write", "sync", "close")) if writers else None,
-        read=seconds_in(readers, ("read",)) if readers else None,
-        data=seconds_in(records, ("write", "read")) if writers or readers else None,
-        mpiio=seconds_in(records, records[0].seconds_max) if records else None,
+        write=seconds_of(writers, "writing") if writers else None,
+        read=seconds_of(readers, "read") if readers else None,
+        data=seconds_of(records, "data") if writers or readers else None,
+        mpiio=seconds_of(records, "all") if records else None,
         exit=exit_code,
     )
 

@@ -40,6 +40,7 @@ class Record:
     stripe_count: int
     seconds_max: dict[str, float]  # per class of call, over ranks
     seconds_sum: dict[str, float]
+    seconds_together: dict[str, float]  # "writing", "data", "all": the slowest rank's
     calls: dict[str, int]
     counters: dict[str, int]  # empty in mode "observe"
     storage: Storage | None
@@ -105,6 +106,7 @@ def _record(raw: dict[str, Any], pid: int) -> Record:
         stripe_count=int(raw.get("stripe_count", 1)),
         seconds_max={kind: float(value["max"]) for kind, value in seconds.items()},
         seconds_sum={kind: float(value["sum"]) for kind, value in seconds.items()},
+        seconds_together={k: float(raw["seconds_together"][k]) for k in _TOGETHER},
         calls={kind: int(count) for kind, count in raw["calls"].items()},
         counters={name: int(value) for name, value in (raw.get("counters") or {}).items()},
         storage=None if storage is None else Storage(**{k: int(storage[k]) for k in _STORAGE}),
@@ -118,6 +120,7 @@ def _record(raw: dict[str, Any], pid: int) -> Record:
     )
 
 
+_TOGETHER = ("writing", "data", "all")
 _STORAGE = ("read_calls", "write_calls", "read_bytes", "write_bytes")
 
 
@@ -147,13 +150,12 @@ def _age(path: Path) -> tuple[int, str]:
     return path.stat().st_mtime_ns, path.name
 
 
-def seconds_in(records: Iterable[Record], kinds: Iterable[str]) -> float:
-    """Wall seconds in these classes of calls: the slowest rank's per opening, openings one after
-    another. Openings whose records come from different processes (one file per process) are
-    taken to run side by side, so of them the longest counts."""
-    kinds = tuple(kinds)
+def seconds_of(records: Iterable[Record], what: str) -> float:
+    """Wall seconds in `what`, a class of calls or "writing", "data" or "all": the slowest rank's
+    per opening, openings one after another. Openings whose records come from different processes
+    (one file per process) are taken to run side by side, so of them the longest counts."""
     per_process: dict[int, float] = {}
     for record in records:
-        spent = sum(record.seconds_max.get(kind, 0.0) for kind in kinds)
+        spent = (record.seconds_max | record.seconds_together).get(what, 0.0)
         per_process[record.pid] = per_process.get(record.pid, 0.0) + spent
     return max(per_process.values(), default=0.0)

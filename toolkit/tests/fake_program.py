@@ -31,6 +31,11 @@ def record(path: Path, mode: str, write_s: float, read_s: float, size: int) -> d
         "stripe_size": 0,
         "stripe_count": 1,
         "seconds": {kind: {"max": s, "sum": 2 * s} for kind, s in spent.items()},
+        "seconds_together": {
+            "writing": spent["write"] + spent["sync"] + spent["close"],
+            "data": spent["write"] + spent["read"],
+            "all": sum(spent.values()),
+        },
         "calls": dict.fromkeys(kinds, 0)
         | {"open": 2, "write": 4, "close": 2}
         | {"read": 4 if read_s else 0},

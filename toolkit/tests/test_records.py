@@ -9,7 +9,7 @@ from fake_program import record
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forebay.records import load, parse, seconds_in
+from forebay.records import load, parse, seconds_of
 from forebay.summary import summarise
 
 
@@ -71,9 +71,9 @@ def test_no_bytes_make_the_parser_fail_otherwise_than_by_its_error(junk: bytes) 
 def test_openings_of_one_process_add_up_and_those_of_several_run_side_by_side() -> None:
     one = [parse(content(write_s=s), pid=1) for s in (0.5, 0.25)]
     other = [parse(content(write_s=0.6), pid=2)]
-    assert seconds_in(one, ["write"]) == pytest.approx(0.75)
-    assert seconds_in(one + other, ["write"]) == pytest.approx(0.75)
-    assert seconds_in(one, ["write", "close"]) == pytest.approx(0.75 * 1.25)
+    assert seconds_of(one, "write") == pytest.approx(0.75)
+    assert seconds_of(one + other, "write") == pytest.approx(0.75)
+    assert seconds_of(one, "writing") == pytest.approx(0.75 * 1.25)
 
 
 def test_the_summary_adds_openings_of_a_file_and_tells_the_amplification() -> None:

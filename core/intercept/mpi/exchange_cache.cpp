@@ -56,11 +56,12 @@ bool threads_may_open_at_once() {
   return level == MPI_THREAD_MULTIPLE;
 }
 
-/// A split and not a duplicate, which would run the program's attribute copy functions.
+/// Null if the MPI cannot give another communicator.
 std::shared_ptr<Exchange> make_exchange(MPI_Comm comm) {
   int rank = 0;
   PMPI_Comm_rank(comm, &rank);
   MPI_Comm own = MPI_COMM_NULL;
+  // A split and not a duplicate, which would run the program's attribute copy functions.
   PMPI_Comm_split(comm, 0, rank, &own);
   if (own == MPI_COMM_NULL) return nullptr;
   return make_mpi_exchange(own, settings().ranks_per_node);
@@ -68,22 +69,24 @@ std::shared_ptr<Exchange> make_exchange(MPI_Comm comm) {
 
 }  // namespace
 
-std::shared_ptr<Exchange> exchange_for(MPI_Comm comm) {
+Opening begin_opening(MPI_Comm comm) {
+  using Clock = std::chrono::steady_clock;
   int is_inter = 0;
   if (comm == MPI_COMM_NULL || PMPI_Comm_test_inter(comm, &is_inter) != MPI_SUCCESS ||
       is_inter != 0) {
-    return nullptr;
+    return {};
   }
-  if (threads_may_open_at_once()) return make_exchange(comm);
-  const Home home = home_at(comm);
-  if (home == nullptr) return make_exchange(comm);
-  if (home->exchanges.empty()) {
-    auto made = make_exchange(comm);
-    return made == nullptr ? nullptr : lend(std::move(made), home);
+  const Home home = threads_may_open_at_once() ? nullptr : home_at(comm);
+  if (home != nullptr && !home->exchanges.empty()) {
+    auto waiting = std::move(home->exchanges.back());
+    home->exchanges.pop_back();
+    return {lend(std::move(waiting), home), Clock::now()};
   }
-  auto waiting = std::move(home->exchanges.back());
-  home->exchanges.pop_back();
-  return lend(std::move(waiting), home);
+  PMPI_Barrier(comm);
+  const auto begun = Clock::now();
+  auto made = make_exchange(comm);
+  if (made != nullptr && home != nullptr) made = lend(std::move(made), home);
+  return {std::move(made), begun};
 }
 
 }  // namespace forebay

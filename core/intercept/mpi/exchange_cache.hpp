@@ -2,19 +2,29 @@
 
 #include <mpi.h>
 
+#include <chrono>
 #include <memory>
 
 #include "core/engine/collective/exchange.hpp"
 
 namespace forebay {
 
-/// The exchange over which the ranks of `comm` talk while they have one file open; null where
-/// MPI_File_open would refuse `comm`. Collective.
+/// Ranks that open a file together.
+struct Opening {
+  /// Over which they talk while the file is open; null where MPI_File_open would refuse their
+  /// communicator.
+  std::shared_ptr<Exchange> exchange;
+  /// When the opening began. Where it began with a new exchange: when the ranks had met, because
+  /// to wait for one that comes late is not what an opening costs.
+  std::chrono::steady_clock::time_point begun;
+};
+
+/// What ranks need to open a file on `comm`. Collective.
 ///
 /// To make one costs a communicator, which takes longer than to open a file. So an exchange waits
 /// at the program's communicator, as an attribute, for the next file that is opened on it, and goes
 /// when the communicator goes. Each open file has an exchange of its own. Where threads may open
 /// and close at the same time, ranks could take up different ones: there each is new.
-std::shared_ptr<Exchange> exchange_for(MPI_Comm comm);
+Opening begin_opening(MPI_Comm comm);
 
 }  // namespace forebay

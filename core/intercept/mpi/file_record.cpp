@@ -85,15 +85,18 @@ struct Figures {
   std::vector<std::int64_t> maxima;
 };
 
-/// Sums: time and calls per class, every counter, the kernel's four. Maxima: time per class, every
-/// counter, and last whether any rank has something to tell in words. Which of the two a counter
-/// uses is chosen when the record is written.
+/// Sums: time and calls per class, every counter, the kernel's four. Maxima: time per class
+/// and per group of classes, every counter, and last whether any rank has something to tell in
+/// words. Which of the two a counter uses is chosen when the record is written.
 Figures combine(const FileRecord& record, const KernelIo& storage, bool has_words,
                 Exchange& exchange) {
   Figures figures;
   for (std::size_t c = 0; c < class_count; ++c) {
     figures.sums.push_back(record.times.elapsed_ns(c));
     figures.maxima.push_back(record.times.elapsed_ns(c));
+  }
+  for (const CallGroup& group : call_groups::list) {
+    figures.maxima.push_back(record.times.elapsed_ns(group.classes));
   }
   for (std::size_t c = 0; c < class_count; ++c) figures.sums.push_back(record.times.calls(c));
 #define FOREBAY_COLLECT(name, combine, meaning) \
@@ -207,6 +210,10 @@ void write_report(const FileRecord& record, Exchange& exchange, const std::strin
   for (const std::string_view name : call_class_names) {
     json["seconds"][std::string(name)] = {{"max", static_cast<double>(*maximum++) * seconds_per_ns},
                                           {"sum", static_cast<double>(*sum++) * seconds_per_ns}};
+  }
+  for (const CallGroup& group : call_groups::list) {
+    json["seconds_together"][std::string(group.name)] =
+        static_cast<double>(*maximum++) * seconds_per_ns;
   }
   for (const std::string_view name : call_class_names) json["calls"][std::string(name)] = *sum++;
   Json counters;

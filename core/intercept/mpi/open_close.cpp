@@ -145,10 +145,10 @@ void make_shadow(OpenFile& file, OpenWord& word, const std::vector<std::uint8_t>
 }
 
 int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh) {
-  const auto start = Clock::now();
+  auto [exchange, start] = begin_opening(comm);
+  if (exchange == nullptr) return real().open(comm, filename, amode, info, fh);
   auto file = std::make_shared<OpenFile>();
-  file->exchange = exchange_for(comm);
-  if (file->exchange == nullptr) return real().open(comm, filename, amode, info, fh);
+  file->exchange = std::move(exchange);
   FileRecord& record = file->record;
   record.amode = amode;
   record.mode = settings().mode;

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,15 +125,13 @@ class Run:
         """As `forebay compare` counts: "write" is write calls, sync and close of what was written,
         "read" is read calls; each of the slowest rank, openings one after another."""
         return {
-            "write": self._spent("write", ("write", "sync", "close")),
-            "read": self._spent("read", ("read",)),
+            "write": self._spent("write", lambda record: record["seconds_together"]["writing"]),
+            "read": self._spent("read", lambda record: record["seconds"]["read"]["max"]),
         }
 
-    def _spent(self, kind: str, classes: tuple[str, ...]) -> float | None:
+    def _spent(self, kind: str, seconds: Callable[[dict[str, Any]], float]) -> float | None:
         openings = [record for record in self.records if record["calls"][kind] > 0]
-        if not openings:
-            return None
-        return sum(float(record["seconds"][name]["max"]) for record in openings for name in classes)
+        return sum(map(seconds, openings)) if openings else None
 
 
 def run(
