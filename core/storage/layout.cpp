@@ -163,6 +163,10 @@ std::string file_system_name(const std::string& path) {
   return text.data();
 }
 
+bool coherent_between_hosts(std::string_view file_system) {
+  return file_system != "nfs" && file_system != "smb";
+}
+
 std::optional<StripeLayout> parse_lustre_layout(std::span<const std::byte> attribute) {
   if (field<std::uint32_t>(attribute, 0) == lov_magic_composite) return parse_composite(attribute);
   return parse_plain(attribute);

@@ -15,6 +15,11 @@ namespace forebay {
 /// in hexadecimal if it is not known; "unknown" if neither `path` nor its directory can be asked.
 std::string file_system_name(const std::string& path);
 
+/// Whether processes on several hosts see what one of them wrote as soon as its call returned,
+/// without locks of their own: not in the file systems, named as by file_system_name, whose clients
+/// keep what they once read for a while (NFS, SMB).
+bool coherent_between_hosts(std::string_view file_system);
+
 /// The value of Lustre's extended attribute `lustre.lov`: a `lov_user_md` of version 1 or 3, or a
 /// composite of them (lustre/include/uapi/linux/lustre/lustre_user.h), in host byte order.
 /// A composite (progressive) layout changes its striping along the file, a StripeLayout cannot: the

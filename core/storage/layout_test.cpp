@@ -173,5 +173,12 @@ TEST(FileSystemName, KnowsFileSystemsAndFilesYetToBeMade) {
   EXPECT_NE(here, "unknown");
 }
 
+TEST(FileSystemName, TellsWhoseClientsSeeEachOthersBytes) {
+  for (const char* parallel : {"lustre", "gpfs", "beegfs", "fuse", "ext4", "tmpfs"}) {
+    EXPECT_TRUE(coherent_between_hosts(parallel)) << parallel;
+  }
+  for (const char* caching : {"nfs", "smb"}) EXPECT_FALSE(coherent_between_hosts(caching));
+}
+
 }  // namespace
 }  // namespace forebay

@@ -309,8 +309,9 @@ def _path(path: Path) -> Iterable[Check]:
         yield Check(
             area,
             Level.WARNING,
-            "NFS gives processes on several nodes no common view of a file",
-            "Write shared files to a parallel file system; NFS serves one node at a time.",
+            "NFS gives processes on several nodes no common view of a file: there, Forebay leaves "
+            "files to the MPI library",
+            "Write shared files to a parallel file system; on NFS, one node at a time is served.",
         )
 
 

@@ -23,6 +23,7 @@
 #include "core/intercept/mpi/open_file.hpp"
 #include "core/intercept/mpi/real_mpi.hpp"
 #include "core/storage/file.hpp"
+#include "core/storage/layout.hpp"
 
 namespace forebay {
 namespace {
@@ -93,6 +94,7 @@ struct OpenWord {
     oldest_protocol,  ///< Negative.
     no_real_file,
     no_own_file,
+    incoherent,
     end_of_file,
     reporting,
     declarations,
@@ -129,6 +131,8 @@ void make_shadow(OpenFile& file, OpenWord& word, const std::vector<std::uint8_t>
     file.pass_reason = "MPI_MODE_SEQUENTIAL";
   } else if (word[OpenWord::no_own_file] != 0) {
     file.pass_reason = "Forebay could not open the file itself";
+  } else if (word[OpenWord::incoherent] != 0) {
+    file.pass_reason = "several hosts on a file system that needs locks";
   }
   if (!file.pass_reason.empty()) return;
 
@@ -177,6 +181,10 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
     auto opened = open_storage(path, amode, record.counters);
     if (opened) {
       storage = std::move(*opened);
+      // There only the MPI's locks make the hosts see each other's bytes.
+      const bool several_hosts = file->exchange->ranks_on_host() < file->exchange->size();
+      word[OpenWord::incoherent] =
+          several_hosts && !coherent_between_hosts(file_system_name(storage->path()));
       // Where an appending program starts; some rank may not see the latest size yet.
       if ((amode & MPI_MODE_APPEND) != 0) word[OpenWord::end_of_file] = storage->size().value_or(0);
     } else {
