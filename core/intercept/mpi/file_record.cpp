@@ -241,7 +241,10 @@ void write_report(const FileRecord& record, Exchange& exchange, const std::strin
   // Paths and hints may hold any bytes; the record is UTF-8.
   const std::string content = json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
   if (const Status done = publish(directory, content); !done) {
-    std::fprintf(stderr, "forebay: %s\n", to_string(done.error()).c_str());
+    // Once: a program may close thousands of files.
+    static std::once_flag said;
+    std::call_once(said,
+                   [&] { std::fprintf(stderr, "forebay: %s\n", to_string(done.error()).c_str()); });
   }
 }
 
