@@ -290,6 +290,17 @@ _HOST_OPTIONS = frozenset(
 )
 
 
+# Set by batch systems (PBS, LSF, Grid Engine), or by users for Hydra and Open MPI.
+_HOST_VARIABLES = (
+    "PBS_NODEFILE",
+    "LSB_DJOB_HOSTFILE",
+    "PE_HOSTFILE",
+    "HYDRA_HOST_FILE",
+    "OMPI_MCA_orte_default_hostfile",
+    "PRTE_MCA_prte_default_hostfile",
+)
+
+
 def spans_hosts(command: Sequence[str], dialect: Dialect, environ: Mapping[str, str]) -> bool:
     """Whether ranks may run on other machines, so that records need a shared directory."""
     if dialect is Dialect.SRUN:
@@ -297,6 +308,6 @@ def spans_hosts(command: Sequence[str], dialect: Dialect, environ: Mapping[str, 
     for name in ("SLURM_JOB_NUM_NODES", "SLURM_NNODES"):
         if environ.get(name, "1") not in ("", "1"):
             return True
-    if "PBS_NODEFILE" in environ or "LSB_DJOB_HOSTFILE" in environ:
+    if any(name in environ for name in _HOST_VARIABLES):
         return True
     return dialect is not Dialect.DIRECT and any(word in _HOST_OPTIONS for word in command)

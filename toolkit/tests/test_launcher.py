@@ -207,6 +207,7 @@ def test_a_launcher_that_does_not_tell_needs_the_mpi_named(tmp_path: Path) -> No
         ("mpirun --host a,b ./a", Dialect.OPENMPI, {}, True),
         ("mpirun ./a", Dialect.OPENMPI, {"SLURM_NNODES": "4"}, True),
         ("mpirun ./a", Dialect.OPENMPI, {"SLURM_NNODES": "1"}, False),
+        ("mpiexec ./a", Dialect.HYDRA, {"HYDRA_HOST_FILE": "hosts"}, True),
         ("srun ./a", Dialect.SRUN, {}, True),
     ],
 )
