@@ -81,16 +81,6 @@ class FaultyFile final : public StorageFile {
   FaultyFile(std::unique_ptr<StorageFile> inner, std::shared_ptr<FaultPlan> plan)
       : inner_(std::move(inner)), plan_(std::move(plan)) {}
 
-  Status write_at(std::span<const std::byte> data, Bytes offset) override {
-    const iovec piece{const_cast<std::byte*>(data.data()), data.size()};
-    return write_pieces({&piece, 1}, offset);
-  }
-
-  Result<Bytes> read_at(std::span<std::byte> data, Bytes offset) override {
-    const iovec piece{data.data(), data.size()};
-    return read_pieces({&piece, 1}, offset);
-  }
-
   Status write_pieces(std::span<const iovec> pieces, Bytes offset) override {
     const auto met = plan_->next(StorageCall::write);
     if (!met.fault) return inner_->write_pieces(pieces, offset);

@@ -15,24 +15,32 @@
 
 namespace forebay {
 
-/// A file, as the engine sees storage. Implementations: PosixFile, MemoryFile, FaultyFile. All
-/// calls may be made from several threads at once. Every error names what was being done and the
-/// path.
+/// A file, as the engine sees storage. Implementations: PosixFile; for tests MemoryFile, FaultyFile
+/// and VolatileFile. All calls may be made from several threads at once. Every error names what was
+/// being done and the path.
 class StorageFile {
  public:
   virtual ~StorageFile() = default;
 
-  /// Writes all of `data` at `offset`, resuming after short writes; or an error, after which any
-  /// prefix may have reached the file.
-  virtual Status write_at(std::span<const std::byte> data, Bytes offset) = 0;
-
-  /// Reads up to data.size() bytes at `offset`; fewer only where the file ends. Returns the count.
-  virtual Result<Bytes> read_at(std::span<std::byte> data, Bytes offset) = 0;
-
-  /// The same from or to several buffers that lie one behind the other in the file. Any number of
-  /// pieces (implementations respect IOV_MAX).
+  /// Writes all of `pieces`, which lie one behind the other in the file from `offset` on, resuming
+  /// after short writes; or an error, after which any prefix may have reached the file. Any number
+  /// of pieces (implementations respect IOV_MAX).
   virtual Status write_pieces(std::span<const iovec> pieces, Bytes offset) = 0;
+
+  /// Reads up to the length of all `pieces` from `offset` on; fewer only where the file ends.
+  /// Returns the count.
   virtual Result<Bytes> read_pieces(std::span<const iovec> pieces, Bytes offset) = 0;
+
+  /// The same for one buffer.
+  Status write_at(std::span<const std::byte> data, Bytes offset) {
+    // iovec has no const; a write does not touch the buffer.
+    const iovec piece{const_cast<std::byte*>(data.data()), data.size()};
+    return write_pieces({&piece, 1}, offset);
+  }
+  Result<Bytes> read_at(std::span<std::byte> data, Bytes offset) {
+    const iovec piece{data.data(), data.size()};
+    return read_pieces({&piece, 1}, offset);
+  }
 
   virtual Result<Bytes> size() = 0;
   virtual Status resize(Bytes size) = 0;

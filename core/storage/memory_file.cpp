@@ -47,16 +47,6 @@ class MemoryFile final : public StorageFile {
   MemoryFile(const MemoryFile&) = delete;
   MemoryFile& operator=(const MemoryFile&) = delete;
 
-  Status write_at(std::span<const std::byte> data, Bytes offset) override {
-    const iovec piece{const_cast<std::byte*>(data.data()), data.size()};
-    return write_pieces({&piece, 1}, offset);
-  }
-
-  Result<Bytes> read_at(std::span<std::byte> data, Bytes offset) override {
-    const iovec piece{data.data(), data.size()};
-    return read_pieces({&piece, 1}, offset);
-  }
-
   Status write_pieces(std::span<const iovec> pieces, Bytes offset) override {
     if (offset < 0) return fail(EINVAL, "write", offset);
     const Bytes length = total_bytes(pieces);

@@ -47,17 +47,6 @@ class PosixFile final : public StorageFile {
   PosixFile(const PosixFile&) = delete;
   PosixFile& operator=(const PosixFile&) = delete;
 
-  Status write_at(std::span<const std::byte> data, Bytes offset) override {
-    // iovec has no const; a write does not touch the buffer.
-    const iovec piece{const_cast<std::byte*>(data.data()), data.size()};
-    return write_pieces({&piece, 1}, offset);
-  }
-
-  Result<Bytes> read_at(std::span<std::byte> data, Bytes offset) override {
-    const iovec piece{data.data(), data.size()};
-    return read_pieces({&piece, 1}, offset);
-  }
-
   Status write_pieces(std::span<const iovec> pieces, Bytes offset) override {
     if (!writable_) {
       return fail(ErrorKind::read_only, EBADF,

@@ -60,16 +60,6 @@ class VolatileFile final : public StorageFile {
  public:
   explicit VolatileFile(std::shared_ptr<VolatileInode> inode) : inode_(std::move(inode)) {}
 
-  Status write_at(std::span<const std::byte> data, Bytes offset) override {
-    const iovec piece{const_cast<std::byte*>(data.data()), data.size()};
-    return write_pieces({&piece, 1}, offset);
-  }
-
-  Result<Bytes> read_at(std::span<std::byte> data, Bytes offset) override {
-    const iovec piece{data.data(), data.size()};
-    return read_pieces({&piece, 1}, offset);
-  }
-
   Status write_pieces(std::span<const iovec> pieces, Bytes offset) override {
     VolatileInode::Change change{offset, {}};
     for (const iovec& piece : pieces) {
