@@ -138,5 +138,15 @@ def records_directory(shared: bool) -> Iterator[Path]:
     """A fresh directory for the records, removed at the end. `shared`: ranks on other hosts must
     see it, so it stands in the working directory, as the job's own files mostly do."""
     base = Path.cwd() if shared else None
-    with tempfile.TemporaryDirectory(prefix=".forebay-records-", dir=base) as name:
+    try:
+        directory = tempfile.TemporaryDirectory(prefix=".forebay-records-", dir=base)
+    except OSError as error:
+        raise ForebayError(
+            f"there is no place for the records of the run: {error}",
+            "Start it in a directory that you may write to and that all nodes share."
+            if shared
+            else "Free some space, or name another place by TMPDIR.",
+            exit_code=1,
+        ) from error
+    with directory as name:
         yield Path(name)

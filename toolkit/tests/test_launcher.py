@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forebay.errors import ForebayError
+from forebay.job import records_directory
 from forebay.launcher import (
     Dialect,
     dialect_of_version,
@@ -215,6 +216,15 @@ def test_records_go_to_a_shared_place_where_ranks_may_be_elsewhere(
     command: str, dialect: Dialect, environ: dict[str, str], expected: bool
 ) -> None:
     assert spans_hosts(command.split(), dialect, environ) is expected
+
+
+def test_a_place_where_records_cannot_be_left_is_told_with_a_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "cwd", lambda: tmp_path / "gone")
+    with pytest.raises(ForebayError) as caught, records_directory(shared=True):
+        pytest.fail("there is no such directory")
+    assert "all nodes share" in caught.value.advice
 
 
 # Prints what a rank sees, and how often the preload occurs in the environment of its parent, which
