@@ -19,6 +19,56 @@ Bytes next_offset(const RankPart& part, Bytes offset) {
   return cursor.offset();
 }
 
+/// How many pieces of the file `part` consists of, near enough.
+double pieces_of(const RankPart& part) {
+  if (part.length == 0) return 0;
+  if (seamless(part.view)) return 1;
+  const Bytes tile = std::max<Bytes>(1, part.view.tree.size());
+  const double tiles = static_cast<double>(part.length) / static_cast<double>(tile);
+  return std::max(1.0, tiles * static_cast<double>(part.view.tree.pieces()));
+}
+
+/// What a call's parts come to, for choosing its path.
+struct Workload {
+  double bytes = 0;
+  double pieces = 0;
+  double most_pieces = 0;  ///< Of one rank.
+  int active = 0;          ///< Ranks that move something.
+};
+
+Workload workload_of(const std::vector<RankPart>& parts) {
+  Workload work;
+  for (const RankPart& part : parts) {
+    if (part.length == 0) continue;
+    const double pieces = pieces_of(part);
+    ++work.active;
+    work.bytes += static_cast<double>(part.length);
+    work.pieces += pieces;
+    work.most_pieces = std::max(work.most_pieces, pieces);
+  }
+  return work;
+}
+
+/// The storage calls that one after the other take the time of a collective call.
+struct CallCounts {
+  double direct = 0;
+  double exchange = 0;
+};
+
+/// Counted where a call is dear. Writers of one file wait for each other, so the calls of all
+/// count; readers do not, so those of the busiest one count. An aggregator makes a call for each
+/// window that holds data; where pieces are far apart, each is taken to lie in a window of its own.
+CallCounts count_calls(const std::vector<RankPart>& parts, const Workload& work,
+                       const PathQuestion& question) {
+  Extent all;
+  for (const RankPart& part : parts) all = hull(all, part.hull());
+  const double window = static_cast<double>(question.domains.window_bytes());
+  const double spread = std::min(work.pieces, static_cast<double>(all.length) / window);
+  const double windows = std::max({1.0, work.bytes / window, spread});
+  if (question.writing) return {work.pieces, windows};
+  return {work.most_pieces, std::max(1.0, windows / question.domains.aggregators)};
+}
+
 }  // namespace
 
 Extent RankPart::hull() const {
@@ -41,11 +91,6 @@ bool seamless(const TiledTree& view) {
   return view.tree.dense() && view.extent == view.tree.size();
 }
 
-StorageCost expected_cost(const StripeLayout& layout, bool writing) {
-  if (layout.striped()) return {.call_ns = 1.0e6, .byte_ns = 1.0};
-  return {.call_ns = writing ? 1000.0 : 700.0, .byte_ns = 0.4};
-}
-
 Path choose_path(const std::vector<RankPart>& parts, const PathQuestion& question) {
   for (const RankPart& part : parts) {
     if (part.length > 0 && !part.view.monotone()) return Path::direct;
@@ -53,31 +98,26 @@ Path choose_path(const std::vector<RankPart>& parts, const PathQuestion& questio
   if (question.collective == Toggle::enable) return Path::exchange;
   if (question.collective == Toggle::disable) return Path::direct;
 
-  Bytes total = 0;
-  double pieces = 0;
-  int active = 0;
-  for (const RankPart& part : parts) {
-    if (part.length == 0) continue;
-    ++active;
-    total += part.length;
-    const Bytes tile = std::max<Bytes>(1, part.view.tree.size());
-    const double tiles = static_cast<double>(part.length) / static_cast<double>(tile);
-    pieces += seamless(part.view)
-                  ? 1.0
-                  : std::max(1.0, tiles * static_cast<double>(part.view.tree.pieces()));
+  const Workload work = workload_of(parts);
+  const StorageCost& cost = question.cost;
+  if (work.active == 0) return Path::direct;
+  if (work.active == 1 && !cost.measured) {
+    return question.layout.striped() && work.pieces > 1 ? Path::exchange : Path::direct;
   }
-  if (active <= 1) return question.layout.striped() && pieces > 1 ? Path::exchange : Path::direct;
+  if (question.writing && question.layout.lock_conflicts && work.pieces > work.active) {
+    return Path::exchange;
+  }
 
   // An exchange adds a pass over memory; it saves all calls but the aggregators' big ones. What was
   // read is stored past the caches.
   const double copy_byte_ns = question.writing ? 0.15 : 0.08;
   constexpr double rank_ns = 3000;  // Each rank's part in handing a window over and in the outcome.
-  const double bytes = static_cast<double>(total);
-  const double direct_ns = pieces * question.cost.call_ns;
-  const double exchange_ns = active * rank_ns + bytes * copy_byte_ns;
-  if (question.writing && question.layout.lock_conflicts && pieces > static_cast<double>(active)) {
-    return Path::exchange;
-  }
+  const double pass_ns = work.active * rank_ns + work.bytes * copy_byte_ns;
+  // Into a page cache, the aggregators' calls are few enough to be left out.
+  const CallCounts calls =
+      cost.measured ? count_calls(parts, work, question) : CallCounts{work.pieces, 0};
+  const double direct_ns = calls.direct * cost.call_ns;
+  const double exchange_ns = pass_ns + calls.exchange * cost.call_ns;
   return direct_ns <= exchange_ns ? Path::direct : Path::exchange;
 }
 

@@ -7,6 +7,7 @@
 #include "core/model/strided_tree.hpp"
 #include "core/model/stripe_layout.hpp"
 #include "core/plan/file_domains.hpp"
+#include "core/plan/storage_cost.hpp"
 
 namespace forebay {
 
@@ -46,22 +47,13 @@ struct Schedule {
   std::vector<Bytes> rounds;  ///< The numbers of the domain rounds that hold data, ascending.
 };
 
-/// What a storage call costs, for choosing between ways of doing the same thing.
-struct StorageCost {
-  double call_ns = 0;  ///< A call, beside its bytes.
-  double byte_ns = 0;  ///< A byte, sequential.
-};
-
-/// Typical values: a page cache's for files that are not striped (where writers of one file wait
-/// for each other and readers do not), a network server's for files that are.
-StorageCost expected_cost(const StripeLayout& layout, bool writing);
-
 /// What `choose_path` looks at.
 struct PathQuestion {
   bool writing = false;
   StripeLayout layout;
   StorageCost cost;
   Toggle collective = Toggle::automatic;  ///< The user's word, if any, is the answer.
+  FileDomains domains;                    ///< Through which an exchange would go.
 };
 
 /// Whether an exchange pays for these parts. Direct wins where each rank's pieces are so long that
@@ -69,6 +61,11 @@ struct PathQuestion {
 /// the only choice where a view is not monotone. Worked example, writing to a page cache at 1 us a
 /// call, an exchange at 0.15 ns a byte: rows of 256 KiB cost 1 us against 39 us, so they go direct;
 /// rows of 1 KiB cost 1 us against 0.15 us and are exchanged.
+///
+/// Where the cost is a measured one, the calls that aggregators would make count as well: they are
+/// no longer a trifle. Worked example, writing at 3 ms a call, 4 ranks, windows of 512 KiB: rows of
+/// 1 MiB cost 3 ms each, in windows two calls of 3 ms, so they go direct; of rows of 64 KiB, eight
+/// share a window, 24 ms against 3 ms, so they are exchanged.
 Path choose_path(const std::vector<RankPart>& parts, const PathQuestion& question);
 
 /// The plan for `parts` over `domains`. The cost does not depend on the number of pieces in a

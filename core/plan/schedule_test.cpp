@@ -20,7 +20,15 @@ std::vector<RankPart> interleaved(int ranks, Bytes piece, Bytes pieces_per_rank)
 }
 
 Path path_for(const std::vector<RankPart>& parts, bool writing, StripeLayout layout = {}) {
-  return choose_path(parts, {writing, layout, expected_cost(layout, writing), Toggle::automatic});
+  return choose_path(
+      parts, {writing, layout, expected_cost(layout, writing), Toggle::automatic, FileDomains()});
+}
+
+/// On a file that is not striped and whose calls were measured to take 3 ms.
+Path slow_path_for(const std::vector<RankPart>& parts, bool writing) {
+  const StorageCost slow{.call_ns = 3e6, .byte_ns = 0.4, .measured = true};
+  const FileDomains domains{.unit = 512 * KiB, .aggregators = 4, .units_per_window = 1};
+  return choose_path(parts, {writing, {}, slow, Toggle::automatic, domains});
 }
 
 TEST(Schedule, EveryByteIsInOneWindow) {
@@ -85,10 +93,53 @@ TEST(ChoosePath, ViewsThatGoBackwardsAreNeverExchanged) {
 }
 
 TEST(ChoosePath, TheUsersWordIsLaw) {
-  PathQuestion question{true, {}, expected_cost({}, true), Toggle::enable};
+  PathQuestion question{true, {}, expected_cost({}, true), Toggle::enable, FileDomains()};
   EXPECT_EQ(choose_path(interleaved(2, MiB, 10), question), Path::exchange);
   question.collective = Toggle::disable;
   EXPECT_EQ(choose_path(interleaved(2, 8, 100'000), question), Path::direct);
+}
+
+TEST(ChoosePath, WhereCallsAreSlowPiecesThatShareAWindowAreExchanged) {
+  for (const bool writing : {true, false}) {
+    EXPECT_EQ(path_for(interleaved(4, 256 * KiB, 100), writing), Path::direct) << writing;
+    EXPECT_EQ(slow_path_for(interleaved(4, 256 * KiB, 100), writing), Path::exchange) << writing;
+    EXPECT_EQ(slow_path_for(interleaved(4, MiB, 100), writing), Path::direct) << writing;
+  }
+}
+
+TEST(ChoosePath, WhereCallsAreSlowPiecesFarApartAreNotExchanged) {
+  std::vector<RankPart> parts = interleaved(4, 100, 50);
+  EXPECT_EQ(slow_path_for(parts, true), Path::exchange);
+  for (RankPart& part : parts) part.view.extent = 10 * GiB;
+  EXPECT_EQ(slow_path_for(parts, true), Path::direct);
+}
+
+TEST(ChoosePath, WhereCallsAreSlowOneRanksSmallPiecesAreGathered) {
+  std::vector<RankPart> parts = interleaved(2, 8, 1000);
+  parts[1].length = 0;
+  EXPECT_EQ(path_for(parts, true), Path::direct);
+  EXPECT_EQ(slow_path_for(parts, true), Path::exchange);
+}
+
+TEST(ChoosePath, WhereCallsAreSlowShortSeamlessPiecesShareACall) {
+  std::vector<RankPart> parts;
+  for (int r = 0; r < 8; ++r) {
+    parts.push_back({{StridedTree::contiguous(1), 0, 1}, r * 100, 100});
+  }
+  EXPECT_EQ(path_for(parts, true), Path::direct);
+  EXPECT_EQ(slow_path_for(parts, true), Path::exchange);
+  for (int r = 0; r < 8; ++r) {
+    const auto i = static_cast<std::size_t>(r);
+    parts[i].start = r * MiB;
+    parts[i].length = MiB;
+  }
+  EXPECT_EQ(slow_path_for(parts, true), Path::direct);
+}
+
+TEST(ChoosePath, NobodyMovingAnythingIsNoReasonToExchange) {
+  std::vector<RankPart> parts = interleaved(2, 8, 0);
+  EXPECT_EQ(path_for(parts, true), Path::direct);
+  EXPECT_EQ(slow_path_for(parts, true), Path::direct);
 }
 
 TEST(DomainLocality, CountsTheBytesOfEachNode) {

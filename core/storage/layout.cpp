@@ -1,6 +1,7 @@
 #include "core/storage/layout.hpp"
 
 #include <linux/magic.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 
@@ -165,6 +166,12 @@ std::string file_system_name(const std::string& path) {
 
 bool coherent_between_hosts(std::string_view file_system) {
   return file_system != "nfs" && file_system != "smb";
+}
+
+std::optional<std::uint64_t> file_system_id(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  return status.st_dev;
 }
 
 std::optional<StripeLayout> parse_lustre_layout(std::span<const std::byte> attribute) {

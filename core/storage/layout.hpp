@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,6 +20,10 @@ std::string file_system_name(const std::string& path);
 /// without locks of their own: not in the file systems, named as by file_system_name, whose clients
 /// keep what they once read for a while (NFS, SMB).
 bool coherent_between_hosts(std::string_view file_system);
+
+/// A number that the file system of `path` has while it is mounted, and no other has; none if there
+/// is no such file.
+std::optional<std::uint64_t> file_system_id(const std::string& path);
 
 /// The value of Lustre's extended attribute `lustre.lov`: a `lov_user_md` of version 1 or 3, or a
 /// composite of them (lustre/include/uapi/linux/lustre/lustre_user.h), in host byte order.

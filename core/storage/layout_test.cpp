@@ -163,6 +163,14 @@ TEST(DetectLayout, AnOrdinaryFileIsNotStriped) {
   EXPECT_FALSE(detect_layout("/no/such/directory/file").one_writer);
 }
 
+TEST(FileSystemId, IsOneNumberForEachFileSystem) {
+  const auto proc = file_system_id("/proc/self/status");
+  ASSERT_TRUE(proc);
+  EXPECT_EQ(file_system_id("/proc/version"), proc);
+  EXPECT_NE(file_system_id(testing::TempDir()), proc);
+  EXPECT_EQ(file_system_id("/no/such/directory/file"), std::nullopt);
+}
+
 TEST(FileSystemName, KnowsFileSystemsAndFilesYetToBeMade) {
   EXPECT_EQ(file_system_name("/no/such/directory/file"), "unknown");
   EXPECT_EQ(file_system_name("/proc/self/status"), "0x9fa0")

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "core/engine/collective/scoped_nanoseconds.hpp"
@@ -16,8 +18,8 @@ constexpr int small_world = 64;
 
 }  // namespace
 
-CallAgreement::CallAgreement(Exchange& exchange, Counters& counters)
-    : exchange_(exchange), counters_(counters) {}
+CallAgreement::CallAgreement(Exchange& exchange, AgreedCost& cost, Counters& counters)
+    : exchange_(exchange), cost_(cost), counters_(counters) {}
 
 Result<std::shared_ptr<const Schedule>> CallAgreement::agree(const Access& access,
                                                              const Settings& settings) {
@@ -33,22 +35,25 @@ Result<std::shared_ptr<const Schedule>> CallAgreement::agree(const Access& acces
     mine.start = access.start;
     mine.length = access.length;
   }
+  CostWord word = cost_.speak();
   if (exchange_.size() > small_world) {
-    if (auto schedule = find_by_reduction(mine, settings.writing)) return schedule;
+    Known* known = find_by_reduction(mine, word, settings.writing);
+    if (known != nullptr) return renewed(*known, settings);
+    word = {};  // It was heard.
   }
 
   std::vector<std::byte> wires(static_cast<std::size_t>(exchange_.size()) * call_record_bytes);
-  exchange_.all_gather(encode_call_record(mine), wires);
+  exchange_.all_gather(encode_call_record(mine, word), wires);
   Counters::add(counters_.metadata_bytes, static_cast<Bytes>(call_record_bytes));
-  Result<std::vector<CallRecord>> decoded = decode_call_records(wires);
+  Result<CallRecords> decoded = decode_call_records(wires);
   if (!decoded) return tl::unexpected(std::move(decoded.error()));
-  std::vector<CallRecord>& records = *decoded;
+  std::vector<CallRecord>& records = decoded->calls;
+  cost_.hear(decoded->costs);
   all_seamless_ = std::all_of(records.begin(), records.end(),
                               [](const CallRecord& record) { return record.seamless; });
   for (auto known = schedules_.rbegin(); known != schedules_.rend(); ++known) {
     if (known->writing == settings.writing && known->records == records) {
-      Counters::add(counters_.schedules_reused, 1);
-      return known->schedule;
+      return renewed(*known, settings);
     }
   }
 
@@ -60,35 +65,55 @@ Result<std::shared_ptr<const Schedule>> CallAgreement::agree(const Access& acces
                      record.start,
                      record.length});
   }
-  const Path path = choose_path(parts, settings.question);
+  const Path path = choose_path(parts, question(settings));
   auto schedule =
       std::make_shared<const Schedule>(build_schedule(std::move(parts), settings.domains, path));
   Counters::add(counters_.schedules_built, 1);
   if (schedules_.size() == most_schedules) schedules_.pop_front();
-  schedules_.push_back({std::move(records), settings.writing, ++made_, schedule});
+  schedules_.push_back({std::move(records), settings.writing, ++made_, schedule, cost_.changes()});
   return schedule;
 }
 
-std::shared_ptr<const Schedule> CallAgreement::find_by_reduction(const CallRecord& mine,
-                                                                 bool writing) {
+CallAgreement::Known* CallAgreement::find_by_reduction(const CallRecord& mine, const CostWord& word,
+                                                       bool writing) {
   // If every rank means the same schedule, the lowest and the highest number meant are equal.
   const auto rank = static_cast<std::size_t>(exchange_.rank());
-  const Known* candidate = nullptr;
-  for (const Known& known : schedules_) {
+  Known* candidate = nullptr;
+  for (Known& known : schedules_) {
     if (known.writing == writing && known.records[rank] == mine) candidate = &known;
   }
   const std::int64_t number = candidate == nullptr ? -1 : candidate->number;
-  std::int64_t lowest_and_negated_highest[2] = {number, -number};
-  exchange_.all_reduce(lowest_and_negated_highest, Reduce::min);
-  Counters::add(counters_.metadata_bytes, static_cast<Bytes>(sizeof lowest_and_negated_highest));
-  if (number < 0 || lowest_and_negated_highest[0] != number ||
-      lowest_and_negated_highest[1] != -number) {
-    return nullptr;
-  }
-  Counters::add(counters_.schedules_reused, 1);
+  std::array<std::int64_t, 2 + std::tuple_size_v<AgreedCost::Contribution>> words{number, -number};
+  AgreedCost::Contribution costs = AgreedCost::contribute(word);
+  std::copy(costs.begin(), costs.end(), words.begin() + 2);
+  exchange_.all_reduce(words, Reduce::min);
+  Counters::add(counters_.metadata_bytes, static_cast<Bytes>(sizeof words));
+  std::copy(words.begin() + 2, words.end(), costs.begin());
+  cost_.hear(costs);
+  if (number < 0 || words[0] != number || words[1] != -number) return nullptr;
   all_seamless_ = std::all_of(candidate->records.begin(), candidate->records.end(),
                               [](const CallRecord& record) { return record.seamless; });
-  return candidate->schedule;
+  return candidate;
+}
+
+std::shared_ptr<const Schedule> CallAgreement::renewed(Known& known, const Settings& settings) {
+  if (known.cost_changes != cost_.changes()) {
+    known.cost_changes = cost_.changes();
+    const Path path = choose_path(known.schedule->parts, question(settings));
+    if (path != known.schedule->path) {
+      known.schedule = std::make_shared<const Schedule>(
+          build_schedule(known.schedule->parts, settings.domains, path));
+      Counters::add(counters_.schedules_built, 1);
+      return known.schedule;
+    }
+  }
+  Counters::add(counters_.schedules_reused, 1);
+  return known.schedule;
+}
+
+PathQuestion CallAgreement::question(const Settings& settings) const {
+  return {settings.writing, settings.layout, cost_.of(settings.writing), settings.collective,
+          settings.domains};
 }
 
 Status CallAgreement::gather_trees(const std::vector<CallRecord>& records,

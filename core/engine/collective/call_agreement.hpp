@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/engine/collective/agreed_cost.hpp"
 #include "core/engine/collective/call_record.hpp"
 #include "core/engine/collective/collective_file.hpp"
 #include "core/plan/schedule.hpp"
@@ -17,12 +18,14 @@ namespace forebay {
 /// crosses the network once, as a tree.
 class CallAgreement {
  public:
-  CallAgreement(Exchange& exchange, Counters& counters);
+  /// `cost` is heard and held with each agreement.
+  CallAgreement(Exchange& exchange, AgreedCost& cost, Counters& counters);
 
   struct Settings {
     bool writing = false;
-    PathQuestion question;
-    const FileDomains& domains;
+    StripeLayout layout;
+    Toggle collective = Toggle::automatic;
+    FileDomains domains;
   };
 
   /// Collective. The schedule lives as long as this object, or until `most_schedules` newer ones
@@ -44,13 +47,18 @@ class CallAgreement {
     bool writing = false;
     std::int64_t number = 0;
     std::shared_ptr<const Schedule> schedule;
+    int cost_changes = 0;  ///< When the schedule's path was chosen.
   };
 
-  std::shared_ptr<const Schedule> find_by_reduction(const CallRecord& mine, bool writing);
+  Known* find_by_reduction(const CallRecord& mine, const CostWord& word, bool writing);
+  /// The schedule of a known call; with another path, if costs have changed since and call for it.
+  std::shared_ptr<const Schedule> renewed(Known& known, const Settings& settings);
+  PathQuestion question(const Settings& settings) const;
   /// Makes the trees of `records` known.
   Status gather_trees(const std::vector<CallRecord>& records, const StridedTree& mine);
 
   Exchange& exchange_;
+  AgreedCost& cost_;
   Counters& counters_;
   std::deque<Known> schedules_;  ///< Newest last; the same on every rank.
   std::int64_t made_ = 0;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/engine/collective/thread_exchange.hpp"
+#include "core/storage/memory_file.hpp"
 
 namespace forebay {
 namespace {
@@ -63,11 +64,12 @@ void expect_refusal(const std::function<void(DamagedExchange&)>& prepare, const 
   run_ranks(2, 1, [&](const std::shared_ptr<Exchange>& exchange) {
     Counters counters;
     DamagedExchange damaged(exchange);
-    CallAgreement agreement(damaged, counters);
+    TimedFile storage(open_memory_file(std::make_shared<MemoryInode>(), counters),
+                      steady_nanoseconds());
+    AgreedCost cost({}, storage, 2, {});
+    CallAgreement agreement(damaged, cost, counters);
     const FileDomains domains{.unit = 4096, .aggregators = 1, .units_per_window = 1};
-    PathQuestion question;
-    question.writing = true;
-    const CallAgreement::Settings settings{true, question, domains};
+    const CallAgreement::Settings settings{true, {}, Toggle::automatic, domains};
     const Access access{{StridedTree::contiguous(8), exchange->rank() * 8, 16}, 0, {}, 800};
     prepare(damaged);
     const auto refused = agreement.agree(access, settings);
@@ -86,7 +88,7 @@ TEST(CallAgreement, ARecordOfAnotherVersionEndsTheCallEverywhere) {
   expect_refusal(
       [](DamagedExchange& exchange) {
         exchange.damage_records = [](std::span<std::byte> all) {
-          all[call_record_bytes + 4] = std::byte{77};
+          all[call_record_bytes + 2] = std::byte{77};
         };
       },
       "rank 1: it is of version 77");

@@ -10,15 +10,17 @@
 namespace forebay {
 namespace {
 
-/// "FBCR" in the memory of a little-endian machine.
-constexpr std::uint32_t magic = 0x52434246;
-constexpr std::uint16_t known_flags = 1;
+/// "FC" in the memory of a little-endian machine.
+constexpr std::uint16_t magic = 0x4346;
+constexpr std::uint8_t known_flags = 1;
+static_assert(exchange_protocol_version < 256);
 
 /// In the byte order of the machine: an MPI job of this engine runs on machines of one kind.
 struct Layout {
-  std::uint32_t magic;
-  std::uint16_t version;
-  std::uint16_t flags;  ///< 1: seamless.
+  std::uint16_t magic;
+  std::uint8_t version;
+  std::uint8_t flags;  ///< 1: seamless.
+  CostWord cost;
   std::uint64_t tree;
   std::int64_t displacement;
   std::int64_t extent;
@@ -48,10 +50,11 @@ std::string problem_of(const Layout& layout) {
 
 }  // namespace
 
-CallRecordWire encode_call_record(const CallRecord& record) {
+CallRecordWire encode_call_record(const CallRecord& record, const CostWord& cost) {
   const Layout layout{.magic = magic,
-                      .version = static_cast<std::uint16_t>(exchange_protocol_version),
-                      .flags = static_cast<std::uint16_t>(record.seamless ? 1 : 0),
+                      .version = static_cast<std::uint8_t>(exchange_protocol_version),
+                      .flags = static_cast<std::uint8_t>(record.seamless ? 1 : 0),
+                      .cost = cost,
                       .tree = record.tree,
                       .displacement = record.displacement,
                       .extent = record.extent,
@@ -62,25 +65,27 @@ CallRecordWire encode_call_record(const CallRecord& record) {
   return wire;
 }
 
-Result<std::vector<CallRecord>> decode_call_records(std::span<const std::byte> wire) {
-  std::vector<CallRecord> records;
-  records.reserve(wire.size() / call_record_bytes);
+Result<CallRecords> decode_call_records(std::span<const std::byte> wire) {
+  CallRecords records;
+  records.calls.reserve(wire.size() / call_record_bytes);
+  records.costs.reserve(wire.size() / call_record_bytes);
   for (; !wire.empty(); wire = wire.subspan(call_record_bytes)) {
     const auto damaged = [&records](const std::string& problem) {
-      return tl::unexpected(
-          Error{ErrorKind::internal, 0,
-                fmt::format("agree on a call: record of rank {}: {}", records.size(), problem)});
+      return tl::unexpected(Error{
+          ErrorKind::internal, 0,
+          fmt::format("agree on a call: record of rank {}: {}", records.calls.size(), problem)});
     };
     if (wire.size() < call_record_bytes) return damaged("it is cut short");
     Layout layout;
     std::memcpy(&layout, wire.data(), sizeof layout);
     if (const std::string problem = problem_of(layout); !problem.empty()) return damaged(problem);
-    records.push_back({.tree = layout.tree,
-                       .displacement = layout.displacement,
-                       .extent = layout.extent,
-                       .start = layout.start,
-                       .length = layout.length,
-                       .seamless = (layout.flags & 1) != 0});
+    records.costs.push_back(layout.cost);
+    records.calls.push_back({.tree = layout.tree,
+                             .displacement = layout.displacement,
+                             .extent = layout.extent,
+                             .start = layout.start,
+                             .length = layout.length,
+                             .seamless = (layout.flags & 1) != 0});
   }
   return records;
 }

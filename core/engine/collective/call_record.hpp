@@ -8,6 +8,7 @@
 
 #include "core/model/error.hpp"
 #include "core/model/extent.hpp"
+#include "core/plan/storage_cost.hpp"
 
 namespace forebay {
 
@@ -26,10 +27,17 @@ struct CallRecord {
 constexpr std::size_t call_record_bytes = 48;
 using CallRecordWire = std::array<std::byte, call_record_bytes>;
 
-CallRecordWire encode_call_record(const CallRecord& record);
+/// `cost` goes with the record and is no part of the call: calls that differ in it alone are alike.
+CallRecordWire encode_call_record(const CallRecord& record, const CostWord& cost);
 
-/// The records of all ranks, one behind the other as a gather leaves them. Error: internal, with
-/// the rank and what is wrong, where one is not what encode_call_record makes.
-Result<std::vector<CallRecord>> decode_call_records(std::span<const std::byte> wire);
+/// What all ranks said, by rank.
+struct CallRecords {
+  std::vector<CallRecord> calls;
+  std::vector<CostWord> costs;
+};
+
+/// Reads records that lie one behind the other as a gather leaves them. Error: internal, with the
+/// rank and what is wrong, where one is not what encode_call_record makes.
+Result<CallRecords> decode_call_records(std::span<const std::byte> wire);
 
 }  // namespace forebay

@@ -20,10 +20,11 @@ void require(bool condition) {
 void try_decode(std::span<const std::byte> wire) {
   const auto records = forebay::decode_call_records(wire);
   if (!records) return;
-  require(records->size() * forebay::call_record_bytes == wire.size());
-  for (const forebay::CallRecord& record : *records) {
+  require(records->calls.size() * forebay::call_record_bytes == wire.size());
+  for (std::size_t i = 0; i < records->calls.size(); ++i) {
+    const forebay::CallRecord& record = records->calls[i];
     require(record.start >= 0 && record.length >= 0);
-    const forebay::CallRecordWire again = forebay::encode_call_record(record);
+    const forebay::CallRecordWire again = forebay::encode_call_record(record, records->costs[i]);
     require(std::memcmp(again.data(), wire.data(), again.size()) == 0);
     wire = wire.subspan(again.size());
   }
@@ -35,8 +36,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto input = std::as_bytes(std::span(data, size));
   try_decode(input);
 
-  constexpr std::size_t head_bytes = 6;  // Magic and version; the flags stay the input's.
-  const forebay::CallRecordWire valid = forebay::encode_call_record({});
+  constexpr std::size_t head_bytes = 3;  // Magic and version; the flags stay the input's.
+  const forebay::CallRecordWire valid = forebay::encode_call_record({}, {});
   std::vector<std::byte> headed(input.begin(), input.end());
   for (std::size_t at = 0; at + head_bytes <= size; at += valid.size()) {
     std::copy_n(valid.begin(), head_bytes, headed.begin() + static_cast<std::ptrdiff_t>(at));

@@ -4,21 +4,24 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <limits>
+#include <optional>
 #include <utility>
 
+#include "core/engine/collective/agreed_cost.hpp"
 #include "core/engine/collective/call_agreement.hpp"
+#include "core/engine/collective/cost_memory.hpp"
 #include "core/engine/collective/direct_io.hpp"
 #include "core/engine/collective/hardware.hpp"
 #include "core/engine/collective/io_pool.hpp"
 #include "core/engine/collective/rounds.hpp"
 #include "core/engine/collective/scoped_nanoseconds.hpp"
+#include "core/storage/layout.hpp"
 
 namespace forebay {
 namespace {
 
-/// On a striped file several calls under way keep several servers busy.
-constexpr int striped_io_depth = 4;
 /// Each call under way has a thread.
 constexpr int most_io_depth = 256;
 
@@ -33,6 +36,11 @@ constexpr Bytes striped_window_units = 8;
 constexpr Bytes least_window_bytes = 4 * KiB;
 constexpr Bytes most_window_bytes = 256 * MiB;
 
+/// How many calls may go without an agreement at first, and at most, before ranks ask each other
+/// again what storage calls cost; each time it is eight times as many.
+constexpr std::int64_t first_unasked_calls = 8;
+constexpr std::int64_t most_unasked_calls = 32768;
+
 /// An error as one number, ordered by severity, for the reduction over ranks.
 std::int64_t pack(const Error& error) {
   return (static_cast<std::int64_t>(error.kind) << 32) | static_cast<std::int64_t>(error.os_errno);
@@ -43,15 +51,30 @@ std::int64_t pack(const Error& error) {
 struct Agreed {
   StripeLayout layout;
   Hints hints;
+  CostWord start;  ///< What storage calls cost as far as earlier files showed.
 };
 
-Agreed agree_on(Exchange& exchange, const StripeLayout& layout, const Hints& hints) {
+std::int64_t pack(const CostWord& cost) {
+  std::uint32_t packed = 0;
+  std::memcpy(&packed, cost.data(), sizeof packed);
+  return packed;
+}
+
+CostWord unpack_cost(std::int64_t packed) {
+  const auto bytes = static_cast<std::uint32_t>(packed);
+  CostWord cost;
+  std::memcpy(cost.data(), &bytes, sizeof bytes);
+  return cost;
+}
+
+Agreed agree_on(Exchange& exchange, const StripeLayout& layout, const Hints& hints,
+                const CostWord& start) {
   Hints agreed = hints;
   if (agreed.io_depth) agreed.io_depth = std::min(*agreed.io_depth, most_io_depth);
   const auto optional = [](const auto& value) {
     return value ? static_cast<std::int64_t>(*value) : std::int64_t{-1};
   };
-  std::array<std::int64_t, 12> word{layout.stripe_size,
+  std::array<std::int64_t, 13> word{layout.stripe_size,
                                     layout.servers,
                                     layout.lock_conflicts,
                                     optional(hints.aggregators),
@@ -62,7 +85,8 @@ Agreed agree_on(Exchange& exchange, const StripeLayout& layout, const Hints& hin
                                     static_cast<std::int64_t>(hints.collective_write),
                                     static_cast<std::int64_t>(hints.collective_read),
                                     static_cast<std::int64_t>(hints.compress),
-                                    hints.no_independent};
+                                    hints.no_independent,
+                                    pack(start)};
   if (exchange.rank() != 0) word.fill(0);
   exchange.all_reduce(word, Reduce::sum);
   const auto given = [&word](std::size_t i, auto& field) {
@@ -79,27 +103,33 @@ Agreed agree_on(Exchange& exchange, const StripeLayout& layout, const Hints& hin
   agreed.collective_read = static_cast<Toggle>(word[9]);
   agreed.compress = static_cast<Toggle>(word[10]);
   agreed.no_independent = word[11] != 0;
-  return {{word[0], static_cast<int>(word[1]), word[2] != 0}, agreed};
+  return {{word[0], static_cast<int>(word[1]), word[2] != 0}, agreed, unpack_cost(word[12])};
 }
 
 class EngineFile final : public CollectiveFile {
  public:
   EngineFile(std::shared_ptr<Exchange> exchange, std::unique_ptr<StorageFile> storage,
-             const Hints& hints, Counters& counters)
+             const Hints& hints, Counters& counters, NanosecondClock clock)
       : exchange_(std::move(exchange)),
-        storage_(std::move(storage)),
+        storage_(std::make_unique<TimedFile>(std::move(storage), std::move(clock))),
         counters_(counters),
-        agreed_(agree_on(*exchange_, storage_->layout(), hints)),
+        file_system_(exchange_->rank() == 0 ? file_system_id(storage_->path()) : std::nullopt),
+        agreed_(agree_on(*exchange_, storage_->layout(), hints, cost_to_start_with())),
         codec_(agreed_.hints.compress),
-        agreement_(*exchange_, counters),
+        cost_(agreed_.layout, *storage_, exchange_->ranks_on_host(), agreed_.start),
+        agreement_(*exchange_, cost_, counters),
         direct_(*storage_, counters, expected_cost(agreed_.layout, false)) {
     direct_.set_hints(agreed_.hints);
     decide_domains();
   }
 
+  ~EngineFile() override {
+    if (file_system_ && !agreed_.layout.striped()) remember_cost(*file_system_, cost_.outlook());
+  }
+
   Result<Bytes> write_all(const Access& access) override {
     Counters::add(counters_.collective_calls, 1);
-    if (atomic_ || always_direct_) return go_direct(true, access);
+    if (atomic_ || goes_direct_unasked()) return go_direct(true, access);
     const auto agreed = agree(access, true);
     if (!agreed) return tl::unexpected(agreed.error());
     const auto& schedule = *agreed;
@@ -114,7 +144,7 @@ class EngineFile final : public CollectiveFile {
 
   Result<Bytes> read_all(const Access& access) override {
     Counters::add(counters_.collective_calls, 1);
-    if (atomic_ || always_direct_) return go_direct(false, access);
+    if (atomic_ || goes_direct_unasked()) return go_direct(false, access);
     const auto agreed = agree(access, false);
     if (!agreed) return tl::unexpected(agreed.error());
     const auto& schedule = *agreed;
@@ -130,7 +160,7 @@ class EngineFile final : public CollectiveFile {
   Result<Bytes> write(const Access& access) override { return direct_.write(access); }
   Result<Bytes> read(const Access& access) override { return direct_.read(access); }
 
-  void view_changed() override { always_direct_ = false; }
+  void view_changed() override { unasked_calls_ = 0; }
 
   void set_atomic(bool atomic) override {
     atomic_ = atomic;
@@ -147,10 +177,10 @@ class EngineFile final : public CollectiveFile {
   }
 
   void set_hints(const Hints& hints) override {
-    agreed_.hints = agree_on(*exchange_, agreed_.layout, hints).hints;
+    agreed_.hints = agree_on(*exchange_, agreed_.layout, hints, agreed_.start).hints;
     direct_.set_hints(agreed_.hints);
     agreement_.forget();
-    always_direct_ = false;
+    unasked_calls_ = 0;
   }
 
   Hints hints_in_force() const override {
@@ -179,6 +209,13 @@ class EngineFile final : public CollectiveFile {
           "which are long enough",
           exchanged, direct));
     }
+    for (const bool writing : {true, false}) {
+      const StorageCost& cost = cost_.of(writing);
+      if (!cost.measured) continue;
+      notes.push_back(fmt::format("planned for slow {}: about {:.2g} ms a call and {:.2g} ms a MiB",
+                                  writing ? "writing" : "reading", cost.call_ns / 1e6,
+                                  cost.byte_ns * MiB / 1e6));
+    }
     if (no_board_.kind != ErrorKind::none) {
       notes.push_back("no exchange: " + to_string(no_board_));
     }
@@ -199,6 +236,11 @@ class EngineFile final : public CollectiveFile {
 
  private:
   static constexpr Bytes end_unknown = std::numeric_limits<Bytes>::max();
+
+  CostWord cost_to_start_with() const {
+    const auto known = file_system_ ? remembered_cost(*file_system_) : std::nullopt;
+    return known.value_or(CostWord{});
+  }
 
   void decide_domains() {
     const StripeLayout& layout = agreed_.layout;
@@ -222,18 +264,31 @@ class EngineFile final : public CollectiveFile {
   }
 
   Result<std::shared_ptr<const Schedule>> agree(const Access& access, bool writing) {
-    const PathQuestion question{
-        writing, agreed_.layout, expected_cost(agreed_.layout, writing),
-        writing ? agreed_.hints.collective_write : agreed_.hints.collective_read};
-    auto agreed = agreement_.agree(access, {writing, question, cast_.domains});
+    auto agreed = agreement_.agree(
+        access,
+        {writing, agreed_.layout,
+         writing ? agreed_.hints.collective_write : agreed_.hints.collective_read, cast_.domains});
     if (!agreed) return agreed;
     // A page cache takes one piece from each rank at least as fast as an exchange could merge them,
-    // whatever their sizes: as long as these views last, no call needs an agreement.
-    always_direct_ = (*agreed)->path == Path::direct && agreement_.all_seamless() &&
-                     !agreed_.layout.striped() &&
-                     agreed_.hints.collective_write != Toggle::enable &&
-                     agreed_.hints.collective_read != Toggle::enable;
+    // whatever their sizes: as long as these views last, calls need no agreement. But that it is a
+    // page cache shows only when calls are made: after some, ranks ask each other again.
+    const bool slow = std::max(cost_.of(true).call_ns, cost_.of(false).call_ns) > slow_call_ns;
+    if (slow) {
+      next_unasked_calls_ = first_unasked_calls;
+    } else if ((*agreed)->path == Path::direct && agreement_.all_seamless() &&
+               !agreed_.layout.striped() && agreed_.hints.collective_write != Toggle::enable &&
+               agreed_.hints.collective_read != Toggle::enable) {
+      unasked_calls_ = next_unasked_calls_;
+      next_unasked_calls_ = std::min(8 * next_unasked_calls_, most_unasked_calls);
+    }
     return agreed;
+  }
+
+  /// Whether this collective call needs no agreement; the same on every rank.
+  bool goes_direct_unasked() {
+    if (unasked_calls_ == 0) return false;
+    --unasked_calls_;
+    return true;
   }
 
   /// No rank depends on another's storage here, so no word is needed at the end: an error is the
@@ -258,19 +313,23 @@ class EngineFile final : public CollectiveFile {
       return tl::unexpected(no_board_);
     }
     board_ = std::move(*board);
-    const auto& served = cast_.aggregator_ranks;
-    const bool serves = std::find(served.begin(), served.end(), exchange_->rank()) != served.end();
-    const int depth =
-        agreed_.hints.io_depth.value_or(agreed_.layout.striped() ? striped_io_depth : 0);
-    if (serves && depth > 0) pool_ = std::make_unique<IoPool>(depth);
     return {};
   }
 
   RoundsContext context(const Schedule& schedule, bool writing) {
-    return {*exchange_,  *board_,  *storage_,
-            pool_.get(), codec_,   counters_,
-            cast_,       schedule, expected_cost(agreed_.layout, writing),
-            next_window_};
+    return {*exchange_, *board_, *storage_, pool_for(writing), codec_,
+            counters_,  cast_,   schedule,  cost_.of(writing), next_window_};
+  }
+
+  /// The threads for an aggregator's storage calls, where it has any; its own matter.
+  IoPool* pool_for(bool writing) {
+    const auto& served = cast_.aggregator_ranks;
+    if (std::find(served.begin(), served.end(), exchange_->rank()) == served.end()) return nullptr;
+    const int depth = agreed_.hints.io_depth.value_or(automatic_io_depth(
+        agreed_.layout, writing, cost_.of(writing), cast_.domains.window_bytes()));
+    if (depth == 0) return nullptr;
+    if (pool_ == nullptr) pool_ = std::make_unique<IoPool>(depth);
+    return pool_.get();
   }
 
   void finish_rounds(const Schedule& schedule) {
@@ -298,11 +357,13 @@ class EngineFile final : public CollectiveFile {
   }
 
   std::shared_ptr<Exchange> exchange_;
-  std::unique_ptr<StorageFile> storage_;
+  std::unique_ptr<TimedFile> storage_;
   Counters& counters_;
+  std::optional<std::uint64_t> file_system_;  ///< Its id; on rank 0 alone.
   Agreed agreed_;
   Cast cast_;
   MessageCodec codec_;
+  AgreedCost cost_;
   CallAgreement agreement_;
   DirectIo direct_;
   std::unique_ptr<Board> board_;
@@ -310,15 +371,20 @@ class EngineFile final : public CollectiveFile {
   std::unique_ptr<IoPool> pool_;  ///< After what its jobs use: destroyed first.
   std::uint64_t next_window_ = 0;
   bool atomic_ = false;
-  bool always_direct_ = false;  ///< Until views or hints change; the same on every rank.
+  /// Collective calls that may still go direct without an agreement, until views or hints change;
+  /// the same on every rank.
+  std::int64_t unasked_calls_ = 0;
+  std::int64_t next_unasked_calls_ = first_unasked_calls;
 };
 
 }  // namespace
 
 std::unique_ptr<CollectiveFile> CollectiveFile::open(std::shared_ptr<Exchange> exchange,
                                                      std::unique_ptr<StorageFile> storage,
-                                                     const Hints& hints, Counters& counters) {
-  return std::make_unique<EngineFile>(std::move(exchange), std::move(storage), hints, counters);
+                                                     const Hints& hints, Counters& counters,
+                                                     NanosecondClock clock) {
+  return std::make_unique<EngineFile>(std::move(exchange), std::move(storage), hints, counters,
+                                      std::move(clock));
 }
 
 }  // namespace forebay

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/engine/collective/exchange.hpp"
+#include "core/engine/collective/timed_file.hpp"
 #include "core/model/counters.hpp"
 #include "core/model/error.hpp"
 #include "core/model/hints.hpp"
@@ -30,10 +31,12 @@ struct Access {
 /// it concerns.
 class CollectiveFile {
  public:
-  /// Takes `exchange` and `storage` over. Collective. `counters` must outlive the file.
+  /// Takes `exchange` and `storage` over. Collective. `counters` must outlive the file. `clock`
+  /// times the storage calls, by whose cost later ones are planned.
   static std::unique_ptr<CollectiveFile> open(std::shared_ptr<Exchange> exchange,
                                               std::unique_ptr<StorageFile> storage,
-                                              const Hints& hints, Counters& counters);
+                                              const Hints& hints, Counters& counters,
+                                              NanosecondClock clock = steady_nanoseconds());
   virtual ~CollectiveFile() = default;
 
   // Each returns the bytes written or read by this rank; a read returns fewer than asked only at
