@@ -1,11 +1,16 @@
 #include "core/intercept/mpi/data_call.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <new>
 
 namespace forebay {
 namespace {
+
+/// Further than any file reaches: where a file pointer stays.
+constexpr Bytes no_position = std::numeric_limits<Bytes>::max();
 
 /// The part of a call that can be known without other ranks.
 struct Prepared {
@@ -33,10 +38,8 @@ Prepared prepare(const ShadowFile& shadow, const DataCall& call) {
   }
   const auto type = shadow.datatypes->read(call.datatype);
   if (!type) return {.code = type.error()};
-  Bytes end = 0;
   if (__builtin_mul_overflow(static_cast<Bytes>(call.count), (*type)->tree.size(),
-                             &prepared.length) ||
-      __builtin_add_overflow(prepared.start, prepared.length, &end)) {
+                             &prepared.length)) {
     return {.code = MPI_ERR_ARG};
   }
   // Through a view without bytes nothing can be moved; ranks without a part set such views.
@@ -77,7 +80,7 @@ Result<Bytes> take_ordered_part(OpenFile& file, Bytes length) {
     return tl::unexpected(Error{static_cast<ErrorKind>(word[1]), static_cast<int>(word[2]),
                                 "the shared file pointer of " + file.record.path});
   }
-  return word[0] + before;
+  return word[0] + std::min(before, no_position - word[0]);
 }
 
 /// Where the transfer starts, and moves the pointer past it: by what was asked for, also where a
@@ -90,7 +93,7 @@ Result<Bytes> take_position(OpenFile& file, const DataCall& call, const Prepared
     case Pointer::individual: {
       const std::lock_guard lock(shadow.position_mutex);
       const Bytes start = shadow.position;
-      shadow.position += prepared.length;
+      shadow.position = start + std::min(prepared.length, no_position - start);
       return start;
     }
     case Pointer::shared:
@@ -127,12 +130,16 @@ Outcome carry_out(OpenFile& file, const DataCall& call) {
   if (const int code = check_mode(file.record.amode, call.direction); code != MPI_SUCCESS) {
     return {code, 0};
   }
-  const Prepared prepared = prepare_or_fail(shadow, call);
+  Prepared prepared = prepare_or_fail(shadow, call);
   const bool collective = call.manner == Manner::collective;
   if (prepared.code != MPI_SUCCESS && !collective) return {prepared.code, 0};
 
   const Result<Bytes> start = take_position(file, call, prepared);
   if (!start) return {file.code_of(start.error()), 0};
+  if (!shadow.view.reaches(*start, prepared.length)) {
+    if (!collective) return {MPI_ERR_ARG, 0};
+    prepared = {.code = MPI_ERR_ARG};
+  }
   const Result<Bytes> moved =
       transfer(shadow, call, {shadow.view.tiled(), *start, prepared.memory, prepared.length});
   count(file.record.counters, call.direction, prepared.length, moved.value_or(0));

@@ -230,7 +230,20 @@ Tree tree_of_derived(TypeContents& contents) {
   }
 }
 
+/// A tree can say where the bytes of `datatype` lie. No memory and no file has others.
+bool within_reach(MPI_Datatype datatype) {
+  constexpr MPI_Count reach = MPI_Count{1} << 62;
+  const Bytes size = size_of(datatype);
+  if (size == 0) return true;  // Then there are no bounds.
+  MPI_Count lower = 0, extent = 0;
+  PMPI_Type_get_true_extent_x(datatype, &lower, &extent);
+  // An MPI whose own count went over gives a negative one.
+  return size > 0 && size <= reach && extent > 0 && extent <= reach && lower >= -reach &&
+         lower <= reach - extent;
+}
+
 Tree tree_of(MPI_Datatype datatype) {
+  if (!within_reach(datatype)) return tl::unexpected(MPI_ERR_ARG);
   TypeContents contents(datatype);
   switch (contents.combiner()) {
     case MPI_COMBINER_NAMED:

@@ -31,7 +31,7 @@ class DatatypeReader {
   /// for every combiner of MPI 4.0. Kept as an attribute of the datatype, so that only the first
   /// call costs more than O(1). Errors, as MPI error codes: MPI_ERR_TYPE for the null datatype and
   /// what the MPI says of one that is not committed; MPI_ERR_UNSUPPORTED_OPERATION for a predefined
-  /// type whose layout is not known.
+  /// type whose layout is not known; MPI_ERR_ARG for one with bytes beyond 2^62.
   tl::expected<std::shared_ptr<const FlatType>, int> read(MPI_Datatype datatype) const;
 
  private:

@@ -8,6 +8,9 @@
 namespace forebay {
 namespace {
 
+/// What a tree can walk to; no file system goes further.
+constexpr Bytes most_offset = Bytes{1} << 62;
+
 /// A handle of our own for `type`; predefined ones are not owned by anybody.
 MPI_Datatype keep(MPI_Datatype type) {
   if (is_predefined(type)) return type;
@@ -61,6 +64,16 @@ std::optional<Bytes> FileView::position_of(MPI_Offset offset) const {
 
 MPI_Offset FileView::offset_of(Bytes position) const {
   return etype_size_ == 0 ? 0 : position / etype_size_;
+}
+
+bool FileView::reaches(Bytes start, Bytes length) const {
+  const Bytes size = tiled_.tree.size();
+  if (length == 0 || size == 0) return true;
+  Bytes last = 0, end = 0;
+  return !__builtin_add_overflow(start, length - 1, &last) &&
+         !__builtin_mul_overflow(last / size, tiled_.extent, &end) &&
+         !__builtin_add_overflow(end, tiled_.displacement, &end) &&
+         !__builtin_add_overflow(end, tiled_.tree.upper(), &end) && end <= most_offset;
 }
 
 Bytes FileView::byte_offset(Bytes position) const {

@@ -31,7 +31,9 @@ class FileView {
   std::optional<Bytes> position_of(MPI_Offset offset) const;
   /// The same the other way round; 0 in a view of empty etypes, which has no other position.
   MPI_Offset offset_of(Bytes position) const;
-  /// The file offset of a data position.
+  /// Whether the `length` data positions from `start` on lie at offsets that a file can have.
+  bool reaches(Bytes start, Bytes length) const;
+  /// The file offset of a data position that the view reaches.
   Bytes byte_offset(Bytes position) const;
   /// The first whole etype that lies at or beyond `file_size`, as a data position: the end of file.
   Bytes end_position(Bytes file_size) const;

@@ -216,9 +216,10 @@ int get_position(OpenFile& file, MPI_Offset* offset) {
 }
 
 int get_byte_offset(OpenFile& file, MPI_Offset offset, MPI_Offset* disp) {
-  const auto position = file.shadow->view.position_of(offset);
-  if (offset < 0 || !position) return file.raise(MPI_ERR_ARG);
-  *disp = file.shadow->view.byte_offset(*position);
+  const FileView& view = file.shadow->view;
+  const auto position = view.position_of(offset);
+  if (offset < 0 || !position || !view.reaches(*position, 1)) return file.raise(MPI_ERR_ARG);
+  *disp = view.byte_offset(*position);
   return MPI_SUCCESS;
 }
 

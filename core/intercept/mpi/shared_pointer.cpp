@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <limits>
 #include <utility>
 
 namespace forebay {
@@ -75,7 +77,7 @@ Result<Bytes> SharedPointer::fetch_and_add(Bytes amount) {
   Bytes before = 0;
   const Status done = locked([&](Bytes position) {
     before = position;
-    return position + amount;
+    return position + std::min(amount, std::numeric_limits<Bytes>::max() - position);
   });
   if (!done) return tl::unexpected(done.error());
   return before;

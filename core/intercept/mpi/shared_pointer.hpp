@@ -24,7 +24,7 @@ class SharedPointer {
   SharedPointer(const SharedPointer&) = delete;
   SharedPointer& operator=(const SharedPointer&) = delete;
 
-  /// Adds `amount` and returns where the pointer stood.
+  /// Adds `amount`, as far as an offset can go, and returns where the pointer stood.
   Result<Bytes> fetch_and_add(Bytes amount);
   Result<Bytes> get();
   Status set(Bytes position);
