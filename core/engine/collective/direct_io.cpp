@@ -23,12 +23,15 @@ std::byte* contiguous_address(const TiledTree& memory, Bytes length) {
   return reinterpret_cast<std::byte*>(memory.displacement + tree.lower());
 }
 
-/// Holds a lock for as long as it lives; without `wanted`, does nothing.
+/// Holds a lock for as long as it lives; without `wanted`, does nothing. `turns` keeps threads of
+/// this process apart: for the storage they are one.
 class RangeLock {
  public:
-  RangeLock(StorageFile& storage, Extent range, StorageFile::LockKind kind, bool wanted)
+  RangeLock(StorageFile& storage, std::mutex& turns, Extent range, StorageFile::LockKind kind,
+            bool wanted)
       : storage_(storage), range_(range) {
     if (!wanted) return;
+    turn_ = std::unique_lock(turns);
     status_ = storage.lock(range, kind);
     held_ = status_.has_value();
   }
@@ -42,6 +45,7 @@ class RangeLock {
  private:
   StorageFile& storage_;
   Extent range_;
+  std::unique_lock<std::mutex> turn_;
   Status status_;
   bool held_ = false;
 };
@@ -78,7 +82,7 @@ std::span<std::byte> DirectIo::Bounce::take(Bytes size) {
 
 Result<Bytes> DirectIo::write(const Access& access) {
   if (access.length == 0) return 0;
-  const RangeLock lock(storage_, atomic_ ? touched(access) : Extent{},
+  const RangeLock lock(storage_, locking_, atomic_ ? touched(access) : Extent{},
                        StorageFile::LockKind::exclusive, atomic_);
   if (!lock.status()) return tl::unexpected(lock.status().error());
   return write_batches(access);
@@ -86,7 +90,7 @@ Result<Bytes> DirectIo::write(const Access& access) {
 
 Result<Bytes> DirectIo::read(const Access& access) {
   if (access.length == 0) return 0;
-  const RangeLock lock(storage_, atomic_ ? touched(access) : Extent{},
+  const RangeLock lock(storage_, locking_, atomic_ ? touched(access) : Extent{},
                        StorageFile::LockKind::shared, atomic_);
   if (!lock.status()) return tl::unexpected(lock.status().error());
   return read_batches(access);
@@ -158,7 +162,7 @@ Status DirectIo::write_contiguous(Call& call, const Batch& batch) {
 }
 
 Status DirectIo::write_sieved(Call& call, const Batch& batch) {
-  const RangeLock lock(storage_, batch.span, StorageFile::LockKind::exclusive, !atomic_);
+  const RangeLock lock(storage_, locking_, batch.span, StorageFile::LockKind::exclusive, !atomic_);
   if (!lock.status()) return lock.status();
   const std::span<std::byte> buffer = call.bounce.take(batch.span.length);
   std::fill(buffer.begin(), buffer.end(), std::byte{0});

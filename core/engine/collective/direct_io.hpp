@@ -76,6 +76,7 @@ class DirectIo {
   StorageCost cost_;
   Hints hints_;
   bool atomic_ = false;
+  std::mutex locking_;  ///< Held by a call that holds a lock on a range of the file.
   std::mutex mutex_;
   std::vector<std::vector<std::byte>> spare_;  ///< Guarded by mutex_.
 };

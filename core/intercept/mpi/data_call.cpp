@@ -109,7 +109,6 @@ Result<Bytes> transfer(ShadowFile& shadow, const DataCall& call, const Access& a
     return writing ? shadow.engine->write_all(access) : shadow.engine->read_all(access);
   }
   if (access.length == 0) return Bytes{0};
-  const std::lock_guard lock(shadow.independent_mutex);
   return writing ? shadow.engine->write(access) : shadow.engine->read(access);
 }
 

@@ -66,8 +66,6 @@ struct ShadowFile {
   Bytes position;  ///< The individual file pointer, in data bytes of the view.
   SharedPointer shared_pointer;
 
-  std::mutex independent_mutex;  ///< Threads take turns in the engine.
-
   bool passes_through() const { return !pass_reason.empty(); }
 };
 
