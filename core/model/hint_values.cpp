@@ -25,9 +25,16 @@ constexpr std::array units = {Unit{"", 1},      Unit{"k", KiB}, Unit{"kib", KiB}
 }  // namespace
 
 std::optional<int> parse_count(std::string_view text) {
+  const auto value = parse_index(text);
+  return value == 0 ? std::nullopt : value;
+}
+
+std::optional<int> parse_index(std::string_view text) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.begin(), text.end(), value);
-  if (error != std::errc() || end != text.end() || value < 1) return std::nullopt;
+  if (error != std::errc() || end != text.end() || value < 0 || text.starts_with('-')) {
+    return std::nullopt;
+  }
   return value;
 }
 

@@ -14,6 +14,9 @@ namespace forebay {
 /// 1 to the largest int.
 std::optional<int> parse_count(std::string_view text);
 
+/// 0 to the largest int.
+std::optional<int> parse_index(std::string_view text);
+
 /// Bytes, 1 to the largest Bytes: plain, or with one of the suffixes k, KiB, m, MiB, g, GiB (powers
 /// of 1024, in any case). Decimal units (KB, MB) are refused: no two programs agree on them.
 std::optional<Bytes> parse_size(std::string_view text);

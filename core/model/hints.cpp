@@ -10,6 +10,7 @@ namespace forebay {
 namespace {
 
 constexpr std::string_view count_form = "a whole number from 1 up";
+constexpr std::string_view index_form = "a whole number from 0 up";
 constexpr std::string_view size_form = "a size in bytes such as 4194304 or 4MiB";
 constexpr std::string_view toggle_form = "enable, disable or automatic";
 constexpr std::string_view boolean_form = "true or false";
@@ -28,6 +29,13 @@ struct Entry {
 template <auto Field>
 bool set_count(Hints& hints, std::string_view text) {
   const auto value = parse_count(text);
+  if (value) hints.*Field = value;
+  return value.has_value();
+}
+
+template <auto Field>
+bool set_index(Hints& hints, std::string_view text) {
+  const auto value = parse_index(text);
   if (value) hints.*Field = value;
   return value.has_value();
 }
@@ -121,6 +129,9 @@ constexpr std::array entries = {
     Entry{{"stripe_width", count_form, "the same, as OMPIO also spells it"},
           set_count<&Hints::stripe_count>,
           nullptr},
+    Entry{{"start_iodevice", index_form, "the server of the file's first stripe"},
+          set_index<&Hints::first_server>,
+          get_number<&Hints::first_server>},
     Entry{{"collective_buffering", boolean_form,
            "false: collective calls go to the file system directly; true: Forebay chooses"},
           set_collective_buffering,
@@ -229,6 +240,18 @@ HintPairs to_pairs(const Hints& hints) {
     if (entry.get == nullptr) continue;
     if (auto value = entry.get(hints)) pairs.emplace_back(entry.key.key, *std::move(value));
   }
+  return pairs;
+}
+
+HintPairs creation_pairs(const Hints& hints) {
+  HintPairs pairs;
+  const HintPairs unsaid = to_pairs(Hints());
+  for (auto& pair : to_pairs(hints)) {
+    const bool says_something = std::ranges::find(unsaid, pair) == unsaid.end();
+    if (says_something && !pair.first.starts_with("forebay")) pairs.push_back(std::move(pair));
+  }
+  if (hints.stripe_size) pairs.emplace_back("stripe_size", std::to_string(*hints.stripe_size));
+  if (hints.stripe_count) pairs.emplace_back("stripe_width", std::to_string(*hints.stripe_count));
   return pairs;
 }
 

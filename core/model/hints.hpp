@@ -24,6 +24,7 @@ struct Hints {
   std::optional<Bytes> buffer_size;         ///< cb_buffer_size: bytes an aggregator moves a round.
   std::optional<Bytes> stripe_size;         ///< striping_unit.
   std::optional<int> stripe_count;          ///< striping_factor.
+  std::optional<int> first_server;          ///< start_iodevice: of the first stripe, from 0.
   std::optional<Bytes> independent_read_buffer;   ///< ind_rd_buffer_size.
   std::optional<Bytes> independent_write_buffer;  ///< ind_wr_buffer_size.
   Toggle collective_write = Toggle::automatic;    ///< romio_cb_write: exchange | direct.
@@ -67,6 +68,11 @@ Result<IntentHints> intent_for(std::string_view toml, std::string_view intent_pa
 
 /// What MPI_File_get_info returns for these hints, in ROMIO's spelling where it has one.
 HintPairs to_pairs(const Hints& hints);
+
+/// What the MPI library is to be told of these hints when it creates the file: those that say
+/// something, in plain numbers, and the striping in OMPIO's spelling as well as in MPI's. What is
+/// Forebay's own is left out.
+HintPairs creation_pairs(const Hints& hints);
 
 /// Every key that is understood, with its accepted form and meaning: the hints reference and
 /// `forebay doctor` are made from it.

@@ -91,6 +91,14 @@ TEST(ParseCount, TakesWholeNumbersFromOne) {
   }
 }
 
+TEST(ParseIndex, TakesWholeNumbersFromZero) {
+  EXPECT_EQ(parse_index("0"), 0);
+  EXPECT_EQ(parse_index("2147483647"), 2147483647);
+  for (const char* wrong : {"", "-0", "-1", "2147483648", "1k", "one", "1 "}) {
+    EXPECT_EQ(parse_index(wrong), std::nullopt) << wrong;
+  }
+}
+
 TEST(ApplyHints, KnowsRomio) {
   const Hints hints = applied({{"cb_nodes", "8"},
                                {"cb_buffer_size", "16777216"},
@@ -102,6 +110,7 @@ TEST(ApplyHints, KnowsRomio) {
                                {"romio_no_indep_rw", "true"},
                                {"striping_unit", "1048576"},
                                {"striping_factor", "4"},
+                               {"start_iodevice", "0"},
                                {"ind_rd_buffer_size", "4194304"},
                                {"ind_wr_buffer_size", "524288"}});
   EXPECT_EQ(hints.aggregators, 8);
@@ -114,6 +123,7 @@ TEST(ApplyHints, KnowsRomio) {
   EXPECT_TRUE(hints.no_independent);
   EXPECT_EQ(hints.stripe_size, MiB);
   EXPECT_EQ(hints.stripe_count, 4);
+  EXPECT_EQ(hints.first_server, 0);
   EXPECT_EQ(hints.independent_read_buffer, 4 * MiB);
   EXPECT_EQ(hints.independent_write_buffer, 512 * KiB);
 }
@@ -209,6 +219,22 @@ TEST(ToPairs, LeavesOutWhatIsLeftToForebay) {
                           Pair("forebay_compress", "automatic")));
 }
 
+TEST(CreationPairs, SayWhatWasDeclaredAsAnMpiReadsIt) {
+  EXPECT_THAT(creation_pairs(Hints{}), IsEmpty());
+  const Hints hints = applied({{"striping_unit", "1MiB"},
+                               {"stripe_width", "4"},
+                               {"start_iodevice", "2"},
+                               {"collective_buffering", "false"},
+                               {"forebay_io_depth", "3"},
+                               {"forebay", "disable"}});
+  EXPECT_THAT(
+      creation_pairs(hints),
+      testing::UnorderedElementsAre(
+          Pair("striping_unit", "1048576"), Pair("stripe_size", "1048576"),
+          Pair("striping_factor", "4"), Pair("stripe_width", "4"), Pair("start_iodevice", "2"),
+          Pair("romio_cb_write", "disable"), Pair("romio_cb_read", "disable")));
+}
+
 Hints any_hints() {
   const auto count = [] { return *rc::gen::maybe(rc::gen::inRange(1, 100'000)); };
   const auto size = [] { return *rc::gen::maybe(rc::gen::inRange<Bytes>(1, 100 * GiB)); };
@@ -227,6 +253,7 @@ Hints any_hints() {
   hints.buffer_size = as_optional(size());
   hints.stripe_size = as_optional(size());
   hints.stripe_count = as_optional(count());
+  hints.first_server = as_optional(count());
   hints.independent_read_buffer = as_optional(size());
   hints.independent_write_buffer = as_optional(size());
   hints.collective_write = toggle();
@@ -250,6 +277,7 @@ RC_GTEST_PROP(ToPairs, ComesBackThroughApplyHints, ()) {
   RC_ASSERT(back.buffer_size == hints.buffer_size);
   RC_ASSERT(back.stripe_size == hints.stripe_size);
   RC_ASSERT(back.stripe_count == hints.stripe_count);
+  RC_ASSERT(back.first_server == hints.first_server);
   RC_ASSERT(back.independent_read_buffer == hints.independent_read_buffer);
   RC_ASSERT(back.independent_write_buffer == hints.independent_write_buffer);
   RC_ASSERT(back.collective_write == hints.collective_write);

@@ -64,16 +64,26 @@ NodeMap make_node_map(const std::vector<std::int64_t>& node_ids) {
 
 class MpiExchange final : public Exchange {
  public:
-  MpiExchange(MPI_Comm communicator, int ranks_per_node, Bytes most_gathered)
+  MpiExchange(MPI_Comm communicator, int ranks_per_node, Bytes most_gathered, std::int64_t* rider)
       : communicator_(communicator), most_gathered_(most_gathered) {
     // The program's error handler must not see Forebay's own calls.
     PMPI_Comm_set_errhandler(communicator_, MPI_ERRORS_ARE_FATAL);
     PMPI_Comm_rank(communicator_, &rank_);
     PMPI_Comm_size(communicator_, &size_);
     // One gather tells every rank everything: opening a file must not cost more than it has to.
-    std::vector<std::int64_t> ids(static_cast<std::size_t>(size_));
+    struct Word {
+      std::int64_t host;
+      std::int64_t rider;
+    };
     const std::int64_t host = host_id();
-    PMPI_Allgather(&host, 1, MPI_INT64_T, ids.data(), 1, MPI_INT64_T, communicator_);
+    const Word mine{host, rider != nullptr ? *rider : 0};
+    std::vector<Word> words(static_cast<std::size_t>(size_));
+    PMPI_Allgather(&mine, 2, MPI_INT64_T, words.data(), 2, MPI_INT64_T, communicator_);
+    std::vector<std::int64_t> ids;
+    for (const Word& word : words) {
+      ids.push_back(word.host);
+      if (rider != nullptr) *rider = std::max(*rider, word.rider);
+    }
     ranks_on_host_ = static_cast<int>(std::count(ids.begin(), ids.end(), host));
     if (ranks_per_node > 0) {
       for (int r = 0; r < size_; ++r) ids[static_cast<std::size_t>(r)] = r / ranks_per_node;
@@ -229,8 +239,8 @@ class MpiExchange final : public Exchange {
 }  // namespace
 
 std::shared_ptr<Exchange> make_mpi_exchange(MPI_Comm communicator, int ranks_per_node,
-                                            Bytes most_gathered) {
-  return std::make_shared<MpiExchange>(communicator, ranks_per_node, most_gathered);
+                                            Bytes most_gathered, std::int64_t* rider) {
+  return std::make_shared<MpiExchange>(communicator, ranks_per_node, most_gathered, rider);
 }
 
 }  // namespace forebay

@@ -1,9 +1,11 @@
 #include "core/intercept/mpi/declared_hints.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -19,10 +21,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// What rank 0 packed, on every rank. Collective.
+/// What rank 0 packed, on every rank; null if that was nothing. Collective.
 Json from_rank_0(Exchange& exchange, std::span<const std::uint8_t> packed) {
   if (exchange.rank() != 0) packed = {};
   const auto all = exchange.all_gather_varying(std::as_bytes(packed));
+  if (all.front().empty()) return {};
   const auto* data = reinterpret_cast<const std::uint8_t*>(all.front().data());
   return Json::from_msgpack(data, data + all.front().size());
 }
@@ -58,12 +61,18 @@ void apply_intent(DeclaredHints& declared, const std::string& text, const std::s
   }
 }
 
+/// Whether `key` is one that only an MPI library may know.
+bool is_for_mpi(const std::string& key) {
+  return !key.starts_with("forebay") &&
+         std::ranges::find(known_hints(), key, &HintKey::key) == known_hints().end();
+}
+
 }  // namespace
 
 std::vector<std::uint8_t> pack_declarations(MPI_Info info) {
   const Settings& environment = settings();
   const HintPairs pairs = pairs_of(info);
-  if (pairs.empty() && environment.hints.empty() && environment.intent_path.empty()) return {};
+  if (pairs.empty() && !environment.declares()) return {};
   Json sources = {{"info", pairs}, {"hints", environment.hints}};
   if (!environment.intent_path.empty()) {
     std::ifstream file(environment.intent_path);
@@ -83,6 +92,7 @@ DeclaredHints declare_at_open(Exchange& exchange, const std::string& path,
                               std::span<const std::uint8_t> packed) {
   const Json agreed = from_rank_0(exchange, packed);
   DeclaredHints declared;
+  if (agreed.is_null()) return declared;
   if (agreed.contains("intent")) {
     apply_intent(declared, agreed["intent"], agreed["intent_path"], path);
   } else if (agreed.contains("intent_error")) {
@@ -92,6 +102,8 @@ DeclaredHints declare_at_open(Exchange& exchange, const std::string& path,
   }
   if (const Result<HintPairs> pairs = parse_hint_list(agreed["hints"].get<std::string>()); pairs) {
     apply(declared, *pairs, "FOREBAY_HINTS");
+    std::ranges::copy_if(*pairs, std::back_inserter(declared.for_mpi),
+                         [](const auto& pair) { return is_for_mpi(pair.first); });
   } else {
     declared.problems.push_back("FOREBAY_HINTS: " + to_string(pairs.error()));
   }
@@ -101,10 +113,21 @@ DeclaredHints declare_at_open(Exchange& exchange, const std::string& path,
   return declared;
 }
 
+HintPairs pairs_for_creation(HintPairs given, const DeclaredHints& declared) {
+  HintPairs more = creation_pairs(declared.hints);
+  more.insert(more.end(), declared.for_mpi.begin(), declared.for_mpi.end());
+  for (auto& pair : more) {
+    if (std::ranges::find(given, pair.first, &HintPairs::value_type::first) == given.end()) {
+      given.push_back(std::move(pair));
+    }
+  }
+  return given;
+}
+
 DeclaredHints declare_later(Exchange& exchange, const std::string& path, Hints hints,
                             MPI_Info info) {
   const Json agreed = from_rank_0(exchange, Json::to_msgpack(pairs_of(info)));
-  DeclaredHints declared{std::move(hints), agreed.get<HintPairs>(), {}};
+  DeclaredHints declared{std::move(hints), agreed.get<HintPairs>(), {}, {}};
   apply(declared, declared.given, "MPI_Info");
   show(exchange, declared.problems, path);
   return declared;

@@ -17,6 +17,7 @@ namespace forebay {
 struct DeclaredHints {
   Hints hints;
   HintPairs given;                    ///< In MPI_Info, by rank 0.
+  HintPairs for_mpi;                  ///< In FOREBAY_HINTS, of no meaning to Forebay.
   std::vector<std::string> problems;  ///< Ready to show. Rank 0 has shown each once already.
 };
 
@@ -28,6 +29,11 @@ std::vector<std::uint8_t> pack_declarations(MPI_Info info);
 /// Collective; `packed` matters on rank 0.
 DeclaredHints declare_at_open(Exchange& exchange, const std::string& path,
                               std::span<const std::uint8_t> packed);
+
+/// The info for the MPI to create a file with: what the program gave on this rank, and what else is
+/// declared. The MPI sets the striping of a new file, and wants all ranks to say the same of it:
+/// what is added is rank 0's word.
+HintPairs pairs_for_creation(HintPairs given, const DeclaredHints& declared);
 
 /// Later, by MPI_File_set_info or MPI_File_set_view: `info` on top of `hints`. Collective.
 DeclaredHints declare_later(Exchange& exchange, const std::string& path, Hints hints,

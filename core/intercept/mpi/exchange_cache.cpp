@@ -1,5 +1,7 @@
 #include "core/intercept/mpi/exchange_cache.hpp"
 
+#include <climits>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,7 @@ namespace {
 /// order on all ranks, so the last one is the same on all.
 struct Idle {
   std::vector<std::shared_ptr<Exchange>> exchanges;
+  bool environment_declares = false;  ///< As each of them found when it was made.
 };
 using Home = std::shared_ptr<Idle>;
 
@@ -56,15 +59,19 @@ bool threads_may_open_at_once() {
   return level == MPI_THREAD_MULTIPLE;
 }
 
-/// Null if the MPI cannot give another communicator.
-std::shared_ptr<Exchange> make_exchange(MPI_Comm comm) {
+/// Null if the MPI cannot give another communicator. `environment_declares` comes back true if the
+/// environment of some rank declares hints.
+std::shared_ptr<Exchange> make_exchange(MPI_Comm comm, bool& environment_declares) {
   int rank = 0;
   PMPI_Comm_rank(comm, &rank);
   MPI_Comm own = MPI_COMM_NULL;
   // A split and not a duplicate, which would run the program's attribute copy functions.
   PMPI_Comm_split(comm, 0, rank, &own);
   if (own == MPI_COMM_NULL) return nullptr;
-  return make_mpi_exchange(own, settings().ranks_per_node);
+  std::int64_t declares = settings().declares() ? 1 : 0;
+  auto exchange = make_mpi_exchange(own, settings().ranks_per_node, INT_MAX, &declares);
+  environment_declares = declares != 0;
+  return exchange;
 }
 
 }  // namespace
@@ -80,13 +87,17 @@ Opening begin_opening(MPI_Comm comm) {
   if (home != nullptr && !home->exchanges.empty()) {
     auto waiting = std::move(home->exchanges.back());
     home->exchanges.pop_back();
-    return {lend(std::move(waiting), home), Clock::now()};
+    return {lend(std::move(waiting), home), home->environment_declares, Clock::now()};
   }
   PMPI_Barrier(comm);
   const auto begun = Clock::now();
-  auto made = make_exchange(comm);
-  if (made != nullptr && home != nullptr) made = lend(std::move(made), home);
-  return {std::move(made), begun};
+  bool environment_declares = false;
+  auto made = make_exchange(comm, environment_declares);
+  if (made != nullptr && home != nullptr) {
+    home->environment_declares = environment_declares;
+    made = lend(std::move(made), home);
+  }
+  return {std::move(made), environment_declares, begun};
 }
 
 }  // namespace forebay

@@ -14,6 +14,8 @@ struct Opening {
   /// Over which they talk while the file is open; null where MPI_File_open would refuse their
   /// communicator.
   std::shared_ptr<Exchange> exchange;
+  /// The environment of some rank declares hints; the same on every rank.
+  bool environment_declares = false;
   /// When the opening began. Where it began with a new exchange: when the ranks had met, because
   /// to wait for one that comes late is not what an opening costs.
   std::chrono::steady_clock::time_point begun;

@@ -112,15 +112,15 @@ std::int64_t opening_id() {
   return (now ^ (std::int64_t{getpid()} << 40)) & INT64_MAX;
 }
 
-/// Gives `file` its shadow, or the reason why it has none. Collective.
+/// Gives `file` its shadow, or the reason why it has none. `declared`: as far as the ranks know
+/// already. Collective.
 void make_shadow(OpenFile& file, OpenWord& word, const std::vector<std::uint8_t>& declarations,
-                 std::unique_ptr<StorageFile> storage) {
+                 DeclaredHints declared, std::unique_ptr<StorageFile> storage) {
   FileRecord& record = file.record;
   if (word[OpenWord::newest_protocol] != -word[OpenWord::oldest_protocol]) {
     file.pass_reason = "the ranks run different versions of Forebay";
     return;
   }
-  DeclaredHints declared;
   if (word[OpenWord::declarations] != 0) {
     declared = declare_at_open(*file.exchange, record.path, declarations);
   }
@@ -149,16 +149,28 @@ void make_shadow(OpenFile& file, OpenWord& word, const std::vector<std::uint8_t>
 }
 
 int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh) {
-  auto [exchange, start] = begin_opening(comm);
-  if (exchange == nullptr) return real().open(comm, filename, amode, info, fh);
+  Opening opening = begin_opening(comm);
+  if (opening.exchange == nullptr) return real().open(comm, filename, amode, info, fh);
   auto file = std::make_shared<OpenFile>();
-  file->exchange = std::move(exchange);
+  file->exchange = std::move(opening.exchange);
   FileRecord& record = file->record;
   record.amode = amode;
   record.mode = settings().mode;
 
+  std::vector<std::uint8_t> declarations;
+  if (file->exchange->rank() == 0) declarations = pack_declarations(info);
+  const bool declares = opening.environment_declares && record.mode == Mode::engine;
+  DeclaredHints declared;
+  if (declares) {  // Before the MPI opens the file, which it may have to create by them.
+    const std::string path = posix_path(filename).value_or(filename);
+    declared = declare_at_open(*file->exchange, path, declarations);
+  }
   std::optional<HarmlessInfo> harmless;
-  if (info != MPI_INFO_NULL && record.mode == Mode::engine) harmless.emplace(pairs_of(info));
+  if (declares && (amode & MPI_MODE_CREATE) != 0) {
+    harmless.emplace(pairs_for_creation(pairs_of(info), declared));
+  } else if (info != MPI_INFO_NULL && record.mode == Mode::engine) {
+    harmless.emplace(pairs_of(info));
+  }
   const auto real_start = Clock::now();
   const int code = real().open(comm, filename, amode, harmless ? harmless->get() : info, fh);
   const auto real_end = Clock::now();
@@ -169,12 +181,10 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
   word[OpenWord::newest_protocol] = exchange_protocol_version;
   word[OpenWord::oldest_protocol] = -exchange_protocol_version;
   word[OpenWord::no_real_file] = code != MPI_SUCCESS;
-  std::vector<std::uint8_t> declarations;
   if (file->exchange->rank() == 0) {
     word[OpenWord::reporting] = !settings().report_dir.empty();
     word[OpenWord::id] = opening_id();
-    declarations = pack_declarations(info);
-    word[OpenWord::declarations] = !declarations.empty();
+    word[OpenWord::declarations] = !declares && !declarations.empty();
   }
   std::unique_ptr<StorageFile> storage;
   if (code == MPI_SUCCESS && record.mode == Mode::engine) {
@@ -200,8 +210,8 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
   file->handle = *fh;
   file->reporting = word[OpenWord::reporting] != 0;
   if (record.mode == Mode::engine) {
-    make_shadow(*file, word, declarations, std::move(storage));
-    record.times.add(CallClass::open, Clock::now() - start);
+    make_shadow(*file, word, declarations, std::move(declared), std::move(storage));
+    record.times.add(CallClass::open, Clock::now() - opening.begun);
   } else {
     record.times.add(CallClass::open, real_end - real_start);
   }

@@ -289,6 +289,12 @@ int set_info(OpenFile& file, MPI_Info info) {
 int get_info(OpenFile& file, MPI_Info* info_used) {
   const int code = real().get_info(file.handle, info_used);
   if (code != MPI_SUCCESS) return code;
+  // The MPI may name a striping that it was asked for and could not give.
+  for (const char* key : {"striping_unit", "striping_factor", "stripe_size", "stripe_width"}) {
+    int length = 0, present = 0;
+    PMPI_Info_get_valuelen(*info_used, key, &length, &present);
+    if (present != 0) PMPI_Info_delete(*info_used, key);
+  }
   for (const auto& [key, value] : to_pairs(file.shadow->engine->hints_in_force())) {
     PMPI_Info_set(*info_used, key.c_str(), value.c_str());
   }

@@ -15,6 +15,9 @@ struct Settings {
   std::string intent_path;     ///< FOREBAY_INTENT; empty: none.
   bool count_storage = false;  ///< Sample the kernel's counters around data calls.
   int ranks_per_node = 0;      ///< 0: real nodes.
+
+  /// It says something of how files are to be used.
+  bool declares() const { return !hints.empty() || !intent_path.empty(); }
 };
 
 const Settings& settings();
