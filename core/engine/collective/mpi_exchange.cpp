@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <chrono>
 #include <climits>
 #include <fstream>
 #include <functional>
 #include <map>
 #include <numeric>
 #include <string>
+#include <thread>
 
 #include "core/engine/collective/shared_memory.hpp"
 
@@ -62,6 +64,20 @@ NodeMap make_node_map(const std::vector<std::int64_t>& node_ids) {
   return map;
 }
 
+/// What ranks tell each other when they meet.
+struct Meeting {
+  std::int64_t host;
+  std::int64_t cores;
+  std::int64_t rider;
+};
+
+/// Some host has more ranks than cores. The same on all ranks.
+bool cores_are_shared(const std::vector<Meeting>& met) {
+  std::map<std::int64_t, std::int64_t> ranks;
+  for (const Meeting& one : met) ++ranks[one.host];
+  return std::ranges::any_of(met, [&](const Meeting& one) { return ranks[one.host] > one.cores; });
+}
+
 class MpiExchange final : public Exchange {
  public:
   MpiExchange(MPI_Comm communicator, int ranks_per_node, Bytes most_gathered, std::int64_t* rider)
@@ -71,20 +87,17 @@ class MpiExchange final : public Exchange {
     PMPI_Comm_rank(communicator_, &rank_);
     PMPI_Comm_size(communicator_, &size_);
     // One gather tells every rank everything: opening a file must not cost more than it has to.
-    struct Word {
-      std::int64_t host;
-      std::int64_t rider;
-    };
-    const std::int64_t host = host_id();
-    const Word mine{host, rider != nullptr ? *rider : 0};
-    std::vector<Word> words(static_cast<std::size_t>(size_));
-    PMPI_Allgather(&mine, 2, MPI_INT64_T, words.data(), 2, MPI_INT64_T, communicator_);
+    const Meeting mine{host_id(), std::thread::hardware_concurrency(),
+                       rider != nullptr ? *rider : 0};
+    std::vector<Meeting> met(static_cast<std::size_t>(size_));
+    PMPI_Allgather(&mine, 3, MPI_INT64_T, met.data(), 3, MPI_INT64_T, communicator_);
     std::vector<std::int64_t> ids;
-    for (const Word& word : words) {
-      ids.push_back(word.host);
-      if (rider != nullptr) *rider = std::max(*rider, word.rider);
+    for (const Meeting& one : met) {
+      ids.push_back(one.host);
+      if (rider != nullptr) *rider = std::max(*rider, one.rider);
     }
-    ranks_on_host_ = static_cast<int>(std::count(ids.begin(), ids.end(), host));
+    patient_ = cores_are_shared(met);
+    ranks_on_host_ = static_cast<int>(std::ranges::count(ids, mine.host));
     if (ranks_per_node > 0) {
       for (int r = 0; r < size_; ++r) ids[static_cast<std::size_t>(r)] = r / ranks_per_node;
     }
@@ -101,23 +114,41 @@ class MpiExchange final : public Exchange {
   const NodeMap& nodes() const override { return nodes_; }
   int ranks_on_host() const override { return ranks_on_host_; }
 
-  void barrier() override { PMPI_Barrier(communicator_); }
+  void barrier() override {
+    together([&] { PMPI_Barrier(communicator_); },
+             [&](MPI_Request* request) { PMPI_Ibarrier(communicator_, request); });
+  }
 
   void all_reduce(std::span<std::int64_t> values, Reduce op) override {
-    PMPI_Allreduce(MPI_IN_PLACE, values.data(), checked_count(values.size()), MPI_INT64_T,
-                   mpi_op(op), communicator_);
+    const int count = checked_count(values.size());
+    together(
+        [&] {
+          PMPI_Allreduce(MPI_IN_PLACE, values.data(), count, MPI_INT64_T, mpi_op(op),
+                         communicator_);
+        },
+        [&](MPI_Request* request) {
+          PMPI_Iallreduce(MPI_IN_PLACE, values.data(), count, MPI_INT64_T, mpi_op(op),
+                          communicator_, request);
+        });
   }
 
   void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
     const int count = checked_count(mine.size());
-    PMPI_Allgather(mine.data(), count, MPI_BYTE, all.data(), count, MPI_BYTE, communicator_);
+    together(
+        [&] {
+          PMPI_Allgather(mine.data(), count, MPI_BYTE, all.data(), count, MPI_BYTE, communicator_);
+        },
+        [&](MPI_Request* request) {
+          PMPI_Iallgather(mine.data(), count, MPI_BYTE, all.data(), count, MPI_BYTE, communicator_,
+                          request);
+        });
   }
 
   std::vector<std::vector<std::byte>> all_gather_varying(std::span<const std::byte> mine) override {
     const auto ranks = static_cast<std::size_t>(size_);
     const auto size = static_cast<Bytes>(mine.size());
     std::vector<Bytes> sizes(ranks);
-    PMPI_Allgather(&size, 1, MPI_INT64_T, sizes.data(), 1, MPI_INT64_T, communicator_);
+    all_gather(std::as_bytes(std::span(&size, 1)), std::as_writable_bytes(std::span(sizes)));
     std::vector<std::vector<std::byte>> by_rank(ranks);
     if (std::accumulate(sizes.begin(), sizes.end(), Bytes{0}) > most_gathered_) {
       for (std::size_t r = 0; r < ranks; ++r) by_rank[r].resize(static_cast<std::size_t>(sizes[r]));
@@ -129,8 +160,16 @@ class MpiExchange final : public Exchange {
     std::vector<int> starts(ranks);
     std::exclusive_scan(counts.begin(), counts.end(), starts.begin(), 0);
     std::vector<std::byte> all(static_cast<std::size_t>(starts.back() + counts.back()));
-    PMPI_Allgatherv(mine.data(), counts[static_cast<std::size_t>(rank_)], MPI_BYTE, all.data(),
-                    counts.data(), starts.data(), MPI_BYTE, communicator_);
+    const int count = counts[static_cast<std::size_t>(rank_)];
+    together(
+        [&] {
+          PMPI_Allgatherv(mine.data(), count, MPI_BYTE, all.data(), counts.data(), starts.data(),
+                          MPI_BYTE, communicator_);
+        },
+        [&](MPI_Request* request) {
+          PMPI_Iallgatherv(mine.data(), count, MPI_BYTE, all.data(), counts.data(), starts.data(),
+                           MPI_BYTE, communicator_, request);
+        });
     for (std::size_t r = 0; r < ranks; ++r) {
       by_rank[r].assign(all.begin() + starts[r], all.begin() + starts[r] + counts[r]);
     }
@@ -139,7 +178,10 @@ class MpiExchange final : public Exchange {
 
   std::int64_t exclusive_sum(std::int64_t value) override {
     std::int64_t sum = 0;
-    PMPI_Exscan(&value, &sum, 1, MPI_INT64_T, MPI_SUM, communicator_);
+    together([&] { PMPI_Exscan(&value, &sum, 1, MPI_INT64_T, MPI_SUM, communicator_); },
+             [&](MPI_Request* request) {
+               PMPI_Iexscan(&value, &sum, 1, MPI_INT64_T, MPI_SUM, communicator_, request);
+             });
     return rank_ == 0 ? 0 : sum;  // MPI leaves rank 0's result undefined.
   }
 
@@ -209,6 +251,22 @@ class MpiExchange final : public Exchange {
   }
 
  private:
+  /// A collective, as `blocking` or `started`. MPIs wait by polling: where ranks share cores, one
+  /// that polls keeps the core from the one it waits for, for a time slice at each step of the
+  /// collective. There, who waits sleeps between looks.
+  void together(const auto& blocking, const auto& started) {
+    if (!patient_) {
+      blocking();
+      return;
+    }
+    MPI_Request request = MPI_REQUEST_NULL;
+    started(&request);
+    int complete = 0;
+    while (PMPI_Test(&request, &complete, MPI_STATUS_IGNORE), complete == 0) {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+
   Ticket keep(MPI_Request request) {
     requests_.emplace(++last_ticket_, request);
     return last_ticket_;
@@ -231,6 +289,7 @@ class MpiExchange final : public Exchange {
   int rank_ = 0;
   int size_ = 1;
   int ranks_on_host_ = 1;
+  bool patient_ = false;  ///< Sleep between looks; the same on all ranks.
   NodeMap nodes_;
   std::map<Ticket, MPI_Request> requests_;
   Ticket last_ticket_ = 0;
