@@ -38,6 +38,11 @@ int choose_aggregators(const StripeLayout& layout, int nodes, int ranks, int ada
   return std::clamp(nodes > 1 ? adapters : local_aggregators, 1, ranks);
 }
 
+bool adapters_matter(const StripeLayout& layout, int nodes, const Hints& hints) {
+  if (hints.aggregators || hints.aggregators_per_node || nodes == 1) return false;
+  return !layout.striped() || layout.servers > nodes;
+}
+
 std::vector<int> assign_aggregators(const std::vector<std::vector<Bytes>>& bytes,
                                     const std::vector<std::vector<int>>& ranks_of_node) {
   const std::size_t aggregators = bytes.size();

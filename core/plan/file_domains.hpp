@@ -49,6 +49,9 @@ struct FileDomains {
 int choose_aggregators(const StripeLayout& layout, int nodes, int ranks, int adapters_per_node,
                        const Hints& hints);
 
+/// Whether `adapters_per_node` makes a difference there: to count them takes tens of milliseconds.
+bool adapters_matter(const StripeLayout& layout, int nodes, const Hints& hints);
+
 /// The rank that serves each domain class: on the node that holds most of its bytes
 /// (`bytes[aggregator][node]`), as far as no node gets more than its share; ranks of a node in
 /// turn. Deterministic. Requires at least as many ranks as aggregators.  [PAPIO: locality-aware

@@ -93,6 +93,19 @@ TEST(ChooseAggregators, follows_hints_as_far_as_there_are_ranks) {
   EXPECT_EQ(choose_aggregators(striped_over(4), 3, 12, 1, hints), 12);
 }
 
+RC_GTEST_PROP(ChooseAggregatorsProperty, asks_for_adapters_where_they_matter, ()) {
+  Hints hints;
+  if (draw(0, 3) == 0) hints.aggregators = draw(1, 9);
+  if (draw(0, 3) == 0) hints.aggregators_per_node = draw(1, 3);
+  const StripeLayout layout = draw(0, 1) == 0 ? StripeLayout{} : striped_over(draw(1, 12));
+  const int nodes = draw(1, 6);
+  const int ranks = nodes * draw(1, 4);
+  const auto chosen = [&](int adapters) {
+    return choose_aggregators(layout, nodes, ranks, adapters, hints);
+  };
+  if (!adapters_matter(layout, nodes, hints)) RC_ASSERT(chosen(1) == chosen(draw(2, 8)));
+}
+
 RC_GTEST_PROP(AssignAggregatorsProperty, spreads_distinct_ranks_over_the_nodes, ()) {
   const int nodes = draw(1, 5);
   std::vector<std::vector<int>> ranks_of_node(static_cast<std::size_t>(nodes));

@@ -52,6 +52,7 @@ struct Agreed {
   StripeLayout layout;
   Hints hints;
   CostWord start;  ///< What storage calls cost as far as earlier files showed.
+  int adapters;    ///< Network adapters of a node; 1 where that makes no difference.
 };
 
 std::int64_t pack(const CostWord& cost) {
@@ -74,7 +75,7 @@ Agreed agree_on(Exchange& exchange, const StripeLayout& layout, const Hints& hin
   const auto optional = [](const auto& value) {
     return value ? static_cast<std::int64_t>(*value) : std::int64_t{-1};
   };
-  std::array<std::int64_t, 13> word{layout.stripe_size,
+  std::array<std::int64_t, 14> word{layout.stripe_size,
                                     layout.servers,
                                     layout.lock_conflicts,
                                     optional(hints.aggregators),
@@ -86,8 +87,13 @@ Agreed agree_on(Exchange& exchange, const StripeLayout& layout, const Hints& hin
                                     static_cast<std::int64_t>(hints.collective_read),
                                     static_cast<std::int64_t>(hints.compress),
                                     hints.no_independent,
-                                    pack(start)};
-  if (exchange.rank() != 0) word.fill(0);
+                                    pack(start),
+                                    1};
+  if (exchange.rank() != 0) {
+    word.fill(0);
+  } else if (adapters_matter(layout, exchange.nodes().nodes(), hints)) {
+    word[13] = network_adapters();
+  }
   exchange.all_reduce(word, Reduce::sum);
   const auto given = [&word](std::size_t i, auto& field) {
     using Value = typename std::decay_t<decltype(field)>::value_type;
@@ -103,7 +109,10 @@ Agreed agree_on(Exchange& exchange, const StripeLayout& layout, const Hints& hin
   agreed.collective_read = static_cast<Toggle>(word[9]);
   agreed.compress = static_cast<Toggle>(word[10]);
   agreed.no_independent = word[11] != 0;
-  return {{word[0], static_cast<int>(word[1]), word[2] != 0}, agreed, unpack_cost(word[12])};
+  return {{word[0], static_cast<int>(word[1]), word[2] != 0},
+          agreed,
+          unpack_cost(word[12]),
+          static_cast<int>(word[13])};
 }
 
 class EngineFile final : public CollectiveFile {
@@ -246,9 +255,8 @@ class EngineFile final : public CollectiveFile {
     const StripeLayout& layout = agreed_.layout;
     const Hints& hints = agreed_.hints;
     FileDomains& domains = cast_.domains;
-    domains.aggregators =
-        choose_aggregators(layout, exchange_->nodes().nodes(), exchange_->size(),
-                           exchange_->nodes().nodes() > 1 ? network_adapters() : 1, hints);
+    domains.aggregators = choose_aggregators(layout, exchange_->nodes().nodes(), exchange_->size(),
+                                             agreed_.adapters, hints);
     if (layout.striped()) {
       const Bytes window = hints.buffer_size.value_or(
           std::min(striped_window_bytes, striped_window_units * layout.stripe_size));
