@@ -9,7 +9,7 @@ import subprocess
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from suites import Mpi, Test
+from suites import Mpi, Program
 
 OK = "ok"
 OVER_TIME = "over time"
@@ -76,7 +76,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def run_once(mpi: Mpi, test: Test, preload: list[Path], seconds_max: int, log: Path) -> str:
+def run_once(mpi: Mpi, test: Program, preload: list[Path], seconds_max: int, log: Path) -> str:
     """What comes of `test` with the libraries `preload` before all others; its output goes to
     `log`."""
     variable = ["env", f"LD_PRELOAD={':'.join(map(str, preload))}"] if preload else []
@@ -122,7 +122,7 @@ class Comparison:
     seconds_max: int
     logs: Path
 
-    def outcome(self, test: Test) -> Outcome:
+    def outcome(self, test: Program) -> Outcome:
         """Both sides of a test. Where they differ the side that was not good gets a second try,
         so that a busy machine is not taken for a defect; that it needed one is kept."""
         found = {side: self._try(test, side, "") for side in ("stock", "forebay")}
@@ -133,7 +133,7 @@ class Comparison:
                     found[side] = f"{found[side]}, then {again}"
         return Outcome(test.name, test.ranks, found["stock"], found["forebay"])
 
-    def _try(self, test: Test, side: str, suffix: str) -> str:
+    def _try(self, test: Program, side: str, suffix: str) -> str:
         preload = [*([self.library] if side == "forebay" else []), *self.both]
         log = self.logs / f"{test.name.replace('/', '.')}.{side}{suffix}"
         return run_once(self.mpi, test, preload, self.seconds_max, log)

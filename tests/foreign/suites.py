@@ -33,7 +33,7 @@ class Mpi:
 
 
 @dataclass(frozen=True)
-class Test:
+class Program:
     """One program of a suite: good if it ends with 0, prints `passes` where that is set, and the
     shell's command `check` ends with 0 after it. `before` is run by as many ranks in advance, to
     leave what the program looks at. Fewer ranks than `ranks_min` test nothing."""
@@ -113,7 +113,7 @@ def copy_for(mpi: Mpi, source: Path) -> Path:
     return folder
 
 
-def mpich_tests(mpi: Mpi, work: Path) -> Iterator[Test]:
+def mpich_tests(mpi: Mpi, work: Path) -> Iterator[Program]:
     """MPICH's own tests of MPI-IO: C and Fortran (mpif.h, use mpi)."""
     source = debian_source("mpich", work)
     root = copy_for(mpi, source / "test" / "mpi")
@@ -141,7 +141,7 @@ def mpich_tests(mpi: Mpi, work: Path) -> Iterator[Test]:
             program = root / part / words[0]
             arguments = [word.removeprefix("arg=") for word in words[2:] if word.startswith("arg=")]
             if program.exists():
-                yield Test(
+                yield Program(
                     f"mpich/{part}/{words[0]}",
                     int(words[1]),
                     [str(program), *arguments],
@@ -150,7 +150,7 @@ def mpich_tests(mpi: Mpi, work: Path) -> Iterator[Test]:
                 )
 
 
-def romio_tests(mpi: Mpi, work: Path) -> Iterator[Test]:
+def romio_tests(mpi: Mpi, work: Path) -> Iterator[Program]:
     """ROMIO's tests, which need nothing but an MPI."""
     source = debian_source("mpich", work)
     root = copy_for(mpi, source / "src" / "mpi" / "romio" / "test")
@@ -171,10 +171,12 @@ def romio_tests(mpi: Mpi, work: Path) -> Iterator[Test]:
             arguments = ["-h", *arguments]
         data = root / "data"
         data.mkdir(exist_ok=True)
-        yield Test(f"romio/{name}", int(ranks), [str(program), *arguments, str(data / name)], root)
+        yield Program(
+            f"romio/{name}", int(ranks), [str(program), *arguments, str(data / name)], root
+        )
 
 
-def mpi4py_tests(mpi: Mpi, work: Path) -> Iterator[Test]:
+def mpi4py_tests(mpi: Mpi, work: Path) -> Iterator[Program]:
     """mpi4py's tests of files, against mpi4py built for this MPI."""
     folder = work / f"mpi4py-{mpi.name}"
     python = folder / "venv" / "bin" / "python"
@@ -196,10 +198,10 @@ def mpi4py_tests(mpi: Mpi, work: Path) -> Iterator[Test]:
     for module in ("test_file", "test_io", "test_info", "test_datatype"):
         command = [str(python), "test/runtests.py", "-i", module, "--no-builddir"]
         for ranks in (1, 4) if module in ("test_file", "test_io") else (1,):
-            yield Test(f"mpi4py/{module}/{ranks}", ranks, command, root)
+            yield Program(f"mpi4py/{module}/{ranks}", ranks, command, root)
 
 
-def hdf5_tests(mpi: Mpi, work: Path) -> Iterator[Test]:
+def hdf5_tests(mpi: Mpi, work: Path) -> Iterator[Program]:
     """HDF5's parallel tests and its parallel command h5perf, against the HDF5 that is installed
     for this MPI."""
     root = copy_for(mpi, debian_source("hdf5", work))
@@ -252,7 +254,7 @@ def hdf5_tests(mpi: Mpi, work: Path) -> Iterator[Test]:
         if not (folder / name).exists():
             continue
         # t_pflush2 reads what t_pflush1 leaves, which ends without closing the HDF5 file.
-        yield Test(
+        yield Program(
             f"hdf5/{label}",
             4,
             [str(folder / name), *arguments.split()],
@@ -279,7 +281,7 @@ PNETCDF_SERIAL = {"nc_test", "tst_corrupt", "tst_open_cdf5", "redef1", "t_nc", "
 PNETCDF_UNCHECKED = {*PNETCDF_ARGUMENTS, "mcoll_perf"}
 
 
-def pnetcdf_tests(mpi: Mpi, work: Path) -> Iterator[Test]:
+def pnetcdf_tests(mpi: Mpi, work: Path) -> Iterator[Program]:
     """PnetCDF's C tests, examples, benchmarks and its commands that use MPI-IO, with a PnetCDF
     built for this MPI; what they write is judged by its ncvalidator, as in its own scripts."""
     source = debian_source("pnetcdf", work)
@@ -314,7 +316,7 @@ def pnetcdf_tests(mpi: Mpi, work: Path) -> Iterator[Test]:
             if folder == "test/burst_buffer":
                 hints = "nc_burst_buf=enable;nc_burst_buf_overwrite=enable"
                 environment["PNETCDF_HINTS"] = f"{hints};nc_burst_buf_dirname={data}"
-            yield Test(
+            yield Program(
                 f"pnetcdf/{folder}/{name}",
                 1 if name in PNETCDF_SERIAL else 4,
                 [str(root / folder / name), *arguments.format(**places).split()],
@@ -332,7 +334,7 @@ def pnetcdf_tests(mpi: Mpi, work: Path) -> Iterator[Test]:
         ("ncmpidiff", 4, [made, made], "", ""),
     ):
         command = [str(tools / name / name), *words]
-        yield Test(f"pnetcdf/{name}", ranks, command, data, passes, check=check)
+        yield Program(f"pnetcdf/{name}", ranks, command, data, passes, check=check)
 
 
 @dataclass(frozen=True)
@@ -340,7 +342,7 @@ class Suite:
     """`title`: what a reader knows it by; `version`: of the sources, once they are unpacked."""
 
     title: str
-    tests: Callable[[Mpi, Path], Iterator[Test]]
+    tests: Callable[[Mpi, Path], Iterator[Program]]
     version: Callable[[Path], str]
 
 
