@@ -70,7 +70,9 @@ def test_a_program_that_does_not_end_is_ended(tmp_path: Path) -> None:
 
 
 def test_the_page_counts_and_gives_reasons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = SuiteRun("romio", "mpich", "4.0.2", "mpich 4.0.2-3", "abc", "2026-01-01", 2, 9, True, {})
+    run = SuiteRun(
+        "romio", "mpich", "4.0.2", "mpich 4.0.2-3", "abc", "2026-01-01", 2, 9, True, {}, 4
+    )
     run.add(Outcome("romio/simple", 2, "exit 1", "exit 1"))
     run.add(Outcome("romio/simple", 2, "ok", "ok"))
     run.add(Outcome("romio/excl", 2, "ok", "exit 1"))
@@ -83,7 +85,7 @@ def test_the_page_counts_and_gives_reasons(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(page, "REMARKS", remarks)
     page.write(tmp_path / "page.md", tmp_path / "results")
     text = (tmp_path / "page.md").read_text()
-    assert "| ROMIO's tests | mpich 4.0.2-3 | MPICH | 3 | 1 | 0 | 1 | 1 |" in text
+    assert "| ROMIO's tests | mpich 4.0.2-3 | MPICH | 3 of 4 | 1 | 0 | 1 | 1 |" in text
     assert "| `romio/excl` | MPICH | 2 | ok | exit 1 | on purpose |" in text
     assert "| `romio/perf` | MPICH | 2 | over time | ok | not looked into |" in text
     assert "--mpi mpich --ranks-max 2 --seconds 9 --sleep-while-polling romio" in text

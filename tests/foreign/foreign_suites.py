@@ -68,10 +68,12 @@ def run_suite(name: str, mpi: Mpi, work: Path, options: argparse.Namespace) -> S
             for key, value in sorted(os.environ.items())
             if key.startswith(("MPICH_", "MPIR_", "OMPI_", "FOREBAY_"))
         },
+        programs=len(tests),
     )
     kept = options.results / f"{mpi.name}-{name}.json"
     if kept.exists():
-        run.outcomes = load(kept).outcomes
+        names = {test.name for test in tests}
+        run.outcomes = [one for one in load(kept).outcomes if one.name in names]
     known = {outcome.name for outcome in run.outcomes}
     for test in tests:
         if options.only not in test.name or (test.name in known and not options.again):

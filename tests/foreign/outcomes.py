@@ -35,7 +35,7 @@ class Outcome:
 
 @dataclass
 class SuiteRun:
-    """A suite under one MPI, and how it was run."""
+    """A suite of `programs` under one MPI, and how it was run; it may not have come to its end."""
 
     suite: str
     mpi: str
@@ -47,6 +47,7 @@ class SuiteRun:
     seconds_max: int
     sleep_while_polling: bool
     environment: dict[str, str]
+    programs: int = 0
     outcomes: list[Outcome] = field(default_factory=list)
 
     def add(self, outcome: Outcome) -> None:

@@ -61,7 +61,8 @@ def write(path: Path, results: Path) -> None:
     )
     remarks = tomllib.loads(REMARKS.read_text())["remark"]
     versions = {MPI_TITLES[run.mpi] + " " + run.mpi_version: None for run in runs}
-    dates = sorted(run.date for run in runs)
+    days = sorted({run.date for run in runs})
+    dates = dict.fromkeys((days[0], days[-1]))
     ranks = sorted({outcome.ranks for run in runs for outcome in run.outcomes})
     lines = [
         "# Other people's tests",
@@ -72,8 +73,8 @@ def write(path: Path, results: Path) -> None:
         *commands(runs),
         "```",
         "",
-        f"Under {', '.join(versions)}, as Debian packages them, "
-        f"{dates[0]} to {dates[-1]}, commits {', '.join(dict.fromkeys(r.commit for r in runs))}. ",
+        f"{' and '.join(versions)} as Debian packages them; {' to '.join(dates)}; "
+        f"commit {', '.join(dict.fromkeys(run.commit for run in runs))}.",
         "",
         "Programs that others wrote to test an MPI's file part, or a library above it, say what a "
         "program may expect of Forebay. Each ran by itself and with `libforebay.so` preloaded, on "
@@ -93,10 +94,11 @@ def write(path: Path, results: Path) -> None:
                 SUITES[run.suite].title,
                 run.source,
                 MPI_TITLES[run.mpi],
-                *(str(number) for number in (len(run.outcomes), *counts.values())),
+                f"{len(run.outcomes)} of {max(run.programs, len(run.outcomes))}",
+                *(str(number) for number in counts.values()),
             ]
         )
-    lines += table(["suite", "source", "MPI", "programs", *VERDICTS], rows, left=3)
+    lines += table(["suite", "source", "MPI", "programs run", *VERDICTS], rows, left=3)
     for verdict, title in (
         ("worse", "Worse under Forebay"),
         ("fails on both", "Fail on both sides"),
