@@ -33,7 +33,7 @@ namespace forebay {
   X(exchange_ns, max, "time spent packing, unpacking and sending")                            \
   X(storage_ns, max, "time spent in read and write calls to the file system")                 \
   X(waiting_ns, max, "time spent waiting for other ranks or for storage in the background")   \
-  X(schedule_ns, max, "time spent agreeing and computing schedules")
+  X(schedule_ns, max, "time spent computing schedules")
 
 /// One rank's counters of one file. I/O threads add to some of them, hence atomic; nobody orders
 /// anything by them, hence relaxed.

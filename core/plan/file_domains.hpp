@@ -37,6 +37,8 @@ struct FileDomains {
   }
   /// The bytes of the file in one window, in file order; adjacent units are one extent.
   std::vector<Extent> window_extents(int aggregator, Bytes round) const;
+
+  bool operator==(const FileDomains&) const = default;
 };
 
 /// How many aggregators a file gets if nobody says so by hint.

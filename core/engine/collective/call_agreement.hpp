@@ -1,13 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "core/engine/collective/agreed_cost.hpp"
-#include "core/engine/collective/call_record.hpp"
+#include "core/engine/collective/call_history.hpp"
 #include "core/engine/collective/collective_file.hpp"
 #include "core/plan/schedule.hpp"
 
@@ -18,54 +16,40 @@ namespace forebay {
 /// crosses the network once, as a tree.
 class CallAgreement {
  public:
-  /// `cost` is heard and held with each agreement.
+  /// `cost` is heard and held with each agreement. What the exchange's ranks agreed on for earlier
+  /// files is taken up.
   CallAgreement(Exchange& exchange, AgreedCost& cost, Counters& counters);
 
-  struct Settings {
-    bool writing = false;
-    StripeLayout layout;
-    Toggle collective = Toggle::automatic;
-    FileDomains domains;
-  };
+  using Setting = CallHistory::Setting;
 
-  /// Collective. The schedule lives as long as this object, or until `most_schedules` newer ones
-  /// were made. Error: internal, on every rank, where what a rank sent is no description of a call.
-  Result<std::shared_ptr<const Schedule>> agree(const Access& access, const Settings& settings);
+  /// Collective. Error: internal, on every rank, where what a rank sent is no description of a
+  /// call.
+  Result<std::shared_ptr<const Schedule>> agree(const Access& access, const Setting& setting);
 
   /// All ranks' views are seamless, as far as the last agreement tells.
   bool all_seamless() const { return all_seamless_; }
 
-  /// Forgets all schedules; collective. To be called when hints changed what was decided.
-  void forget() { schedules_.clear(); }
-
  private:
-  static constexpr std::size_t most_schedules = 64;
-  static constexpr std::size_t most_trees = 4096;
+  using Call = CallHistory::Call;
 
-  struct Known {
-    std::vector<CallRecord> records;
-    bool writing = false;
-    std::int64_t number = 0;
-    std::shared_ptr<const Schedule> schedule;
-    int cost_changes = 0;  ///< When the schedule's path was chosen.
-  };
-
-  Known* find_by_reduction(const CallRecord& mine, const CostWord& word, bool writing);
+  /// What this rank says of its part.
+  CallRecord describe(const Access& access, const StridedTree& tree);
+  Call* find_by_reduction(const CallRecord& mine, const CostWord& word, const Setting& setting);
+  /// All ranks' records, each with its rank's word of costs, which is heard.
+  Result<std::vector<CallRecord>> gather_records(const CallRecord& mine, const CostWord& word);
   /// The schedule of a known call; with another path, if costs have changed since and call for it.
-  std::shared_ptr<const Schedule> renewed(Known& known, const Settings& settings);
-  PathQuestion question(const Settings& settings) const;
+  std::shared_ptr<const Schedule> renewed(Call& known);
+  PathQuestion question(const Setting& setting) const;
   /// Makes the trees of `records` known.
   Status gather_trees(const std::vector<CallRecord>& records, const StridedTree& mine);
+  Result<std::shared_ptr<const Schedule>> planned(std::vector<CallRecord> records,
+                                                  const Setting& setting);
 
   Exchange& exchange_;
   AgreedCost& cost_;
   Counters& counters_;
-  std::deque<Known> schedules_;  ///< Newest last; the same on every rank.
-  std::int64_t made_ = 0;
+  std::shared_ptr<CallHistory> history_;
   bool all_seamless_ = false;
-  /// Every tree that any rank ever sent, by fingerprint: the same on every rank, so that all know
-  /// without asking what the others know.
-  std::unordered_map<std::uint64_t, StridedTree> trees_;
 };
 
 }  // namespace forebay

@@ -6,10 +6,13 @@
 #include <array>
 #include <cstring>
 #include <limits>
+#include <memory>
+#include <new>
 #include <optional>
 #include <utility>
 
 #include "core/engine/collective/agreed_cost.hpp"
+#include "core/engine/collective/agreed_error.hpp"
 #include "core/engine/collective/call_agreement.hpp"
 #include "core/engine/collective/cost_memory.hpp"
 #include "core/engine/collective/direct_io.hpp"
@@ -40,11 +43,6 @@ constexpr Bytes most_window_bytes = 256 * MiB;
 /// again what storage calls cost; each time it is eight times as many.
 constexpr std::int64_t first_unasked_calls = 8;
 constexpr std::int64_t most_unasked_calls = 32768;
-
-/// An error as one number, ordered by severity, for the reduction over ranks.
-std::int64_t pack(const Error& error) {
-  return (static_cast<std::int64_t>(error.kind) << 32) | static_cast<std::int64_t>(error.os_errno);
-}
 
 /// Rank 0's word for all: hints and layout decide where collective messages go, so a rank that
 /// thought otherwise would wait for ever.
@@ -138,7 +136,8 @@ class EngineFile final : public CollectiveFile {
 
   Result<Bytes> write_all(const Access& access) override {
     Counters::add(counters_.collective_calls, 1);
-    if (atomic_ || goes_direct_unasked()) return go_direct(true, access);
+    if (goes_direct_unasked()) return go_unasked(true, access);
+    if (atomic_) return go_direct(true, access);
     const auto agreed = agree(access, true);
     if (!agreed) return tl::unexpected(agreed.error());
     const auto& schedule = *agreed;
@@ -148,12 +147,13 @@ class EngineFile final : public CollectiveFile {
     WriteRounds rounds(context(*schedule, true));
     rounds.run(access.memory);
     finish_rounds(*schedule);
-    return conclude(rounds.error(), access, end_unknown);
+    return conclude(worse(rounds.error(), std::exchange(untold_, {})), access, end_unknown);
   }
 
   Result<Bytes> read_all(const Access& access) override {
     Counters::add(counters_.collective_calls, 1);
-    if (atomic_ || goes_direct_unasked()) return go_direct(false, access);
+    if (goes_direct_unasked()) return go_unasked(false, access);
+    if (atomic_) return go_direct(false, access);
     const auto agreed = agree(access, false);
     if (!agreed) return tl::unexpected(agreed.error());
     const auto& schedule = *agreed;
@@ -179,16 +179,15 @@ class EngineFile final : public CollectiveFile {
 
   Status sync() override {
     // Nothing is held back in this process: what was written is in the file system already.
-    const Status mine = storage_->sync();
-    std::int64_t worst = mine ? 0 : pack(mine.error());
-    exchange_->all_reduce({&worst, 1}, Reduce::max);
-    return worst == 0 ? Status{} : tl::unexpected(unpack(worst, mine ? Error{} : mine.error()));
+    const Status synced = storage_->sync();
+    const Error mine = worse(synced ? Error{} : synced.error(), std::exchange(untold_, {}));
+    const std::int64_t worst = worst_of_all(mine);
+    return worst == 0 ? Status{} : tl::unexpected(agreed_error(worst, mine));
   }
 
   void set_hints(const Hints& hints) override {
     agreed_.hints = agree_on(*exchange_, agreed_.layout, hints, agreed_.start).hints;
     direct_.set_hints(agreed_.hints);
-    agreement_.forget();
     unasked_calls_ = 0;
   }
 
@@ -239,6 +238,8 @@ class EngineFile final : public CollectiveFile {
     }
     return notes;
   }
+
+  const Error& untold_error() const override { return untold_; }
 
   StorageFile& storage() override { return *storage_; }
   Exchange& exchange() override { return *exchange_; }
@@ -299,11 +300,35 @@ class EngineFile final : public CollectiveFile {
     return true;
   }
 
-  /// No rank depends on another's storage here, so no word is needed at the end: an error is the
-  /// own one. The next agreement keeps the order of calls.
+  /// Every rank moves its own pieces; what failed on one of them is an error on all.
   Result<Bytes> go_direct(bool writing, const Access& access) {
     Counters::add(counters_.direct_calls, 1);
-    return writing ? direct_.write(access) : direct_.read(access);
+    const Result<Bytes> moved = writing ? direct_.write(access) : direct_.read(access);
+    Error mine = moved ? Error{} : moved.error();
+    if (writing) mine = worse(std::move(mine), std::exchange(untold_, {}));
+    const std::int64_t worst = worst_of_all(mine);
+    if (worst != 0) return tl::unexpected(agreed_error(worst, mine));
+    return moved;
+  }
+
+  /// The same without a word to the others. What fails is an error here at once, and on all ranks
+  /// when they next have to talk.
+  Result<Bytes> go_unasked(bool writing, const Access& access) {
+    Counters::add(counters_.direct_calls, 1);
+    Result<Bytes> moved = writing ? direct_.write(access) : direct_.read(access);
+    if (writing && !moved) untold_ = worse(std::move(untold_), moved.error());
+    return moved;
+  }
+
+  static Error worse(Error one, Error other) {
+    return one.kind >= other.kind ? std::move(one) : std::move(other);
+  }
+
+  std::int64_t worst_of_all(const Error& mine) {
+    const ScopedNanoseconds timer(counters_.waiting_ns);
+    std::int64_t worst = pack(mine);
+    exchange_->all_reduce({&worst, 1}, Reduce::max);
+    return worst;
   }
 
   /// The first exchange of a file places the aggregators and makes the buffers. The same result on
@@ -316,6 +341,7 @@ class EngineFile final : public CollectiveFile {
         domain_locality(schedule, cast_.domains, nodes.node_of_rank, nodes.nodes(), 8),
         nodes.ranks_of_node);
     auto board = Board::make(*exchange_, cast_.domains.aggregators, cast_.domains.window_bytes());
+    if (board) board = with_reserve(std::move(*board));
     if (!board) {
       no_board_ = board.error();
       return tl::unexpected(no_board_);
@@ -324,15 +350,44 @@ class EngineFile final : public CollectiveFile {
     return {};
   }
 
+  /// `board`, or the reason on every rank why some aggregator has no reserve.
+  Result<std::unique_ptr<Board>> with_reserve(std::unique_ptr<Board> board) {
+    if (exchange_->nodes().nodes() == 1) return board;  // No messages.
+    Error mine;
+    if (serves()) {
+      const auto bytes = static_cast<std::size_t>(cast_.domains.window_bytes());
+      reserve_.reset(new (std::nothrow) std::byte[bytes]);
+      if (reserve_ == nullptr) mine = {ErrorKind::no_memory, 0, "a buffer for messages"};
+    }
+    const std::int64_t worst = worst_of_all(mine);
+    if (worst != 0) return tl::unexpected(agreed_error(worst, mine));
+    return board;
+  }
+
+  /// Whether this rank is an aggregator.
+  bool serves() const {
+    return std::ranges::find(cast_.aggregator_ranks, exchange_->rank()) !=
+           cast_.aggregator_ranks.end();
+  }
+
   RoundsContext context(const Schedule& schedule, bool writing) {
-    return {*exchange_, *board_, *storage_, pool_for(writing), codec_,
-            counters_,  cast_,   schedule,  cost_.of(writing), next_window_};
+    const auto bytes = static_cast<std::size_t>(cast_.domains.window_bytes());
+    return {*exchange_,
+            *board_,
+            *storage_,
+            pool_for(writing),
+            codec_,
+            counters_,
+            cast_,
+            schedule,
+            cost_.of(writing),
+            {reserve_.get(), reserve_ == nullptr ? 0 : bytes},
+            next_window_};
   }
 
   /// The threads for an aggregator's storage calls, where it has any; its own matter.
   IoPool* pool_for(bool writing) {
-    const auto& served = cast_.aggregator_ranks;
-    if (std::find(served.begin(), served.end(), exchange_->rank()) == served.end()) return nullptr;
+    if (!serves()) return nullptr;
     const int depth = agreed_.hints.io_depth.value_or(automatic_io_depth(
         agreed_.layout, writing, cost_.of(writing), cast_.domains.window_bytes()));
     if (depth == 0) return nullptr;
@@ -346,19 +401,14 @@ class EngineFile final : public CollectiveFile {
     Counters::add(counters_.rounds, static_cast<std::int64_t>(schedule.rounds.size()));
   }
 
-  static Error unpack(std::int64_t worst, const Error& mine) {
-    Error error = mine;
-    error.kind = static_cast<ErrorKind>(worst >> 32);
-    error.os_errno = static_cast<int>(worst & 0xffffffff);
-    if (mine.kind == ErrorKind::none) error.what = "a storage call of another rank failed";
-    return error;
-  }
-
   /// What a rank's exchanged call comes to, once every rank's storage calls are known.
   Result<Bytes> conclude(const Error& mine, const Access& access, Bytes end_of_file) {
     std::int64_t word[2] = {pack(mine), -end_of_file};
-    exchange_->all_reduce(word, Reduce::max);
-    if (word[0] != 0) return tl::unexpected(unpack(word[0], mine));
+    {
+      const ScopedNanoseconds timer(counters_.waiting_ns);
+      exchange_->all_reduce(word, Reduce::max);
+    }
+    if (word[0] != 0) return tl::unexpected(agreed_error(word[0], mine));
     if (-word[1] == end_unknown || access.length == 0) return access.length;
     const Bytes before_end = data_before(access.view, -word[1]);
     return std::clamp<Bytes>(before_end - access.start, 0, access.length);
@@ -375,10 +425,12 @@ class EngineFile final : public CollectiveFile {
   CallAgreement agreement_;
   DirectIo direct_;
   std::unique_ptr<Board> board_;
+  std::unique_ptr<std::byte[]> reserve_;  ///< As RoundsContext says.
   Error no_board_;  ///< Why there are no buffers to exchange through; the same on every rank.
   std::unique_ptr<IoPool> pool_;  ///< After what its jobs use: destroyed first.
   std::uint64_t next_window_ = 0;
   bool atomic_ = false;
+  Error untold_;  ///< Of a write that other ranks do not know of.
   /// Collective calls that may still go direct without an agreement, until views or hints change;
   /// the same on every rank.
   std::int64_t unasked_calls_ = 0;

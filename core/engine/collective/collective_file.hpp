@@ -26,9 +26,9 @@ struct Access {
 
 /// A file opened by several ranks together: carries out data calls, collective and independent.
 /// Every collective call must be made by every rank of the exchange in the same order. No call
-/// hangs because another rank failed. Where aggregators move the data, a storage error of any of
-/// them comes back on all ranks, as the most severe one; where each rank moves its own, to the rank
-/// it concerns.
+/// hangs because another rank failed. A storage error of a collective call comes back on all ranks,
+/// as the most severe one. Where ranks need not talk in a call, it comes back at once on the rank
+/// it concerns, and on the others in their next collective write in which ranks talk, or in sync.
 class CollectiveFile {
  public:
   /// Takes `exchange` and `storage` over. Collective. `counters` must outlive the file. `clock`
@@ -68,6 +68,10 @@ class CollectiveFile {
 
   /// Decisions of this rank that a person who asks "why is it so fast or slow" should know.
   virtual std::vector<std::string> notes() const = 0;
+
+  /// The worst error of this rank's collective writes that others do not know of; kind none if they
+  /// know all. To be told when the file is closed.
+  virtual const Error& untold_error() const = 0;
 
   virtual StorageFile& storage() = 0;
   virtual Exchange& exchange() = 0;

@@ -1,6 +1,5 @@
 // Goal: whatever the views, memory types, ranks, nodes and striping, a collective write puts
-// exactly the bytes into the file that the ranks' pieces say, and a read gives them back; and a
-// storage call that fails, whichever, comes back on every rank as an error and hangs nobody.
+// exactly the bytes into the file that the ranks' pieces say, and a read gives them back.
 // Method: ranks are threads (ThreadExchange), storage is memory (MemoryFile), the expected file is
 // computed byte by byte from the trees.
 
@@ -14,16 +13,12 @@
 #include <mutex>
 #include <numeric>
 
+#include "core/engine/collective/collective_rig.hpp"
 #include "core/engine/collective/thread_exchange.hpp"
-#include "core/storage/faulty_file.hpp"
 #include "core/storage/memory_file.hpp"
 
 namespace forebay {
 namespace {
-
-TiledTree buffer_at(void* address) {
-  return {StridedTree::contiguous(1), reinterpret_cast<std::intptr_t>(address), 1};
-}
 
 /// A byte that depends on everything that could be mixed up.
 std::byte pattern(int rank, Bytes position) {
@@ -43,13 +38,6 @@ std::vector<Bytes> offsets_of(const TiledTree& tiled, Bytes start, Bytes length)
   }
   return offsets;
 }
-
-/// One collective call of all ranks.
-struct Call {
-  std::vector<TiledTree> views;
-  std::vector<Bytes> starts;
-  std::vector<Bytes> lengths;
-};
 
 struct World {
   int ranks = 1;
@@ -149,17 +137,6 @@ void check_round_trip(const World& world, const Call& call, Bytes initial_size =
   ASSERT_EQ(content.size(), expected.size());
   const auto differ = std::mismatch(content.begin(), content.end(), expected.begin());
   ASSERT_EQ(differ.first, content.end()) << "file differs at " << differ.first - content.begin();
-}
-
-/// Ranks interleave pieces of `piece` bytes.
-Call interleaved(int ranks, Bytes piece, Bytes pieces_per_rank) {
-  Call call;
-  for (int r = 0; r < ranks; ++r) {
-    call.views.push_back({StridedTree::contiguous(piece), r * piece, ranks * piece});
-    call.starts.push_back(0);
-    call.lengths.push_back(piece * pieces_per_rank);
-  }
-  return call;
 }
 
 TEST(CollectiveFile, InterleavedPiecesOnOneNode) {
@@ -353,43 +330,33 @@ TEST(CollectiveFile, SeamlessViewsAgreeOnce) {
   });
 }
 
-/// Every storage call of a collective write and read fails in turn, on one rank.
-TEST(CollectiveFile, AnyFailingStorageCallIsAnErrorOnEveryRank) {
-  for (const StorageCall kind : {StorageCall::write, StorageCall::read}) {
-    for (const int ranks_per_node : {1, 4}) {
-      std::int64_t calls = 1;
-      for (std::int64_t nth = 0; nth < calls; ++nth) {
-        auto plan = std::make_shared<FaultPlan>(
-            std::vector<Fault>{{.call = kind, .nth = nth, .os_errno = ENOSPC, .after_bytes = 3}});
-        auto inode = std::make_shared<MemoryInode>(StripeLayout{.stripe_size = 4096, .servers = 4});
-        Counters setup;
-        const std::vector<std::byte> zeros(80'000);
-        ASSERT_TRUE(open_memory_file(inode, setup)->write_at(zeros, 0));
-        std::atomic<int> failed{0};
-        std::atomic<int> succeeded{0};
-        run_ranks(4, ranks_per_node, [&](const std::shared_ptr<Exchange>& exchange) {
-          Counters counters;
-          const auto file = CollectiveFile::open(
-              exchange, make_faulty(open_memory_file(inode, counters), plan), {}, counters);
-          const Call call = interleaved(4, 20, 1'000);
-          const auto i = static_cast<std::size_t>(exchange->rank());
-          std::vector<std::byte> buffer(20'000);
-          const Access access{call.views[i], 0, buffer_at(buffer.data()), 20'000};
-          const auto done =
-              kind == StorageCall::write ? file->write_all(access) : file->read_all(access);
-          if (done) {
-            ++succeeded;
-          } else if (done.error().kind == ErrorKind::no_space) {
-            ++failed;
-          }
-        });
-        if (nth == 0) calls = plan->calls(kind);
-        EXPECT_EQ(failed, 4) << "call " << nth << " of " << calls;
-        EXPECT_EQ(succeeded, 0);
-      }
-      EXPECT_GT(calls, 1);
+/// The next checkpoint is a file of its own, over the same exchange.
+TEST(CollectiveFile, TheNextFileFindsViewsAndSchedules) {
+  run_ranks(3, 2, [](const std::shared_ptr<Exchange>& exchange) {
+    const Call call = interleaved(3, 20, 1'000);
+    const auto i = static_cast<std::size_t>(exchange->rank());
+    std::vector<std::byte> buffer(20'000);
+    const Access access{call.views[i], 0, buffer_at(buffer.data()), 20'000};
+    for (int checkpoint = 0; checkpoint < 3; ++checkpoint) {
+      auto inode = std::make_shared<MemoryInode>();
+      Counters counters;
+      const auto file = CollectiveFile::open(exchange, open_memory_file(inode, counters),
+                                             going(Toggle::enable), counters);
+      ASSERT_TRUE(file->write_all(access));
+      EXPECT_EQ(counters.schedules_built.load(), checkpoint == 0 ? 1 : 0);
+      EXPECT_EQ(counters.schedules_reused.load(), checkpoint == 0 ? 0 : 1);
+      EXPECT_EQ(counters.exchanged_calls.load(), 1);
     }
-  }
+    // One that is read, or gathered otherwise, is another matter.
+    auto inode = std::make_shared<MemoryInode>();
+    Counters counters;
+    Hints hints = going(Toggle::enable);
+    hints.buffer_size = 8'192;
+    const auto file =
+        CollectiveFile::open(exchange, open_memory_file(inode, counters), hints, counters);
+    ASSERT_TRUE(file->write_all(access));
+    EXPECT_EQ(counters.schedules_built.load(), 1);
+  });
 }
 
 TEST(CollectiveFile, IndependentStridedAccessRoundTrips) {

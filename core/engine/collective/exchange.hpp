@@ -5,12 +5,15 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/model/error.hpp"
 #include "core/model/extent.hpp"
 
 namespace forebay {
+
+class CallHistory;
 
 /// Which ranks share memory. Node ids are dense from 0, in order of their lowest rank.
 struct NodeMap {
@@ -68,6 +71,14 @@ class Exchange {
   virtual Ticket receive(int from, int tag, std::span<std::byte> data) = 0;
   /// True once complete; the ticket is then gone. `received` gets the size of a received message.
   virtual bool done(Ticket ticket, Bytes* received = nullptr) = 0;
+
+  /// What its ranks know of each other's calls, for the next file over this exchange; null at
+  /// first.
+  const std::shared_ptr<CallHistory>& history() const { return history_; }
+  void keep(std::shared_ptr<CallHistory> history) { history_ = std::move(history); }
+
+ private:
+  std::shared_ptr<CallHistory> history_;
 };
 
 }  // namespace forebay

@@ -3,16 +3,21 @@
 #include <lz4.h>
 
 #include <algorithm>
+#include <new>
 
 namespace forebay {
 namespace {
 
 constexpr Bytes sample_bytes = 64 * KiB;
 
-/// lz4 of `plain` into `storage`; empty if it did not get smaller.
+/// lz4 of `plain` into `storage`; empty if it did not get smaller, or there is no memory for it.
 std::span<const std::byte> compress(std::span<const std::byte> plain,
                                     std::vector<std::byte>& storage) {
-  storage.resize(plain.size());
+  try {
+    storage.resize(plain.size());
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
   const int size = LZ4_compress_default(
       reinterpret_cast<const char*>(plain.data()), reinterpret_cast<char*>(storage.data()),
       static_cast<int>(plain.size()), static_cast<int>(storage.size()) - 1);
@@ -56,7 +61,12 @@ Status MessageCodec::decode(std::span<std::byte> message, Bytes received) {
   if (received < 0 || received > static_cast<Bytes>(message.size())) {
     return tl::unexpected(Error{ErrorKind::io, 0, "a message arrived longer than it was"});
   }
-  const std::vector<std::byte> small(message.begin(), message.begin() + received);
+  std::vector<std::byte> small;
+  try {
+    small.assign(message.begin(), message.begin() + received);
+  } catch (const std::bad_alloc&) {
+    return tl::unexpected(Error{ErrorKind::no_memory, 0, "to decompress a message"});
+  }
   const int size = LZ4_decompress_safe(
       reinterpret_cast<const char*>(small.data()), reinterpret_cast<char*>(message.data()),
       static_cast<int>(small.size()), static_cast<int>(message.size()));

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 #include "core/engine/collective/read_message.hpp"
 #include "core/engine/collective/rounds.hpp"
@@ -226,12 +227,19 @@ bool ReadRounds::finish_fetching() {
     for (int node = 0; node < nodes.nodes(); ++node) {
       if (node == node_of(my_rank())) continue;
       if (bytes_of_node(node, my_domain(), fetching.round) == 0) continue;
-      const Bytes bytes = message_bytes(node, my_domain(), fetching.round, valid_until);
+      Bytes bytes = message_bytes(node, my_domain(), fetching.round, valid_until);
+      auto message = allocate(read_header_bytes + bytes);
+      if (!message) {
+        valid_until = bytes = 0;
+        message.emplace(static_cast<std::size_t>(read_header_bytes));
+      }
       Outgoing& outgoing = outgoing_.emplace_back();
-      outgoing.message.resize(static_cast<std::size_t>(read_header_bytes + bytes));
+      outgoing.message = std::move(*message);
       encode_read_header({valid_until, bytes}, outgoing.message);
-      move_message(node, fetching.round, image, outgoing.message.data() + read_header_bytes,
-                   Direction::scatter, valid_until);
+      if (bytes > 0) {
+        move_message(node, fetching.round, image, outgoing.message.data() + read_header_bytes,
+                     Direction::scatter, valid_until);
+      }
       send(outgoing, Cast::courier(ranks_of(node), my_domain()));
     }
     context_.board.set_valid_until(my_domain(), number, valid_until);

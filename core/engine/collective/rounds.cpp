@@ -1,8 +1,11 @@
 #include "core/engine/collective/rounds.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <thread>
 
@@ -167,6 +170,15 @@ void Rounds::move_image(int node, std::size_t round, std::byte* image, std::byte
 
 void Rounds::fail(const Error& error) {
   if (error_.kind == ErrorKind::none) error_ = error;
+}
+
+std::optional<std::vector<std::byte>> Rounds::allocate(Bytes bytes) {
+  try {
+    return std::vector<std::byte>(static_cast<std::size_t>(bytes));
+  } catch (const std::bad_alloc&) {
+    fail({ErrorKind::no_memory, 0, fmt::format("{} bytes for a collective call", bytes)});
+    return std::nullopt;
+  }
 }
 
 void Rounds::count_message(Bytes plain_bytes, Bytes wire_bytes) {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/engine/collective/board.hpp"
@@ -45,6 +46,8 @@ struct RoundsContext {
   const Cast& cast;
   const Schedule& schedule;
   StorageCost cost;
+  /// A window's worth of memory on an aggregator that gets messages, for when there is no more.
+  std::span<std::byte> reserve;
   std::uint64_t first_window;  ///< The number of the call's first window since the file was opened.
 };
 
@@ -124,6 +127,9 @@ class Rounds {
   void wait_until(Ready ready);
 
   void fail(const Error& error);
+  /// That many bytes, zeros; none if there is no memory for them, and then the call has failed. To
+  /// leave the call would leave other ranks waiting for this one.
+  std::optional<std::vector<std::byte>> allocate(Bytes bytes);
   void count_message(Bytes plain_bytes, Bytes wire_bytes);
 
   /// Runs `job` in the background if there is a pool, else at once.
@@ -177,6 +183,9 @@ class WriteRounds final : public Rounds {
   bool messages_pending() const override;
   bool progress_errand(Errand& errand);
   bool post_receives();
+  bool post_receive(int node, Bytes bytes);
+  /// A message for which there was no memory is still on its way.
+  bool discarding();
   bool collect();
   bool finish_storing();
   void store(std::size_t round);
@@ -187,7 +196,9 @@ class WriteRounds final : public Rounds {
   std::vector<Errand> errand_states_;
   std::deque<Incoming> incoming_;
   std::deque<std::unique_ptr<Storing>> storing_;
-  std::size_t next_posted_ = 0;
+  std::size_t next_posted_ = 0;                 ///< The round of which messages are awaited next,
+  int next_node_ = 0;                           ///< from this node on.
+  std::optional<Exchange::Ticket> discarding_;  ///< Comes into the reserve.
   std::size_t next_collected_ = 0;
 };
 

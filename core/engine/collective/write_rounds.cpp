@@ -3,6 +3,7 @@
 #include <cstring>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "core/engine/collective/rounds.hpp"
 #include "core/plan/coverage.hpp"
@@ -78,7 +79,9 @@ void WriteRounds::run(const TiledTree& memory) {
   // All slots of this node are free again when the last windows were stored or sent; messages from
   // other nodes may keep this aggregator longer.
   wait_until([&] {
-    if (my_domain() >= 0 && (next_collected_ < rounds() || !storing_.empty())) return false;
+    if (my_domain() >= 0 && (next_collected_ < rounds() || !storing_.empty() || discarding())) {
+      return false;
+    }
     for (const Errand& errand : errand_states_) {
       if (errand.next < rounds()) return false;
     }
@@ -104,8 +107,9 @@ bool WriteRounds::progress() {
 }
 
 bool WriteRounds::messages_pending() const {
-  return !incoming_.empty() || std::any_of(errand_states_.begin(), errand_states_.end(),
-                                           [](const Errand& errand) { return errand.sending; });
+  return !incoming_.empty() || discarding_ ||
+         std::any_of(errand_states_.begin(), errand_states_.end(),
+                     [](const Errand& errand) { return errand.sending; });
 }
 
 bool WriteRounds::progress_errand(Errand& errand) {
@@ -142,24 +146,44 @@ bool WriteRounds::progress_errand(Errand& errand) {
 }
 
 bool WriteRounds::post_receives() {
+  const int nodes = context_.exchange.nodes().nodes();
   bool moved = false;
   while (next_posted_ < rounds() && next_posted_ < next_collected_ + Board::depth) {
-    const NodeMap& nodes = context_.exchange.nodes();
-    for (int node = 0; node < nodes.nodes(); ++node) {
-      if (node == node_of(my_rank())) continue;
-      const Bytes bytes = message_bytes(node, my_domain(), next_posted_);
+    for (; next_node_ < nodes; ++next_node_) {
+      if (next_node_ == node_of(my_rank())) continue;
+      const Bytes bytes = message_bytes(next_node_, my_domain(), next_posted_);
       if (bytes == 0) continue;
-      Incoming& incoming = incoming_.emplace_back();
-      incoming.round = next_posted_;
-      incoming.node = node;
-      incoming.message.resize(static_cast<std::size_t>(bytes));
-      incoming.ticket = context_.exchange.receive(Cast::courier(ranks_of(node), my_domain()),
-                                                  my_domain(), incoming.message);
+      if (!post_receive(next_node_, bytes)) return moved;
+      moved = true;
     }
+    next_node_ = 0;
     ++next_posted_;
     moved = true;
   }
   return moved;
+}
+
+bool WriteRounds::post_receive(int node, Bytes bytes) {
+  const int courier = Cast::courier(ranks_of(node), my_domain());
+  auto message = allocate(bytes);
+  if (!message) {
+    // Its sender waits all the same until somebody takes it.
+    if (discarding()) return false;
+    discarding_ = context_.exchange.receive(
+        courier, my_domain(), context_.reserve.first(static_cast<std::size_t>(bytes)));
+    return true;
+  }
+  Incoming& incoming = incoming_.emplace_back();
+  incoming.round = next_posted_;
+  incoming.node = node;
+  incoming.message = std::move(*message);
+  incoming.ticket = context_.exchange.receive(courier, my_domain(), incoming.message);
+  return true;
+}
+
+bool WriteRounds::discarding() {
+  if (discarding_ && context_.exchange.done(*discarding_)) discarding_.reset();
+  return discarding_.has_value();
 }
 
 bool WriteRounds::collect() {
@@ -258,7 +282,9 @@ Status WriteRounds::rewrite_with_holes(Extent extent, const std::byte* origin) {
       span = hull(span, RankPart{part.view, first, last - first}.hull());
     }
   }
-  std::vector<std::byte> fresh(static_cast<std::size_t>(span.length), std::byte{0});
+  auto memory = allocate(span.length);
+  if (!memory) return {};  // The call has failed already.
+  std::vector<std::byte>& fresh = *memory;
   const auto read = context_.storage.read_at(fresh, span.offset);
   if (!read) return tl::unexpected(read.error());
   Counters::add(context_.counters.hole_reads, 1);

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/engine/collective/agreed_error.hpp"
 #include "core/engine/collective/exchange_protocol.hpp"
 #include "core/intercept/mpi/declared_hints.hpp"
 #include "core/intercept/mpi/exchange_cache.hpp"
@@ -219,16 +220,19 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
   return MPI_SUCCESS;
 }
 
-/// Ends the shadow, keeping what the report tells of it. Collective.
-void end_shadow(OpenFile& file) {
+/// Ends the shadow, keeping what the report tells of it. Returns the MPI error of writes that not
+/// all ranks have heard of yet. Collective.
+int end_shadow(OpenFile& file) {
   ShadowFile& shadow = *file.shadow;
   file.record.hints = to_pairs(shadow.engine->hints_in_force());
   file.record.aggregators = shadow.engine->aggregators();
   for (std::string& note : shadow.engine->notes()) file.record.notes.push_back(std::move(note));
-  std::int64_t used = shadow.shared_pointer.used();
-  file.exchange->all_reduce({&used, 1}, Reduce::max);  // Also: nobody is still using it.
-  if (used != 0 && file.exchange->rank() == 0) shadow.shared_pointer.remove();
+  const Error mine = shadow.engine->untold_error();
+  std::array<std::int64_t, 2> word{shadow.shared_pointer.used(), pack(mine)};
+  file.exchange->all_reduce(word, Reduce::max);  // Also: nobody is still using the pointer.
+  if (word[0] != 0 && file.exchange->rank() == 0) shadow.shared_pointer.remove();
   file.shadow.reset();
+  return word[1] == 0 ? MPI_SUCCESS : file.code_of(agreed_error(word[1], mine));
 }
 
 }  // namespace
@@ -256,8 +260,9 @@ int wrapped_close(MPI_File* fh) noexcept {
   try {
     {
       const MeasuredCall measured(file->record, CallClass::close);
-      if (file->shadow != nullptr) end_shadow(*file);
-      code = real().close(fh);
+      if (file->shadow != nullptr) code = end_shadow(*file);
+      const int closed = real().close(fh);
+      if (code == MPI_SUCCESS) code = closed;
     }
     if (file->reporting) write_report(file->record, *file->exchange, settings().report_dir);
   } catch (const std::bad_alloc&) {

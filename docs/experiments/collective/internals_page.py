@@ -104,10 +104,11 @@ def _pieces(
         "## Schedule time and memory against the number of pieces",
         "",
         f"`interleave` on tmpfs, {described.ranks} ranks, {show_bytes(described.total_bytes)} in "
-        f"ever smaller pieces: one regular view, so both should stay flat. Schedule time: agreeing "
-        f"on and computing the schedule, slowest rank, median of {described.repeats} runs [least, "
-        f"most]; it contains waiting for the other rank. Memory: largest resident set of a rank "
-        f"(shared memory that it touched included), median for Forebay, one run of the stock MPI.",
+        f"ever smaller pieces: one regular view, so both should stay flat. Schedule time: "
+        f"describing views and computing the schedule, slowest rank, median of "
+        f"{described.repeats} runs [least, most]; waiting for the other rank is not in it. Memory: "
+        f"largest resident set of a rank (shared memory that it touched included), median for "
+        f"Forebay, one run of the stock MPI.",
         "",
     ]
     for mpi in mpis:

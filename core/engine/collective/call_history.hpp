@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/engine/collective/call_record.hpp"
+#include "core/model/hints.hpp"
+#include "core/model/strided_tree.hpp"
+#include "core/model/stripe_layout.hpp"
+#include "core/plan/file_domains.hpp"
+#include "core/plan/schedule.hpp"
+
+namespace forebay {
+
+/// What the ranks of an exchange told each other of their collective calls, and what was planned
+/// for them; the same on every rank at every moment. It outlives a file, so that the next
+/// checkpoint, a file of its own, finds the views and plans of the one before.
+class CallHistory {
+ public:
+  /// What a plan depends on beside the ranks' parts.
+  struct Setting {
+    bool writing = false;
+    StripeLayout layout;
+    Toggle collective = Toggle::automatic;
+    FileDomains domains;
+
+    bool operator==(const Setting&) const = default;
+  };
+
+  struct Call {
+    std::vector<CallRecord> records;  ///< By rank.
+    Setting setting;
+    std::int64_t number = 0;  ///< Of no other call of this history.
+    std::shared_ptr<const Schedule> schedule;
+    int cost_changes = 0;  ///< When the schedule's path was chosen.
+  };
+
+  /// Newest last.
+  std::deque<Call>& calls() { return calls_; }
+
+  /// Takes a new call in, and forgets the oldest where there are more than is kept.
+  void add(Call call) {
+    call.number = ++numbers_;
+    calls_.push_back(std::move(call));
+    std::size_t rounds = 0;
+    for (const Call& kept : calls_) rounds += kept.schedule->rounds.size();
+    while (calls_.size() > most_calls || (calls_.size() > 1 && rounds > most_rounds)) {
+      rounds -= calls_.front().schedule->rounds.size();
+      calls_.pop_front();
+    }
+  }
+
+  /// A file begins: what earlier ones found that storage calls cost is not known to hold for it.
+  void question_paths() {
+    for (Call& call : calls_) call.cost_changes = -1;
+  }
+
+  /// Every tree that any rank sent, by fingerprint: so all know without asking what others know.
+  std::unordered_map<std::uint64_t, StridedTree>& trees() { return trees_; }
+  void bound_trees() {
+    if (trees_.size() > most_trees) trees_.clear();
+  }
+
+ private:
+  static constexpr std::size_t most_calls = 64;
+  static constexpr std::size_t most_rounds = std::size_t{1} << 20;  ///< Of all calls; 8 bytes each.
+  static constexpr std::size_t most_trees = 4096;
+
+  std::deque<Call> calls_;
+  std::int64_t numbers_ = 0;
+  std::unordered_map<std::uint64_t, StridedTree> trees_;
+};
+
+}  // namespace forebay
