@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "core/engine/cache/flush_mark.hpp"
+
 namespace forebay {
 namespace {
 
@@ -46,6 +48,9 @@ class Reading {
         [](const Located& a, const Located& b) { return a.sequence() == b.sequence(); });
     records_.erase(end, records_.end());
     find_marks();
+    const auto marked = FlushMark::read(store_);
+    if (!marked) return tl::unexpected(marked.error());
+    contents_.flushed = std::max(contents_.flushed, *marked);
     judge_unopened();
     sort_out();
     return std::move(contents_);
@@ -55,6 +60,7 @@ class Reading {
   Status open_segments() {
     const auto names = store_.list();
     if (!names) return tl::unexpected(names.error());
+    std::vector<std::uint64_t> never_written;
     for (const std::string& name : *names) {
       if (!is_segment_name(name)) continue;
       auto segment = open_segment(name);
@@ -64,7 +70,17 @@ class Reading {
         unopened_.push_back({segment_number(name), segment.error()});
         continue;
       }
+      if (*segment == nullptr) {
+        never_written.push_back(segment_number(name));
+        continue;
+      }
       segments_.push_back(std::move(*segment));
+    }
+    // In the middle of a log that is damage; at its end a crash of the node did it.
+    for (const std::uint64_t number : never_written) {
+      const bool last = std::ranges::all_of(
+          segments_, [&](const auto& segment) { return segment->superblock().segment < number; });
+      if (!last) unopened_.push_back({number, {ErrorKind::io, 0, "its superblock is all zeros"}});
     }
     if (segments_.empty()) {
       if (!unopened_.empty()) return tl::unexpected(unopened_.front().error);
@@ -86,6 +102,7 @@ class Reading {
     return {};
   }
 
+  /// Null: what was written to it never reached the device.
   Result<std::shared_ptr<LogSegment>> open_segment(const std::string& name) {
     auto file = store_.open(name);
     if (!file) return tl::unexpected(file.error());
@@ -93,6 +110,9 @@ class Reading {
     const auto got = (*file)->read_at(block, 0);
     if (!got) return tl::unexpected(got.error());
     block.resize(static_cast<std::size_t>(*got));
+    if (std::ranges::all_of(block, [](std::byte byte) { return byte == std::byte{0}; })) {
+      return std::shared_ptr<LogSegment>();
+    }
     auto superblock = parse_superblock(block);
     if (!superblock) {
       Error error = superblock.error();

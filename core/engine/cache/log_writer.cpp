@@ -99,7 +99,10 @@ LogWriter::LogWriter(std::unique_ptr<LogStore> store, LogIdentity identity, LogS
       identity_(std::move(identity)),
       settings_(in_range(settings)),
       placed_(std::move(placed)),
-      pool_(*store_, settings_.segment_bytes, std::move(capacity)) {}
+      mark_(FlushMark::open(*store_)),
+      pool_(*store_, settings_.segment_bytes, std::move(capacity)) {
+  if (!mark_) broken_ = mark_.error();
+}
 
 bool LogWriter::fits(Bytes bytes, Bytes reserve) const {
   return !live_.empty() && position_ + bytes + reserve <= settings_.segment_bytes;
@@ -277,6 +280,7 @@ Status LogWriter::truncated(std::uint64_t epoch, std::uint64_t truncate_sequence
 Status LogWriter::flushed(std::uint64_t epoch, std::uint64_t sequence) {
   const std::scoped_lock lock(mutex_);
   if (sequence <= flushed_ || live_.empty()) return {};
+  if (is_broken()) return tl::unexpected(broken_);
   flushed_ = sequence;
   const bool all =
       std::ranges::all_of(live_, [&](const Live& live) { return live.last_data <= sequence; });
@@ -284,11 +288,15 @@ Status LogWriter::flushed(std::uint64_t epoch, std::uint64_t sequence) {
   const bool worn =
       !fits(record_bytes(static_cast<std::uint32_t>(settings_.payload_bytes)), mark_reserve) ||
       position_ > settings_.segment_bytes / 2;
-  Status status;
-  if (!(all && worn)) {
-    const auto mark = append_mark({.kind = RecordKind::flushed, .epoch = epoch, .value = sequence});
-    if (!mark) status = tl::unexpected(mark.error());
+  if (auto marked = mark_->put(sequence); !marked) {
+    broken_ = marked.error();
+    return marked;
   }
+  if (!(all && worn)) {
+    // It says nothing that the mark does not, so it is left out where the log has no room for it.
+    (void)append_mark({.kind = RecordKind::flushed, .epoch = epoch, .value = sequence});
+  }
+  Status status;
   while (!live_.empty() && live_.front().last_data <= sequence &&
          (live_.size() > 1 || (all && worn))) {
     if (auto given = give_back_front(); !given) status = given;
@@ -321,6 +329,7 @@ Status LogWriter::sync() {
 Status LogWriter::destroy() {
   const std::scoped_lock lock(mutex_);
   live_.clear();
+  pool_.close();
   if (!is_broken()) {
     broken_ = Error{ErrorKind::internal, 0, "the write-behind log " + path() + " was removed"};
   }

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "core/engine/cache/flush_mark.hpp"
 #include "core/engine/cache/log_record.hpp"
 #include "core/engine/cache/log_segment.hpp"
 #include "core/engine/cache/segment_pool.hpp"
@@ -60,9 +61,9 @@ class LogWriter {
   Result<std::uint64_t> truncate(std::uint64_t epoch, Bytes size);
   Status truncated(std::uint64_t epoch, std::uint64_t truncate_sequence);
 
-  /// Records up to `sequence` are durable in the file: says so in the log, and gives segments back
-  /// that hold nothing else. An error means that less was given back than could be; nothing is
-  /// lost.
+  /// Records up to `sequence` are durable in the file: says so in the log, durably, and gives
+  /// segments back that hold nothing else. After an error the log is broken: it still may say that
+  /// they are not.
   Status flushed(std::uint64_t epoch, std::uint64_t sequence);
 
   /// The log is durable on its device.
@@ -76,6 +77,8 @@ class LogWriter {
   Result<bool> wait_for_capacity(std::chrono::milliseconds patience) {
     return pool_.wait(patience);
   }
+  /// Gives storage up that was got ahead of need, if others wait for it.
+  void trim() { pool_.trim(); }
   bool capacity_wanted_by_others() const { return pool_.wanted_by_others(); }
 
   std::uint64_t last_sequence() const;
@@ -110,6 +113,7 @@ class LogWriter {
   const LogIdentity identity_;
   const LogSettings settings_;
   const Placed placed_;
+  Result<FlushMark> mark_;
   SegmentPool pool_;
   mutable std::mutex mutex_;
   std::deque<Live> live_;       ///< Oldest first; the last is appended to. Guarded by mutex_, as is

@@ -36,7 +36,7 @@ Result<SegmentPool::Blank> SegmentPool::make() {
 void SegmentPool::prepare() {
   {
     const std::scoped_lock lock(mutex_);
-    if (making_ || blank_ || !capacity_->take(segment_bytes_)) return;
+    if (stopping_ || making_ || blank_ || !capacity_->take(segment_bytes_)) return;
     making_ = true;
   }
   changed_.notify_all();
@@ -46,7 +46,7 @@ void SegmentPool::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return stopping_ || making_; });
-    if (stopping_) return;
+    if (!making_) return;
     lock.unlock();
     auto made = make();
     lock.lock();
@@ -91,6 +91,29 @@ Result<bool> SegmentPool::wait(std::chrono::milliseconds patience) {
   const std::scoped_lock lock(mutex_);
   blank_ = std::move(*made);
   return true;
+}
+
+void SegmentPool::close() {
+  std::unique_lock lock(mutex_);
+  stopping_ = true;
+  changed_.notify_all();
+  changed_.wait(lock, [this] { return !making_; });
+  blank_.reset();
+  capacity_->give_back(capacity_->held());
+}
+
+void SegmentPool::trim() {
+  if (!capacity_->wanted_by_others()) return;
+  std::optional<Blank> spare;
+  {
+    const std::scoped_lock lock(mutex_);
+    spare = std::exchange(blank_, std::nullopt);
+  }
+  if (!spare) return;
+  spare->file = {};
+  // If it cannot be removed, the device has less than the capacity says, which happens anyway.
+  (void)store_.remove(spare->name);
+  capacity_->give_back(segment_bytes_);
 }
 
 Status SegmentPool::give_back(const std::string& name, std::optional<LogFile> file) {

@@ -45,6 +45,10 @@ class SegmentPool {
 
   /// Waits for others to give capacity back, at most `patience`. True: take() gives a file.
   Result<bool> wait(std::chrono::milliseconds patience);
+  /// The store is about to be destroyed: all capacity is given back. Nothing is taken afterwards.
+  void close();
+  /// Gives a spare file up if others wait for the capacity.
+  void trim();
   /// Somebody else waits for capacity, which flushing this log would give back.
   bool wanted_by_others() const { return capacity_->wanted_by_others(); }
 

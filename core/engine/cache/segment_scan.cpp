@@ -10,6 +10,7 @@ namespace forebay {
 namespace {
 
 constexpr Bytes search_bytes = 1 * MiB;
+constexpr Bytes quick_search_bytes = 4 * MiB;
 
 class Scan {
  public:
@@ -62,7 +63,8 @@ class Scan {
 
   /// The first place from `position` on where a record is, or the end.
   Bytes next_record(Bytes position) {
-    while (position + record_header_bytes <= end_) {
+    const Bytes last = depth_ == ReadDepth::headers ? position + quick_search_bytes : end_;
+    while (position + record_header_bytes <= end_ && position < last) {
       const Bytes length = std::min(search_bytes, end_ - position);
       const auto bytes = segment_.bytes(position, length, payload_);
       if (!bytes) {

@@ -10,7 +10,8 @@ namespace forebay {
 
 /// How much of a log is read.
 enum class ReadDepth {
-  headers,   ///< What records say; their payloads are taken to be right.
+  headers,   ///< What records say, for a quick look: payloads are taken to be right, and what
+             ///< lies far behind the last record is not searched for more.
   payloads,  ///< Every checksum.
 };
 
