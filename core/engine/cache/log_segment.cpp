@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <string_view>
 #include <utility>
 
@@ -14,6 +15,19 @@ namespace {
 
 constexpr std::string_view segment_prefix = "segment-";
 constexpr std::size_t number_digits = 20;  ///< Of the largest 64-bit number.
+
+tl::unexpected<Error> ends_before(const StorageFile& file, Bytes end, Bytes wanted) {
+  return tl::unexpected(Error{
+      ErrorKind::io, 0, fmt::format("{} ends at {}, before byte {}", file.path(), end, wanted)});
+}
+
+Status verify(const LogPlace& place, std::span<const std::byte> payload) {
+  if (crc32c(payload) == place.checksum) return {};
+  return tl::unexpected(
+      Error{ErrorKind::io, 0,
+            fmt::format("{} is damaged: the checksum of {} bytes at {} is wrong",
+                        place.segment->storage().path(), place.length, place.payload)});
+}
 
 }  // namespace
 
@@ -28,11 +42,7 @@ Result<std::span<const std::byte>> LogSegment::bytes(Bytes position, Bytes lengt
   buffer.resize(static_cast<std::size_t>(length));
   const auto got = file_.storage->read_at(buffer, position);
   if (!got) return tl::unexpected(got.error());
-  if (*got < length) {
-    return tl::unexpected(Error{ErrorKind::io, 0,
-                                fmt::format("{} ends at {}, before byte {}", file_.storage->path(),
-                                            position + *got, position + length)});
-  }
+  if (*got < length) return ends_before(*file_.storage, position + *got, position + length);
   return std::span<const std::byte>(buffer);
 }
 
@@ -40,13 +50,24 @@ Result<std::span<const std::byte>> verified_bytes(const LogPlace& place, Bytes l
                                                   std::vector<std::byte>& buffer) {
   const auto payload = place.segment->bytes(place.payload, place.length, buffer);
   if (!payload) return payload;
-  if (crc32c(*payload) != place.checksum) {
-    return tl::unexpected(
-        Error{ErrorKind::io, 0,
-              fmt::format("{} is damaged: the checksum of {} bytes at {} is wrong",
-                          place.segment->storage().path(), place.length, place.payload)});
-  }
+  if (auto right = verify(place, *payload); !right) return tl::unexpected(right.error());
   return payload->subspan(static_cast<std::size_t>(place.skip), static_cast<std::size_t>(length));
+}
+
+Status read_verified(const LogPlace& place, std::span<std::byte> to,
+                     std::vector<std::byte>& payload) {
+  const auto length = static_cast<Bytes>(to.size());
+  if (place.skip == 0 && length == static_cast<Bytes>(place.length)) {
+    StorageFile& file = place.segment->storage();
+    const auto got = file.read_at(to, place.payload);
+    if (!got) return tl::unexpected(got.error());
+    if (*got < length) return ends_before(file, place.payload + *got, place.payload + length);
+    return verify(place, to);
+  }
+  const auto bytes = verified_bytes(place, length, payload);
+  if (!bytes) return tl::unexpected(bytes.error());
+  std::memcpy(to.data(), bytes->data(), to.size());
+  return {};
 }
 
 std::string segment_name(std::uint64_t number) {

@@ -20,6 +20,7 @@ class LogSegment {
 
   const Superblock& superblock() const { return superblock_; }
   StorageFile& storage() const { return *file_.storage; }
+  bool in_memory() const { return file_.memory != nullptr; }
   /// The file, for another use; the segment is of no use afterwards.
   LogFile release() { return std::move(file_); }
 
@@ -53,6 +54,10 @@ struct LogPlace {
 /// in memory or in `buffer` as above. Error: io, where the log is damaged or cannot be read.
 Result<std::span<const std::byte>> verified_bytes(const LogPlace& place, Bytes length,
                                                   std::vector<std::byte>& buffer);
+
+/// The same into `to`, all of it. `payload` serves where only a part of the payload is meant.
+Status read_verified(const LogPlace& place, std::span<std::byte> to,
+                     std::vector<std::byte>& payload);
 
 /// "segment-000000000017", so that names ascend as numbers do.
 std::string segment_name(std::uint64_t number);

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "core/engine/cache/dirty_extents.hpp"
+#include "core/storage/file.hpp"
+
+namespace forebay {
+
+/// Threads that carry dirty extents from the log to the file, one unit each at a time. They make no
+/// MPI call. Where the log lies in memory it is written from there; else each thread reads a unit
+/// into a buffer of its own, and that is all the memory it takes. Every payload's checksum is
+/// verified before a byte of it goes to the file.
+class Flusher {
+ public:
+  /// What a thread calls besides.
+  struct Hooks {
+    std::function<void()> wrote = [] {};  ///< It has written a unit, or tried to.
+    std::function<void()> idle = [] {};  ///< There was nothing to do for a while; one thread alone.
+  };
+  /// What they refer to must outlive them.
+  Flusher(DirtyExtents& extents, StorageFile& file, int threads, Hooks hooks);
+  ~Flusher();  ///< What is still dirty stays so.
+  Flusher(const Flusher&) = delete;
+  Flusher& operator=(const Flusher&) = delete;
+
+ private:
+  void work(bool first);
+
+  DirtyExtents& extents_;
+  StorageFile& file_;
+  const Hooks hooks_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace forebay
