@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/engine/cache/file_identity.hpp"
+#include "core/model/error.hpp"
+
+// docs/formats/sidecar.md
+
+namespace forebay {
+
+/// Says that a log holds bytes of a file that are not in the file yet, and where the log is.
+struct DirtyNotice {
+  FileIdentity file;
+  std::string log;       ///< Its name.
+  std::string log_path;  ///< Of the log's directory, on `host`.
+  std::string host;
+  std::string job;
+  std::int64_t process = 0;
+  int rank = 0;
+  std::int64_t since_unix_s = 0;
+
+  bool operator==(const DirtyNotice&) const = default;
+};
+
+/// The text of a notice's file.
+std::string encode_notice(const DirtyNotice& notice);
+/// Errors: unsupported (another version), io (damaged, or something else).
+Result<DirtyNotice> parse_notice(std::string_view text);
+
+/// The directory ".NAME.forebay-dirty" beside a file: as long as it is there, the file is not
+/// complete. It holds a notice for each log. Its files appear whole or not at all, and ranks need
+/// not agree with each other to put theirs there and take them away.
+class Sidecar {
+ public:
+  explicit Sidecar(const std::string& file_path);
+
+  const std::string& path() const { return directory_; }
+
+  /// Puts the notice there, in place of an earlier one of that log.
+  Status announce(const DirtyNotice& notice);
+  /// Takes the notice of `log` away, and the directory with the last one. Nothing there: no error.
+  Status withdraw(const std::string& log);
+  /// All notices that can be read, by log; what cannot be is told in `problems`.
+  struct Notices {
+    std::vector<DirtyNotice> notices;
+    std::vector<std::string> problems;
+  };
+  Result<Notices> read() const;
+
+  /// Durably: what is in these logs is in the file, and they are about to be removed. From here on
+  /// a recovery that was interrupted removes them, and does not replay some of them again.
+  Status note_recovered(const std::vector<std::string>& logs);
+  /// Those logs; none if no recovery of this user was interrupted there.
+  Result<std::vector<std::string>> recovered() const;
+  /// They are removed.
+  Status forget_recovered();
+
+ private:
+  std::string directory_;
+};
+
+}  // namespace forebay
