@@ -1,0 +1,39 @@
+#pragma once
+
+#include <chrono>
+
+#include "core/engine/cache/log_writer.hpp"
+#include "core/model/extent.hpp"
+
+namespace forebay {
+
+/// When what is written goes on from the log to the file. A full log is flushed under any policy.
+enum class FlushPolicy {
+  immediate,  ///< As soon as it is committed.
+  onsync,     ///< When somebody syncs, and at close.
+  onclose,    ///< The same: MPI has a sync mean that others see the data.
+  deferred,   ///< As immediate; and a close need not wait for the rest (start_draining()).
+  none,       ///< Never, for measurements: the log is kept, and a recovery may replay it.
+};
+
+/// What a sync makes sure of.
+enum class SyncScope {
+  file,  ///< All is in the file, durably.
+  node,  ///< All is in the log, durably: a lost node loses it, a crashed one does not.
+};
+
+struct CacheOptions {
+  FlushPolicy flush = FlushPolicy::immediate;
+  SyncScope sync = SyncScope::file;
+  bool keep_log = false;  ///< Also after all of it is in the file.
+  bool announce = true;   ///< By a sidecar beside the file.
+  int flush_threads = 0;  ///< Writes to the file under way at a time; 0: two for each server.
+  Bytes flush_bytes =
+      4 * MiB;            ///< Of one write to the file at most; stripes that are larger are cut.
+  int first_server = 0;   ///< Where flushing starts; a different one for each writer.
+  LogSettings log{0, 0};  ///< 0: as the capacity and the stripes suggest.
+  /// How long a write waits for capacity that others hold before it goes to the file directly.
+  std::chrono::milliseconds patience{10'000};
+};
+
+}  // namespace forebay

@@ -1,0 +1,403 @@
+#include "core/engine/cache/cached_file.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "core/engine/cache/merged_read.hpp"
+#include "core/engine/cache/piece_slice.hpp"
+#include "core/storage/piece_walk.hpp"
+
+namespace forebay {
+namespace {
+
+constexpr Bytes usual_payload = 1 * MiB;
+constexpr int most_flush_threads = 16;
+/// Each takes a file descriptor.
+constexpr Bytes most_segments = 64;
+constexpr Bytes least_segments = 8;
+constexpr Bytes smallest_usual_segment = 32 * MiB;
+constexpr Bytes largest_usual_segment = 1 * GiB;
+
+CacheOptions completed(CacheOptions options, const StripeLayout& layout, Bytes capacity) {
+  if (options.log.segment_bytes <= 0) {
+    options.log.segment_bytes =
+        std::clamp(capacity / most_segments, smallest_usual_segment, largest_usual_segment);
+  }
+  // While one segment is being flushed, others are filled.
+  options.log.segment_bytes = std::min(options.log.segment_bytes, capacity / least_segments);
+  if (options.log.payload_bytes <= 0) {
+    options.log.payload_bytes = layout.stripe_size > 0 ? layout.stripe_size : usual_payload;
+  }
+  if (options.flush_threads <= 0) {
+    options.flush_threads = std::clamp(2 * layout.servers, 2, most_flush_threads);
+  }
+  return options;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<CachedFile>> CachedFile::open(std::unique_ptr<StorageFile> file,
+                                                     std::unique_ptr<LogStore> store,
+                                                     const LogIdentity& identity,
+                                                     const std::shared_ptr<Resource>& capacity,
+                                                     const CacheOptions& options) {
+  auto holder = ResourceHolder::join(capacity);
+  if (!holder) return tl::unexpected(holder.error());
+  const CacheOptions complete = completed(options, file->layout(), capacity->amount());
+  return std::unique_ptr<CachedFile>(
+      new CachedFile(std::move(file), std::move(store), identity, std::move(*holder), complete));
+}
+
+CachedFile::CachedFile(std::unique_ptr<StorageFile> file, std::unique_ptr<LogStore> store,
+                       const LogIdentity& identity, std::unique_ptr<ResourceHolder> capacity,
+                       const CacheOptions& options)
+    : options_(options),
+      file_(std::move(file)),
+      sidecar_(identity.file.path),
+      status_(*store),
+      extents_({file_->layout(), options_.flush_bytes, options_.first_server}, background_policy()),
+      log_(std::move(store), identity, options_.log, std::move(capacity),
+           [this](const LogRecord& record, const LogPlace& place) {
+             extents_.add(record.extent(), record.sequence, place);
+           }),
+      flusher_(extents_, *file_, options_.flush_threads,
+               {.wrote = [this] { publish(false); },
+                .idle =
+                    [this] {
+                      yield_capacity();
+                      publish(false);
+                    }}) {
+  log_.prepare();
+  publish(true);
+}
+
+CachedFile::~CachedFile() = default;
+
+bool CachedFile::background_policy() const {
+  return options_.flush == FlushPolicy::immediate || options_.flush == FlushPolicy::deferred;
+}
+
+Error CachedFile::kept_in_log(Error error) const {
+  error.what = "flush " + path() + " from the write-behind log " + log_.path() +
+               ", which keeps what is missing: " + error.what;
+  return error;
+}
+
+Status CachedFile::write_pieces(std::span<const iovec> pieces, Bytes offset) {
+  if (const auto failure = extents_.take_failure()) {
+    return tl::unexpected(kept_in_log(*failure));
+  }
+  const Bytes length = total_bytes(pieces);
+  if (length == 0) return {};
+  std::vector<iovec> rest;
+  for (Bytes done = 0;;) {
+    LogWriter::Outcome outcome;
+    {
+      const std::shared_lock call(calls_);
+      if (write_through_) return write_through_locked(pieces, offset + done);
+      outcome.status = announce();
+      if (outcome.status) outcome = log_.append(pieces, offset + done, epoch_);
+      if (outcome.logged > 0) uncommitted_ = true;
+    }
+    done += outcome.logged;
+    if (done == length) return {};
+    rest = slice(pieces, outcome.logged, length);
+    pieces = rest;
+    if (outcome.full) {
+      const auto room = make_room();
+      if (!room) return tl::unexpected(kept_in_log(room.error()));
+      if (*room) continue;
+      outcome.status = tl::unexpected(
+          Error{ErrorKind::no_space, 0, "others hold the capacity of the cache at " + log_.path()});
+    }
+    if (auto degraded = degrade(outcome.status.error()); !degraded) return degraded;
+  }
+}
+
+/// Writes to the file what would else go to the log. Nothing in the log may be replayed over it.
+Status CachedFile::write_through_locked(std::span<const iovec> pieces, Bytes offset) {
+  if (!log_empty()) {
+    if (auto emptied = empty_log(); !emptied) return tl::unexpected(kept_in_log(emptied.error()));
+  }
+  written_directly_ = true;
+  return file_->write_pieces(pieces, offset);
+}
+
+Result<Bytes> CachedFile::read_pieces(std::span<const iovec> pieces, Bytes offset) {
+  return read_merged(*file_, extents_, pieces, offset);
+}
+
+Result<Bytes> CachedFile::size() {
+  // In this order: what is flushed in between is in the file's size then.
+  const Bytes dirty = extents_.end();
+  const auto size = file_->size();
+  if (!size) return size;
+  return std::max(*size, dirty);
+}
+
+Status CachedFile::allocate(Bytes size) {
+  const std::unique_lock call(calls_);
+  // Where a file system cannot allocate, it is done by rewriting what is there.
+  const DirtyExtents::Pause pause(extents_);
+  written_directly_ = true;
+  return file_->allocate(size);
+}
+
+Status CachedFile::resize(Bytes size) {
+  const std::unique_lock call(calls_);
+  const std::uint64_t first = epoch_;
+  if (auto committed = commit_locked(first + 1); !committed) return committed;
+  const auto now = this->size();
+  if (!now) return tl::unexpected(now.error());
+  Status status;
+  if (size < *now && !log_empty()) {
+    status = truncate_locked(size);
+  } else {
+    // Growth and dirty bytes do not touch each other.
+    written_directly_ = true;
+    status = file_->resize(size);
+  }
+  epoch_ = first + 2;
+  return status;
+}
+
+/// Cuts the file in the log's order.
+Status CachedFile::truncate_locked(Bytes size) {
+  Status status;
+  {
+    DirtyExtents::Pause pause(extents_);
+    const auto announced = log_.truncate(epoch_, size);
+    const auto committed =
+        announced ? log_.commit(epoch_) : Result<std::uint64_t>(tl::unexpected(announced.error()));
+    if (committed) {
+      extents_.commit(*committed);
+      status = file_->resize(size);
+      if (status) pause.cut(size);
+      if (status) status = file_->sync();
+      // Without this mark a recovery would cut the file once more.
+      if (status && log_.truncated(epoch_, *announced)) return {};
+    }
+  }
+  // It cannot be told in the log: so the log is to hold nothing that it would matter to.
+  auto emptied = empty_log();
+  if (!emptied) return status ? emptied : status;
+  return status ? file_->resize(size) : status;
+}
+
+Status CachedFile::commit(std::uint64_t next_epoch) {
+  const std::unique_lock call(calls_);
+  return commit_locked(next_epoch);
+}
+
+Status CachedFile::commit_locked(std::uint64_t next_epoch) {
+  const std::uint64_t epoch = epoch_;
+  epoch_ = std::max(next_epoch, epoch);
+  if (!uncommitted_.exchange(false)) return {};
+  const auto sequence = log_.commit(epoch);
+  if (sequence) {
+    extents_.commit(*sequence);
+    publish(false);
+    return {};
+  }
+  // What cannot be promised in the log is brought to the file.
+  {
+    const std::scoped_lock lock(reason_mutex_);
+    if (reason_.kind == ErrorKind::none) reason_ = sequence.error();
+  }
+  write_through_ = true;
+  auto emptied = empty_log();
+  return emptied ? emptied : tl::unexpected(kept_in_log(emptied.error()));
+}
+
+Status CachedFile::drain() {
+  auto drained = extents_.drain(extents_.last_order());
+  return drained ? drained : tl::unexpected(kept_in_log(drained.error()));
+}
+
+Status CachedFile::drain(Extent extent) {
+  auto drained = extents_.drain(extent);
+  return drained ? drained : tl::unexpected(kept_in_log(drained.error()));
+}
+
+Status CachedFile::sync() {
+  const std::unique_lock call(calls_);
+  if (auto committed = commit_locked(epoch_); !committed) return committed;
+  const bool to_node = options_.sync == SyncScope::node || options_.flush == FlushPolicy::none;
+  if (to_node && !write_through_ && log_.sync()) {
+    if (!written_directly_.exchange(false)) return {};
+    auto synced = file_->sync();
+    if (!synced) written_directly_ = true;
+    return synced;
+  }
+  auto settled = settle();
+  return settled ? settled : tl::unexpected(kept_in_log(settled.error()));
+}
+
+void CachedFile::start_draining() {
+  const std::unique_lock call(calls_);
+  // A commit that fails drains by itself.
+  (void)commit_locked(epoch_);
+  draining_ = options_.flush != FlushPolicy::none;
+  if (draining_) extents_.set_background(true);
+  publish(true);
+}
+
+Status CachedFile::close() {
+  const std::unique_lock call(calls_);
+  if (auto committed = commit_locked(epoch_); !committed) return committed;
+  if (options_.flush == FlushPolicy::none) return {};
+  if (auto settled = settle(); !settled) return tl::unexpected(kept_in_log(settled.error()));
+  if (options_.keep_log) return {};
+  return log_.destroy();
+}
+
+Status CachedFile::discard() {
+  const std::unique_lock call(calls_);
+  {
+    const DirtyExtents::Pause pause(extents_);
+    extents_.discard();
+  }
+  uncommitted_ = false;
+  write_through_ = true;
+  auto destroyed = log_.destroy();
+  auto withdrawn = sidecar_.withdraw(log_.identity().log);
+  return destroyed ? withdrawn : destroyed;
+}
+
+Status CachedFile::set_write_through(bool write_through) {
+  const std::unique_lock call(calls_);
+  if (!write_through) {
+    const std::scoped_lock lock(reason_mutex_);
+    if (log_.broken()) {
+      return tl::unexpected(
+          Error{ErrorKind::io, 0, "the write-behind log " + log_.path() + " takes no more"});
+    }
+    reason_ = {};
+    write_through_ = false;
+    return {};
+  }
+  if (auto committed = commit_locked(epoch_); !committed) return committed;
+  write_through_ = true;
+  auto emptied = empty_log();
+  return emptied ? emptied : tl::unexpected(kept_in_log(emptied.error()));
+}
+
+CachedFile::State CachedFile::state() const {
+  State state;
+  {
+    const std::scoped_lock lock(reason_mutex_);
+    state.reason = reason_;
+  }
+  state.progress = progress();
+  state.write_through = write_through_;
+  state.log_bytes = log_.bytes();
+  state.log_path = log_.path();
+  return state;
+}
+
+Status CachedFile::announce() {
+  if (announced_) return {};
+  const std::scoped_lock lock(announce_mutex_);
+  if (announced_) return {};
+  if (options_.announce) {
+    const LogIdentity& identity = log_.identity();
+    const auto now = std::chrono::duration_cast<std::chrono::seconds>(
+        std::chrono::system_clock::now().time_since_epoch());
+    auto announced = sidecar_.announce({.file = identity.file,
+                                        .log = identity.log,
+                                        .log_path = log_.path(),
+                                        .host = identity.host,
+                                        .job = identity.job,
+                                        .process = identity.process,
+                                        .rank = identity.rank,
+                                        .since_unix_s = now.count()});
+    if (!announced) return announced;
+  }
+  announced_ = true;
+  return {};
+}
+
+/// Waits until the log may take more. False: others hold the capacity, and keep it.
+Result<bool> CachedFile::make_room() {
+  const std::scoped_lock lock(room_mutex_);
+  const auto oldest = log_.oldest_segment_end();
+  if (!oldest) return log_.wait_for_capacity(options_.patience);
+  if (auto drained = extents_.drain(*oldest); !drained) return tl::unexpected(drained.error());
+  if (auto durable = make_durable(); !durable) return tl::unexpected(durable.error());
+  if (log_.oldest_segment_end() != oldest) return true;
+  // What lies over its records is not committed, and has to go to the file with them.
+  if (auto drained = extents_.drain(extents_.last_order()); !drained) {
+    return tl::unexpected(drained.error());
+  }
+  if (auto durable = make_durable(); !durable) return tl::unexpected(durable.error());
+  return true;
+}
+
+/// The log cannot take what is being written: from now on it goes to the file.
+Status CachedFile::degrade(const Error& reason) {
+  const std::unique_lock call(calls_);
+  {
+    const std::scoped_lock lock(reason_mutex_);
+    if (reason_.kind == ErrorKind::none) reason_ = reason;
+  }
+  write_through_ = true;
+  auto emptied = empty_log();
+  return emptied ? emptied : tl::unexpected(kept_in_log(emptied.error()));
+}
+
+/// What the threads wrote is durable, and the log says so.
+Status CachedFile::make_durable() {
+  const std::scoped_lock lock(sync_mutex_);
+  const std::uint64_t through = extents_.begin_sync();
+  const bool direct = written_directly_.exchange(false);
+  auto synced = file_->sync();
+  extents_.end_sync(synced.has_value());
+  if (!synced) {
+    if (direct) written_directly_ = true;
+    return synced;
+  }
+  // If this fails, the log is broken, and is removed when something is to be written.
+  (void)log_.flushed(epoch_, through);
+  return {};
+}
+
+/// All is in the file, durably. With calls_ held, so that nothing new comes meanwhile.
+Status CachedFile::settle() {
+  if (auto drained = extents_.drain(extents_.last_order()); !drained) return drained;
+  if (auto durable = make_durable(); !durable) return durable;
+  publish(true);
+  if (!announced_.exchange(false) || !options_.announce) return {};
+  // A sidecar that stays is a false alarm, and no loss.
+  (void)sidecar_.withdraw(log_.identity().log);
+  return {};
+}
+
+/// Nothing that is in the log will ever be replayed. With calls_ held.
+Status CachedFile::empty_log() {
+  if (auto settled = settle(); !settled) return settled;
+  return log_empty() ? Status{} : log_.destroy();
+}
+
+/// Lets others have capacity that they wait for, which this log holds.
+void CachedFile::yield_capacity() {
+  if (options_.flush == FlushPolicy::none) return;
+  const bool wanted = log_.capacity_wanted_by_others();
+  if (wanted != yielding_.exchange(wanted)) {
+    extents_.set_background(wanted || draining_ || background_policy());
+  }
+  if (!wanted) return;
+  log_.trim();
+  // A failure is met by the next one who needs the file to be durable.
+  (void)make_durable();
+}
+
+CacheProgress CachedFile::progress() const {
+  const auto totals = extents_.totals();
+  return {.absorbed = totals.added,
+          .drained = totals.written,
+          .dirty = totals.dirty,
+          .draining = draining_};
+}
+
+}  // namespace forebay

@@ -1,0 +1,146 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <span>
+#include <string>
+
+#include "core/engine/cache/cache_options.hpp"
+#include "core/engine/cache/dirty_extents.hpp"
+#include "core/engine/cache/flusher.hpp"
+#include "core/engine/cache/log_writer.hpp"
+#include "core/engine/cache/resource.hpp"
+#include "core/engine/cache/sidecar.hpp"
+#include "core/engine/cache/status_page.hpp"
+#include "core/storage/file.hpp"
+
+namespace forebay {
+
+/// A file behind a write-behind cache on the node: writes go to a log and return, threads carry
+/// them to the file. This process reads what it wrote, from the log or from the file; other
+/// processes see it in the file after drain(), and find it there after a crash of the machine after
+/// sync(). Only this CachedFile may write the bytes it holds dirty: whoever writes them elsewhere
+/// has it drain them first.
+///
+/// Nothing acknowledged is dropped. A write to the file that failed in the background surfaces at
+/// the next write, sync or close, and the bytes stay in the log, where `forebay cache recover`
+/// finds them. Where the log cannot take a write, the write goes to the file, after what the log
+/// holds; state() tells, so that ranks can agree on what to do next.
+///
+/// No call and no thread of it calls MPI.
+class CachedFile final : public StorageFile {
+ public:
+  /// `store` is empty, and becomes the log. `capacity` is what the log may take of the device,
+  /// bytes, shared by all who were given it. Errors: those of the capacity and of the options.
+  static Result<std::unique_ptr<CachedFile>> open(std::unique_ptr<StorageFile> file,
+                                                  std::unique_ptr<LogStore> store,
+                                                  const LogIdentity& identity,
+                                                  const std::shared_ptr<Resource>& capacity,
+                                                  const CacheOptions& options);
+  /// Without close(), what is dirty stays in the log.
+  ~CachedFile() override;
+  CachedFile(const CachedFile&) = delete;
+  CachedFile& operator=(const CachedFile&) = delete;
+
+  // StorageFile, as if there were no cache.
+  Status write_pieces(std::span<const iovec> pieces, Bytes offset) override;
+  Result<Bytes> read_pieces(std::span<const iovec> pieces, Bytes offset) override;
+  Result<Bytes> size() override;
+  /// Begins two epochs. Where several ranks have the file open, all call it or none, and none
+  /// writes beyond `size` before all have returned: each of them cuts the file.
+  Status resize(Bytes size) override;
+  Status allocate(Bytes size) override;
+  /// Commits, and what SyncScope says.
+  Status sync() override;
+  Status lock(Extent range, LockKind kind) override { return file_->lock(range, kind); }
+  Status unlock(Extent range) override { return file_->unlock(range); }
+  StripeLayout layout() const override { return file_->layout(); }
+  const std::string& path() const override { return file_->path(); }
+
+  /// What was written so far is whole: a recovery replays it. What is written from now on belongs
+  /// to `next_epoch`, which is not below epoch(). Ranks that end a collective call together pass
+  /// the same number; a rank that ends an access of its own passes epoch().
+  Status commit(std::uint64_t next_epoch);
+  std::uint64_t epoch() const { return epoch_; }
+
+  /// What was written before is in the file when it returns, for all who read the file, though not
+  /// necessarily after a crash of the machine. The second form: of the bytes in `extent`.
+  Status drain();
+  Status drain(Extent extent);
+  /// Whether any byte in `extent` is only in the log.
+  bool dirty(Extent extent) const { return extents_.any(extent); }
+  /// Behind the last of them; 0: there is none.
+  Bytes dirty_end() const { return extents_.end(); }
+
+  /// Flushing begins now under any policy, and nobody waits for it.
+  void start_draining();
+  /// Commits, drains, makes durable, and removes the log and the sidecar. After an error the log is
+  /// still there; it may be tried again. No other call may follow a successful one.
+  Status close();
+  /// What is dirty is to be forgotten: the file is deleted. The log is removed; writes go through.
+  Status discard();
+
+  /// True: drains, and writes go to the file from now on. False: back to the log, if it works.
+  Status set_write_through(bool write_through);
+
+  /// What there is to know about it.
+  struct State {
+    bool write_through = false;
+    Error reason;  ///< Why, if it was not asked to: kind is none.
+    CacheProgress progress;
+    Bytes log_bytes = 0;  ///< Written to the log, records and superblocks.
+    std::string log_path;
+  };
+  State state() const;
+
+ private:
+  CachedFile(std::unique_ptr<StorageFile> file, std::unique_ptr<LogStore> store,
+             const LogIdentity& identity, std::unique_ptr<ResourceHolder> capacity,
+             const CacheOptions& options);
+
+  Status write_through_locked(std::span<const iovec> pieces, Bytes offset);
+  Status announce();
+  Result<bool> make_room();
+  Status degrade(const Error& reason);
+  Status commit_locked(std::uint64_t next_epoch);
+  Status settle();
+  Status empty_log();
+  Status make_durable();
+  Status truncate_locked(Bytes size);
+  bool log_empty() const { return !log_.oldest_segment_end(); }
+  void yield_capacity();
+  CacheProgress progress() const;
+  void publish(bool now) { status_.publish(progress(), now); }
+  bool background_policy() const;
+  Error kept_in_log(Error error) const;
+
+  const CacheOptions options_;
+  const std::unique_ptr<StorageFile> file_;
+  Sidecar sidecar_;
+  StatusPage status_;
+  DirtyExtents extents_;
+  LogWriter log_;
+
+  /// Shared by writers; exclusive for what must not meet half a write.
+  std::shared_mutex calls_;
+  std::mutex sync_mutex_;  ///< One makes the file durable at a time.
+  std::mutex room_mutex_;  ///< One makes room at a time.
+  std::mutex announce_mutex_;
+  std::atomic<std::uint64_t> epoch_{1};
+  std::atomic<bool> uncommitted_{false};       ///< Something was appended since the last commit.
+  std::atomic<bool> announced_{false};         ///< The sidecar is there.
+  std::atomic<bool> written_directly_{false};  ///< Something in the file is not durable that the
+                                               ///< log does not hold.
+  std::atomic<bool> write_through_{false};     ///< Changes with calls_ held alone.
+  std::atomic<bool> draining_{false};          ///< start_draining() was called.
+  std::atomic<bool> yielding_{false};          ///< Flushing for the sake of others.
+  mutable std::mutex reason_mutex_;
+  Error reason_;
+
+  Flusher flusher_;  ///< Last: its threads end first.
+};
+
+}  // namespace forebay

@@ -1,0 +1,547 @@
+// Goal: a cached file is to its writer what the file would be, is complete in the end, and neither
+// loses a byte nor hangs when the log or the file fails.
+// Method: random operations against a model of the file, for every policy; worked examples for what
+// each call promises. What crashes leave is in cache_crash_test.
+
+#include "core/engine/cache/cached_file.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "core/engine/cache/cache_rig.hpp"
+#include "core/engine/cache/log_contents.hpp"
+#include "core/engine/cache/log_directory.hpp"
+
+namespace forebay {
+namespace {
+
+namespace fs = std::filesystem;
+using Content = std::vector<std::byte>;
+using std::chrono::milliseconds;
+
+Content filled(std::size_t size, int value) { return Content(size, static_cast<std::byte>(value)); }
+
+Content read_all(StorageFile& file, Bytes size) {
+  Content content(static_cast<std::size_t>(size));
+  const auto got = file.read_at(content, 0);
+  EXPECT_TRUE(got);
+  content.resize(static_cast<std::size_t>(got.value_or(0)));
+  return content;
+}
+
+std::vector<iovec> in_pieces(Content& bytes, std::size_t step) {
+  std::vector<iovec> pieces;
+  for (std::size_t at = 0; at < bytes.size(); at += step) {
+    pieces.push_back({bytes.data() + at, std::min(step, bytes.size() - at)});
+  }
+  return pieces;
+}
+
+RC_GTEST_PROP(CachedFileProperty, is_the_file_to_who_writes_it, ()) {
+  CacheRig rig;
+  rig.options.flush = *rc::gen::element(FlushPolicy::immediate, FlushPolicy::onsync,
+                                        FlushPolicy::onclose, FlushPolicy::deferred);
+  rig.options.sync = *rc::gen::element(SyncScope::file, SyncScope::node);
+  // Little enough that writers have to wait for a flush now and then.
+  rig.capacity =
+      std::make_shared<Resource>("cache.local", *rc::gen::element(Bytes{128} * KiB, MiB));
+  const auto file = rig.open();
+  FileModel model;
+  std::uint64_t epoch = 1;
+  const int steps = *rc::gen::inRange(0, 40);
+  for (int step = 0; step < steps; ++step) {
+    const auto offset = *rc::gen::inRange<Bytes>(0, 60'000);
+    switch (*rc::gen::inRange(0, 12)) {
+      case 0:
+        RC_ASSERT(file->commit(++epoch).has_value());
+        break;
+      case 1:
+        RC_ASSERT(file->sync().has_value());
+        break;
+      case 2:
+        RC_ASSERT(file->resize(offset).has_value());
+        model.resize(offset);
+        epoch = file->epoch();
+        break;
+      case 3:
+        RC_ASSERT(file->allocate(offset).has_value());
+        model.allocate(offset);
+        break;
+      case 4:
+        RC_ASSERT(file->drain().has_value());
+        RC_ASSERT(!file->dirty({0, 1 << 20}));
+        break;
+      case 5:
+        RC_ASSERT(file->set_write_through(*rc::gen::arbitrary<bool>()).has_value());
+        break;
+      case 6:
+      case 7: {
+        Content back = filled(static_cast<std::size_t>(*rc::gen::inRange(0, 20'000)), 0xee);
+        const auto got = file->read_pieces(in_pieces(back, 777), offset);
+        RC_ASSERT(got.has_value());
+        const Content wanted = model.read(offset, static_cast<Bytes>(back.size()));
+        back.resize(static_cast<std::size_t>(*got));
+        RC_ASSERT(back == wanted);
+        break;
+      }
+      default: {
+        Content bytes = filled(static_cast<std::size_t>(*rc::gen::inRange(0, 20'000)), step + 1);
+        RC_ASSERT(file->write_pieces(in_pieces(bytes, 1234), offset).has_value());
+        model.write(offset, bytes);
+      }
+    }
+    RC_ASSERT(file->size().value() == model.size());
+    RC_ASSERT(file->dirty_end() <= model.size());
+  }
+  RC_ASSERT(read_all(*file, model.size() + 10) == model.content());
+  RC_ASSERT(file->close().has_value());
+  RC_ASSERT(rig.file->content() == model.content());
+  RC_ASSERT(rig.log->destroyed());
+  std::mt19937_64 random(1);
+  RC_ASSERT(rig.file->after_crash(CrashKind::all_lost, random)->content() == model.content());
+}
+
+TEST(CachedFile, ReturnsBeforeAnythingIsInTheFile) {
+  CacheRig rig;
+  rig.options.flush = FlushPolicy::onclose;
+  const auto file = rig.open();
+  ASSERT_TRUE(file->write_at(filled(5000, 1), 100));
+  EXPECT_EQ(rig.file_plan->calls(StorageCall::write), 0);
+  EXPECT_TRUE(file->dirty({0, 101}));
+  EXPECT_FALSE(file->dirty({0, 100}));
+  EXPECT_EQ(file->size().value(), 5100);
+  EXPECT_EQ(file->state().progress.dirty, 5000);
+  ASSERT_TRUE(file->close());
+  EXPECT_EQ(rig.file->content().size(), 5100U);
+}
+
+TEST(CachedFile, FlushesInTheBackgroundWhatIsCommitted) {
+  for (const FlushPolicy policy : {FlushPolicy::immediate, FlushPolicy::deferred}) {
+    CacheRig rig;
+    rig.options.flush = policy;
+    const auto file = rig.open();
+    ASSERT_TRUE(file->write_at(filled(5000, 1), 0));
+    ASSERT_TRUE(file->commit(2));
+    ASSERT_TRUE(file->write_at(filled(10, 2), 9000));
+    while (file->dirty({0, 5000})) std::this_thread::yield();
+    EXPECT_TRUE(file->dirty({9000, 10})) << "what is not committed may still be dropped";
+    EXPECT_EQ(read_all(*open_volatile_file(rig.file), 5000), filled(5000, 1));
+  }
+}
+
+TEST(CachedFile, WaitsWithTheFlushUntilItIsTold) {
+  for (const FlushPolicy policy : {FlushPolicy::onsync, FlushPolicy::onclose}) {
+    CacheRig rig;
+    rig.options.flush = policy;
+    const auto file = rig.open();
+    ASSERT_TRUE(file->write_at(filled(5000, 1), 0));
+    ASSERT_TRUE(file->commit(2));
+    EXPECT_EQ(rig.file_plan->calls(StorageCall::write), 0);
+    file->start_draining();
+    while (file->dirty({0, 5000})) std::this_thread::yield();
+  }
+}
+
+TEST(CachedFile, SyncMakesTheFileDurableBeforeTheLogSaysSo) {
+  CacheRig rig;
+  const auto file = rig.open();
+  ASSERT_TRUE(file->write_at(filled(5000, 1), 0));
+  ASSERT_TRUE(file->sync());
+  std::mt19937_64 random(1);
+  EXPECT_EQ(rig.file->after_crash(CrashKind::all_lost, random)->content(), filled(5000, 1));
+  const auto store = rig.log->open();
+  EXPECT_TRUE(read_log(*store, ReadDepth::payloads)->clean());
+}
+
+TEST(CachedFile, SyncToTheNodeMakesTheLogDurable) {
+  CacheRig rig;
+  rig.options.sync = SyncScope::node;
+  rig.options.flush = FlushPolicy::onclose;
+  const auto file = rig.open();
+  ASSERT_TRUE(file->write_at(filled(5000, 1), 0));
+  ASSERT_TRUE(file->resize(6000));
+  ASSERT_TRUE(file->sync());
+  EXPECT_TRUE(file->dirty({0, 5000}));
+  std::mt19937_64 random(1);
+  EXPECT_EQ(rig.file->after_crash(CrashKind::all_lost, random)->content(), filled(6000, 0))
+      << "what did not go through the log is durable too";
+  const auto left = rig.log->after_crash(CrashKind::all_lost, random);
+  const auto store = left->open();
+  EXPECT_EQ(read_log(*store, ReadDepth::payloads)->complete_bytes(), 5000);
+}
+
+TEST(CachedFile, NeverFlushesUnderThePolicyNone) {
+  CacheRig rig;
+  rig.options.flush = FlushPolicy::none;
+  {
+    const auto file = rig.open();
+    ASSERT_TRUE(file->write_at(filled(5000, 1), 0));
+    ASSERT_TRUE(file->sync());
+    EXPECT_EQ(read_all(*file, 5000), filled(5000, 1));
+    ASSERT_TRUE(file->close());
+  }
+  EXPECT_EQ(rig.file_plan->calls(StorageCall::write), 0);
+  const auto store = rig.log->open();
+  EXPECT_EQ(read_log(*store, ReadDepth::payloads)->complete_bytes(), 5000) << "nothing is lost";
+}
+
+TEST(CachedFile, TellsOfAFailedFlushAtTheNextCall) {
+  const auto failing = [](CacheRig& rig) {
+    rig.file_plan = std::make_shared<FaultPlan>(
+        std::vector<Fault>{{.call = StorageCall::write, .nth = 0, .os_errno = EIO}});
+    auto file = rig.open();
+    EXPECT_TRUE(file->write_at(filled(100, 1), 0));
+    EXPECT_TRUE(file->commit(2));
+    while (rig.file_plan->fired() == 0) std::this_thread::yield();
+    return file;
+  };
+  {
+    CacheRig rig;
+    const auto file = failing(rig);
+    Status status;
+    while (status) status = file->write_at(filled(100, 2), 1000);
+    EXPECT_EQ(status.error().kind, ErrorKind::io);
+    EXPECT_NE(status.error().what.find("keeps what is missing"), std::string::npos);
+    EXPECT_TRUE(file->write_at(filled(100, 3), 2000)) << "it is told once";
+    ASSERT_TRUE(file->close()) << "and tried again";
+    EXPECT_EQ(rig.file->content().size(), 2100U);
+  }
+  // Who waits for a flush tries it again first, and is told only if it fails again.
+  for (const bool sync : {true, false}) {
+    CacheRig rig;
+    rig.options.flush = FlushPolicy::onsync;
+    rig.file_plan = std::make_shared<FaultPlan>(std::vector<Fault>{
+        {.call = StorageCall::write, .nth = 0, .os_errno = ENOSPC, .lasting = true}});
+    const auto file = rig.open();
+    ASSERT_TRUE(file->write_at(filled(100, 1), 0));
+    for (int i = 0; i < 2; ++i) {
+      const Status status = sync ? file->sync() : file->close();
+      EXPECT_EQ(status.error().kind, ErrorKind::no_space);
+    }
+    EXPECT_EQ(read_all(*file, 1000), filled(100, 1));
+    const auto store = rig.log->open();
+    EXPECT_EQ(read_log(*store, ReadDepth::payloads)->complete_bytes(), 100);
+  }
+}
+
+TEST(CachedFile, WritesAgainWhatAFailedSyncMayHaveLost) {
+  CacheRig rig;
+  rig.options.flush = FlushPolicy::onsync;
+  rig.file_plan = std::make_shared<FaultPlan>(
+      std::vector<Fault>{{.call = StorageCall::sync, .nth = 0, .os_errno = EIO}});
+  const auto file = rig.open();
+  ASSERT_TRUE(file->write_at(filled(5000, 1), 0));
+  EXPECT_EQ(file->sync().error().kind, ErrorKind::io);
+  EXPECT_TRUE(file->dirty({0, 5000}));
+  const std::int64_t before = rig.file_plan->calls(StorageCall::write);
+  EXPECT_TRUE(file->sync());
+  EXPECT_GT(rig.file_plan->calls(StorageCall::write), before);
+  EXPECT_FALSE(file->dirty({0, 5000}));
+}
+
+TEST(CachedFile, GoesThroughWhereTheDeviceHasNoRoom) {
+  CacheRig rig;
+  rig.log_plan = std::make_shared<FaultPlan>(std::vector<Fault>{
+      {.call = StorageCall::allocate, .nth = 1, .os_errno = ENOSPC, .lasting = true}});
+  const auto file = rig.open();
+  ASSERT_TRUE(file->write_at(filled(5000, 1), 0));
+  EXPECT_EQ(read_all(*open_volatile_file(rig.file), 9000), filled(5000, 1));
+  EXPECT_TRUE(file->state().write_through);
+  EXPECT_EQ(file->state().reason.kind, ErrorKind::no_space);
+  ASSERT_TRUE(file->close());
+  EXPECT_TRUE(rig.log->destroyed());
+}
+
+TEST(CachedFile, BringsTheLogToTheFileBeforeItGoesThrough) {
+  CacheRig rig;
+  rig.options.flush = FlushPolicy::onclose;
+  // The superblock, two records, and then no more.
+  rig.log_plan = std::make_shared<FaultPlan>(
+      std::vector<Fault>{{.call = StorageCall::write, .nth = 4, .os_errno = EIO, .lasting = true}});
+  const auto file = rig.open();
+  ASSERT_TRUE(file->write_at(filled(500, 1), 0));
+  ASSERT_TRUE(file->write_at(filled(500, 2), 400));
+  EXPECT_EQ(rig.file_plan->calls(StorageCall::write), 0);
+  ASSERT_TRUE(file->write_at(filled(500, 3), 800));
+  ASSERT_TRUE(file->write_at(filled(500, 4), 1200));
+  EXPECT_EQ(file->state().reason.kind, ErrorKind::io);
+  FileModel model;
+  for (int i = 0; i < 4; ++i) model.write(i * 400, filled(500, i + 1));
+  EXPECT_EQ(rig.file->content(), model.content());
+  EXPECT_FALSE(file->dirty({0, 10'000}));
+  EXPECT_FALSE(file->set_write_through(false)) << "the log is broken";
+  ASSERT_TRUE(file->close());
+}
+
+TEST(CachedFile, GivesUpWaitingForCapacityThatOthersKeep) {
+  CacheRig rig;
+  rig.options.patience = milliseconds(20);
+  const auto greedy = *ResourceHolder::join(rig.capacity);
+  ASSERT_TRUE(greedy->take(rig.capacity->amount()));
+  const auto file = rig.open();
+  ASSERT_TRUE(file->write_at(filled(500, 1), 0));
+  EXPECT_TRUE(file->state().write_through);
+  EXPECT_EQ(rig.file->content(), filled(500, 1));
+  greedy->give_back(rig.capacity->amount());
+  ASSERT_TRUE(file->set_write_through(false));
+  ASSERT_TRUE(file->write_at(filled(500, 2), 500));
+  EXPECT_TRUE(file->dirty({500, 500}));
+  ASSERT_TRUE(file->close());
+}
+
+TEST(CachedFile, WaitsForItsOwnFlushWhereTheLogIsFull) {
+  CacheRig rig;
+  rig.options.flush = FlushPolicy::onclose;
+  rig.capacity = std::make_shared<Resource>("cache.local", 8 * 32 * KiB);
+  const auto file = rig.open();
+  FileModel model;
+  for (int i = 0; i < 200; ++i) {
+    const Content bytes = filled(3000, i);
+    ASSERT_TRUE(file->write_at(bytes, i * 2500));
+    model.write(i * 2500, bytes);
+    ASSERT_LE(file->state().progress.dirty, rig.capacity->amount());
+  }
+  EXPECT_FALSE(file->state().write_through);
+  EXPECT_EQ(read_all(*file, model.size()), model.content());
+  ASSERT_TRUE(file->close());
+  EXPECT_EQ(rig.file->content(), model.content());
+  EXPECT_EQ(rig.capacity->free(), rig.capacity->amount());
+}
+
+TEST(CachedFile, WaitsForItsOwnFlushWithinOneWriteOverOlderOnes) {
+  CacheRig rig;
+  rig.capacity = std::make_shared<Resource>("cache.local", 8 * 32 * KiB);
+  const auto file = rig.open();
+  // The second lies over the first, is larger than the log, and is not committed meanwhile.
+  ASSERT_TRUE(file->write_at(filled(100'000, 1), 0));
+  ASSERT_TRUE(file->commit(2));
+  ASSERT_TRUE(file->write_at(filled(1'000'000, 2), 0));
+  EXPECT_FALSE(file->state().write_through);
+  ASSERT_TRUE(file->close());
+  EXPECT_EQ(rig.file->content(), filled(1'000'000, 2));
+}
+
+TEST(CachedFile, TellsWhereAFullLogCannotBeFlushed) {
+  CacheRig rig;
+  rig.capacity = std::make_shared<Resource>("cache.local", 8 * 32 * KiB);
+  rig.file_plan = std::make_shared<FaultPlan>(std::vector<Fault>{
+      {.call = StorageCall::write, .nth = 0, .os_errno = ENOSPC, .lasting = true}});
+  const auto file = rig.open();
+  Status status;
+  int writes = 0;
+  while (status && writes < 1000) {
+    status = file->write_at(filled(3000, writes), writes * 3000);
+    ++writes;
+  }
+  EXPECT_EQ(status.error().kind, ErrorKind::no_space);
+  for (int i = 0; i + 1 < writes; ++i) {
+    Content back(3000);
+    ASSERT_EQ(file->read_at(back, i * 3000).value(), 3000);
+    EXPECT_EQ(back, filled(3000, i)) << "what was acknowledged is there";
+  }
+}
+
+TEST(CachedFile, SharesTheCapacityWithOthersOfTheNode) {
+  const auto capacity = std::make_shared<Resource>("cache.local", 8 * 32 * KiB);
+  CacheRig first;
+  CacheRig second;
+  second.rank = 1;
+  first.capacity = second.capacity = capacity;
+  first.options.flush = second.options.flush = FlushPolicy::onclose;
+  const auto one = first.open();
+  const auto two = second.open();
+  // The first fills the device and rests; the second gets its share without the first being asked.
+  FileModel model_one;
+  FileModel model_two;
+  for (int i = 0; i < 80; ++i) {
+    ASSERT_TRUE(one->write_at(filled(3000, i), i * 3000));
+    model_one.write(i * 3000, filled(3000, i));
+  }
+  ASSERT_TRUE(one->commit(2));
+  for (int i = 0; i < 80; ++i) {
+    ASSERT_TRUE(two->write_at(filled(3000, i + 7), i * 3000));
+    model_two.write(i * 3000, filled(3000, i + 7));
+  }
+  EXPECT_FALSE(one->state().write_through);
+  EXPECT_FALSE(two->state().write_through);
+  EXPECT_EQ(read_all(*one, 1 << 20), model_one.content());
+  ASSERT_TRUE(one->close());
+  ASSERT_TRUE(two->close());
+  EXPECT_EQ(first.file->content(), model_one.content());
+  EXPECT_EQ(second.file->content(), model_two.content());
+}
+
+TEST(CachedFile, ForgetsWhatIsDiscarded) {
+  CacheRig rig;
+  rig.options.flush = FlushPolicy::onclose;
+  const auto file = rig.open();
+  ASSERT_TRUE(file->write_at(filled(5000, 1), 0));
+  ASSERT_TRUE(file->discard());
+  EXPECT_TRUE(rig.log->destroyed());
+  EXPECT_EQ(file->size().value(), 0);
+  ASSERT_TRUE(file->close());
+  EXPECT_TRUE(rig.file->content().empty());
+}
+
+TEST(CachedFile, KeepsTheLogIfAskedTo) {
+  CacheRig rig;
+  rig.options.keep_log = true;
+  {
+    const auto file = rig.open();
+    ASSERT_TRUE(file->write_at(filled(5000, 1), 0));
+    ASSERT_TRUE(file->close());
+  }
+  EXPECT_FALSE(rig.log->destroyed());
+  const auto store = rig.log->open();
+  EXPECT_TRUE(read_log(*store, ReadDepth::payloads)->clean());
+  EXPECT_EQ(StatusPage::read(*store)->drained, 5000);
+}
+
+TEST(CachedFile, IsSeenFromOutsideWhileItIsOnlyWritten) {
+  CacheRig rig;
+  rig.options.flush = FlushPolicy::onclose;
+  const auto file = rig.open();
+  ASSERT_TRUE(file->write_at(filled(5000, 1), 0));
+  const auto store = rig.log->open();
+  for (CacheProgress seen; seen.dirty != 5000;) {
+    if (auto progress = StatusPage::read(*store)) seen = *progress;
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(StatusPage::read(*store)->absorbed, 5000);
+  EXPECT_EQ(StatusPage::read(*store)->drained, 0);
+}
+
+TEST(CachedFile, IsReadAndWrittenByManyThreads) {
+  CacheRig rig;
+  rig.capacity = std::make_shared<Resource>("cache.local", 8 * 32 * KiB);
+  const auto file = rig.open();
+  constexpr int threads = 4;
+  constexpr Bytes each = 60'000;
+  std::vector<std::thread> workers;
+  for (int t = 0; t < threads; ++t) {
+    workers.emplace_back([&, t] {
+      for (int round = 0; round < 5; ++round) {
+        for (Bytes at = 0; at < each; at += 4000) {
+          EXPECT_TRUE(file->write_at(filled(4000, t * 16 + round), t * each + at));
+        }
+        Content back(each);
+        EXPECT_EQ(file->read_at(back, t * each).value(), each);
+        EXPECT_EQ(back, filled(each, t * 16 + round));
+        if (t == 0) {
+          EXPECT_TRUE(file->commit(file->epoch() + 1));
+        } else if (t == 1) {
+          EXPECT_TRUE(file->sync());
+        }
+      }
+    });
+  }
+  for (auto& worker : workers) worker.join();
+  ASSERT_TRUE(file->close());
+  const Content content = rig.file->content();
+  for (int t = 0; t < threads; ++t) {
+    EXPECT_EQ(Content(content.begin() + t * each, content.begin() + (t + 1) * each),
+              filled(each, t * 16 + 4));
+  }
+}
+
+TEST(CachedFile, OnRealFilesIsTheFileInTheEnd) {
+  std::string name = fs::temp_directory_path() / "forebay-cached-XXXXXX";
+  const fs::path base = ::mkdtemp(name.data());
+  const std::string path = base / "data";
+  Counters counters;
+  for (const bool through : {false, true}) {
+    std::ofstream(path, std::ios::trunc).close();
+    LogIdentity identity{.log = "log-1", .file = identify(path).value()};
+    const auto cache = CacheDirectory::open(base, CacheDirectory::Access::create).value();
+    auto file = CachedFile::open(open_posix_file(path, OpenMode::read_write, counters).value(),
+                                 LogDirectory::create(cache, identity.log).value(), identity,
+                                 std::make_shared<Resource>("cache.local", 1 * MiB),
+                                 CacheRig::small_options())
+                    .value();
+    FileModel model;
+    for (int i = 0; i < 100; ++i) {
+      const Content bytes = filled(3000, i);
+      ASSERT_TRUE(file->write_at(bytes, i * 2500));
+      model.write(i * 2500, bytes);
+      if (i == 50) {
+        ASSERT_TRUE(file->resize(100'000));
+        model.resize(100'000);
+      }
+    }
+    EXPECT_EQ(read_all(*file, 1 << 20), model.content());
+    // The log is removed by the first of them already, and the second finds nothing of it.
+    if (through) {
+      ASSERT_TRUE(file->set_write_through(true));
+    }
+    ASSERT_TRUE(file->close());
+    file.reset();
+    EXPECT_EQ(cache->logs().value(), std::vector<std::string>{});
+    EXPECT_EQ(read_all(*open_posix_file(path, OpenMode::read_only, counters).value(), 1 << 20),
+              model.content());
+  }
+  fs::remove_all(base);
+}
+
+class CachedFileOnDisk : public ::testing::Test {
+ protected:
+  CachedFileOnDisk() {
+    std::string name = fs::temp_directory_path() / "forebay-cached-XXXXXX";
+    base_ = ::mkdtemp(name.data());
+    rig_.options.announce = true;
+    rig_.options.flush = FlushPolicy::onsync;
+  }
+  ~CachedFileOnDisk() override { fs::remove_all(base_); }
+
+  std::unique_ptr<CachedFile> open() {
+    LogIdentity identity;
+    identity.log = "log-7";
+    identity.file.path = base_ / "data";
+    identity.rank = 7;
+    return *CachedFile::open(open_volatile_file(rig_.file), rig_.log->open(), identity,
+                             rig_.capacity, rig_.options);
+  }
+
+  CacheRig rig_;
+  fs::path base_;
+};
+
+TEST_F(CachedFileOnDisk, IsAnnouncedAsLongAsItIsDirty) {
+  const auto file = open();
+  const Sidecar sidecar(base_ / "data");
+  EXPECT_TRUE(sidecar.read()->notices.empty());
+  ASSERT_TRUE(file->write_at(filled(10, 1), 0));
+  ASSERT_EQ(sidecar.read()->notices.size(), 1U);
+  EXPECT_EQ(sidecar.read()->notices[0].rank, 7);
+  ASSERT_TRUE(file->sync());
+  EXPECT_TRUE(fs::is_empty(base_));
+  ASSERT_TRUE(file->write_at(filled(10, 1), 0));
+  EXPECT_EQ(sidecar.read()->notices.size(), 1U);
+  ASSERT_TRUE(file->discard());
+  EXPECT_TRUE(fs::is_empty(base_));
+}
+
+TEST_F(CachedFileOnDisk, GoesThroughWhereItCannotBeAnnounced) {
+  fs::remove_all(base_);
+  const auto file = open();
+  ASSERT_TRUE(file->write_at(filled(10, 1), 0));
+  EXPECT_TRUE(file->state().write_through);
+  EXPECT_EQ(rig_.file->content(), filled(10, 1));
+}
+
+TEST_F(CachedFileOnDisk, StaysAnnouncedWhereItWasNotClosed) {
+  {
+    const auto file = open();
+    ASSERT_TRUE(file->write_at(filled(10, 1), 0));
+  }
+  EXPECT_EQ(Sidecar(base_ / "data").read()->notices.size(), 1U);
+}
+
+}  // namespace
+}  // namespace forebay
