@@ -68,7 +68,7 @@ def _library() -> Iterable[Check]:
     for mpi, name in native.BACK_ENDS.items():
         back_end = preload.with_name(name)
         if back_end.is_file():
-            yield _loads(back_end)
+            yield _loads(back_end, mpi)
         elif mpi != "abi":
             yield Check(
                 area,
@@ -96,21 +96,38 @@ def _preloads(preload: Path) -> Check:
     )
 
 
-def _loads(library: Path) -> Check:
-    """Whether a back end finds all that it is linked with."""
+# The libraries of each MPI that a back end is linked with. In a job the program has loaded its own.
+_SONAMES = {
+    "mpich": ("libmpich.so.12", "libmpi.so.12"),
+    "openmpi": ("libmpi.so.40",),
+    "abi": ("libmpi_abi.so.1",),
+}
+
+
+def _loads(library: Path, mpi: str) -> Check:
+    """Whether a back end finds all that it is linked with. Without its MPI it is of no use, and of
+    no harm: whether a program can have that MPI is asked of the launchers."""
     script = "import ctypes, os, sys; ctypes.CDLL(sys.argv[1], mode=os.RTLD_NOW)"
     done = subprocess.run(
         [sys.executable, "-c", script, str(library)], capture_output=True, text=True, check=False
     )
     if done.returncode == 0:
         return Check("library", Level.OK, f"{library.name} loads")
-    why = done.stderr.strip().splitlines()[-1:] or ["no reason given"]
+    lines = done.stderr.strip().splitlines()[-1:] or ["no reason given"]
+    why = lines[0].removeprefix("OSError: ")
+    missing = why.partition(":")[0]
+    if missing in _SONAMES[mpi]:
+        return Check(
+            "library",
+            Level.INFO,
+            f"{library.name} is for programs that bring {missing}, which the loader finds nowhere "
+            "by itself",
+        )
     return Check(
         "library",
         Level.FAILURE,
-        f"{library.name} does not load: {why[0].removeprefix('OSError: ')}",
-        "Install the library it names, or put its directory on LD_LIBRARY_PATH, and load the MPI "
-        "module that it was built with.",
+        f"{library.name} does not load: {why}",
+        "Install the library it names, or put its directory on LD_LIBRARY_PATH.",
     )
 
 
@@ -124,7 +141,6 @@ class FoundLauncher:
 
 
 _FAMILY = {Dialect.HYDRA: "mpich", Dialect.OPENMPI: "openmpi"}
-_SONAMES = {"mpich": ("libmpich.so.12", "libmpi.so.12"), "openmpi": ("libmpi.so.40",)}
 
 
 def launchers() -> list[FoundLauncher]:

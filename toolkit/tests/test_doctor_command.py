@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,30 @@ def test_a_back_end_that_does_not_load_names_what_is_missing(
         pytest.skip("the package is installed with its library")
     assert answer.code == 1
     assert "libforebay-mpich.so does not load" in answer.output
+
+
+def test_a_back_end_without_its_mpi_is_no_failure(
+    forebay: Forebay, fake_library: Path, tmp_path: Path
+) -> None:
+    """A back end that is linked with libmpi_abi.so.1, which is taken away after the link."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    for path in fake_library.iterdir():
+        shutil.copy(path, tmp_path)
+    (tmp_path / "a.c").write_text("int other(void); int mine(void) { return other(); }\n")
+    (tmp_path / "b.c").write_text("int other(void) { return 1; }\n")
+    for words in (
+        ["-Wl,-soname,libmpi_abi.so.1", "-o", "mpi.so", "b.c"],
+        ["-o", "libforebay-abi.so", "a.c", "mpi.so"],
+    ):
+        subprocess.run([compiler, "-shared", "-fPIC", *words], cwd=tmp_path, check=True)
+    answer = forebay("doctor", "--json", FOREBAY_LIBRARY_DIR=str(tmp_path))
+    checks = json.loads(answer.output)["checks"]
+    said = [check for check in checks if "libforebay-abi.so" in check["finding"]]
+    if not any("programs that bring" in check["finding"] for check in said):
+        pytest.skip("the package is installed with its library")
+    assert [check["level"] for check in said] == ["info"]
 
 
 def test_no_launcher_on_the_path_fails_with_its_fix(forebay: Forebay, tmp_path: Path) -> None:
