@@ -3,6 +3,7 @@
 import enum
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,8 +17,9 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from forebay import filesystem, job, launcher, mpi_probe, native, records
+from forebay import filesystem, job, launcher, leftovers, mpi_probe, native, records
 from forebay.launcher import Dialect, Launch
+from forebay.leftovers import Leftover
 from forebay.settings import Settings, runtime_variables
 from forebay.units import show_bytes
 
@@ -49,7 +51,14 @@ class Check:
 def examine(path: Path) -> list[Check]:
     """All checks, in the order in which they are shown."""
     path = path.absolute()
-    return [*_library(), *_mpis(path), *_path(path), *_local(), *_machine()]
+    return [
+        *_library(),
+        *_mpis(path),
+        *_path(path),
+        *_left_over(path),
+        *_local(),
+        *_machine(),
+    ]
 
 
 def _library() -> Iterable[Check]:
@@ -329,6 +338,42 @@ def _path(path: Path) -> Iterable[Check]:
             "files to the MPI library",
             "Write shared files to a parallel file system; on NFS, one node at a time is served.",
         )
+
+
+def _left_over(path: Path) -> Iterable[Check]:
+    existing = filesystem.existing_part(path)
+    directory = existing if existing.is_dir() else existing.parent
+    maybe = leftovers.in_directory(directory)
+    if directory != leftovers.SHARED_MEMORY:
+        maybe += leftovers.in_directory(leftovers.SHARED_MEMORY)
+    if maybe:
+        yield Check(
+            "path",
+            Level.WARNING,
+            f"{_listed(maybe)}: of a program that is running, or left by one that was killed",
+            f"If none is running that uses them: {_removal(maybe)}",
+        )
+    sure = leftovers.orphaned_buffers()
+    if sure:
+        yield Check(
+            "path",
+            Level.WARNING,
+            f"{_listed(sure)}: left in memory by a program that was killed",
+            _removal(sure),
+        )
+
+
+_SHOWN_LEFTOVERS = 4
+
+
+def _listed(found: list[Leftover]) -> str:
+    shown = [f"{one.path} ({one.what})" for one in found[:_SHOWN_LEFTOVERS]]
+    hidden = len(found) - len(shown)
+    return ", ".join([*shown, *([f"and {hidden} more"] if hidden else [])])
+
+
+def _removal(found: list[Leftover]) -> str:
+    return "rm -r " + " ".join(shlex.quote(str(one.path)) for one in found)
 
 
 def _local() -> Iterable[Check]:

@@ -10,6 +10,7 @@ import pytest
 from conftest import Forebay
 
 from forebay.filesystem import mount_of, stripe_of
+from forebay.leftovers import orphaned_buffers
 
 
 def test_a_missing_library_fails_with_its_fix(forebay: Forebay, tmp_path: Path) -> None:
@@ -67,6 +68,28 @@ def test_a_back_end_without_its_mpi_is_no_failure(
     if not any("programs that bring" in check["finding"] for check in said):
         pytest.skip("the package is installed with its library")
     assert [check["level"] for check in said] == ["info"]
+
+
+def test_what_a_killed_run_left_is_found_with_its_removal(forebay: Forebay, tmp_path: Path) -> None:
+    left = tmp_path / "my runs" / ".out.dat.forebay-pointer-1775989376081521279"
+    left.parent.mkdir()
+    left.write_bytes(bytes(8))
+    for path in (left.parent, left.parent / "out.dat"):
+        answer = forebay("doctor", path)
+        assert f"{left} (a shared file pointer)" in answer.output
+        assert f"rm -r '{left}'" in answer.output
+    left.unlink()
+    assert "forebay-pointer" not in forebay("doctor", left.parent).output
+
+
+def test_a_shared_buffer_is_left_over_once_its_process_is_gone(tmp_path: Path) -> None:
+    with subprocess.Popen(["true"]) as gone:
+        pass
+    for pid in (os.getpid(), gone.pid):
+        (tmp_path / f"forebay-{pid}-0123456789abcdef").touch()
+    assert [one.path.name for one in orphaned_buffers(tmp_path)] == [
+        f"forebay-{gone.pid}-0123456789abcdef"
+    ]
 
 
 def test_no_launcher_on_the_path_fails_with_its_fix(forebay: Forebay, tmp_path: Path) -> None:

@@ -1,0 +1,61 @@
+"""Files that Forebay makes for itself and that stay behind when a run is killed."""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+SHARED_MEMORY = Path("/dev/shm")
+
+# What a name says of its purpose.
+_PURPOSES = (
+    (re.compile(r"\..+\.forebay-pointer-\d+"), "a shared file pointer"),
+    (re.compile(r"\.forebay-records-\w+"), "the records of a run"),
+    (re.compile(r"\.forebay-(probe|limit)-[0-9a-f]{32}"), "a trial file"),
+)
+# [core/engine/collective/shared_memory.cpp]
+_SHARED_BUFFER = re.compile(r"forebay-(\d+)-[0-9a-f]{16}")
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """One file or directory, and what it was for."""
+
+    path: Path
+    what: str
+
+
+def in_directory(directory: Path) -> list[Leftover]:
+    """What stands in `directory`, sorted by name: of runs that were killed or that go on, which
+    cannot be told apart."""
+    return [
+        Leftover(directory / name, what)
+        for name in _names(directory)
+        for pattern, what in _PURPOSES
+        if pattern.fullmatch(name)
+    ]
+
+
+def orphaned_buffers(directory: Path = SHARED_MEMORY) -> list[Leftover]:
+    """This user's buffers in shared memory whose process is gone, sorted by name."""
+    found = []
+    for name in _names(directory):
+        match = _SHARED_BUFFER.fullmatch(name)
+        path = directory / name
+        if match and _is_ours(path) and not Path(f"/proc/{match[1]}").exists():
+            found.append(Leftover(path, "a shared buffer"))
+    return found
+
+
+def _names(directory: Path) -> list[str]:
+    try:
+        return sorted(entry.name for entry in os.scandir(directory))
+    except OSError:
+        return []
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        return path.lstat().st_uid == os.geteuid()
+    except OSError:
+        return False
