@@ -262,7 +262,9 @@ def up_command(
     mount: Annotated[Path, typer.Option("--mount", file_okay=False, help="Mount point.")],
     servers: Annotated[int, typer.Option(min=1, help="Storage servers.")] = 4,
     bandwidth: Annotated[str, typer.Option(metavar="RATE", help="Of each server.")] = "4MiB/s",
-    latency: Annotated[str, typer.Option(metavar="TIME", help="Of each request.")] = "3ms",
+    latency: Annotated[
+        str, typer.Option(metavar="TIME", help="Of each request; 3 is 3ms.")
+    ] = "3ms",
     stripe: Annotated[
         str, typer.Option(metavar="SIZE", help="Consecutive bytes on one server.")
     ] = "64KiB",

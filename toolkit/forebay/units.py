@@ -5,9 +5,9 @@ import re
 from forebay.errors import ForebayError
 
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kKMGT]?)(i?)(B?)\s*")
-_TIME = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(us|ms|s)\s*")
+_TIME = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(us|ms|s|)\s*")
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
-_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+_SECONDS = {"us": 1e-6, "ms": 1e-3, "": 1e-3, "s": 1.0}
 
 
 def parse_size(text: str) -> int:
@@ -31,10 +31,11 @@ def parse_rate(text: str) -> int:
 
 
 def parse_seconds(text: str) -> float:
-    """Seconds in `text`: 3ms, 500us, 1.5s. Raises ForebayError."""
+    """Seconds in `text`: 3ms, 500us, 1.5s; a bare number is milliseconds, as the testbed's own
+    program has it. Raises ForebayError."""
     match = _TIME.fullmatch(text)
     if match is None:
-        raise ForebayError(f"'{text}' is no time", "Write it with its unit: 500us, 3ms, 1.5s.")
+        raise ForebayError(f"'{text}' is no time", "Write it as 500us, 3ms or 1.5s.")
     return float(match.group(1)) * _SECONDS[match.group(2)]
 
 

@@ -26,8 +26,9 @@ def test_what_is_no_size_is_refused_with_an_example(text: str) -> None:
 def test_rates_and_times_are_read_with_their_units() -> None:
     assert parse_rate("4MiB/s") == 4 << 20
     assert parse_seconds("3ms") == pytest.approx(0.003)
+    assert parse_seconds("3") == pytest.approx(0.003)
     with pytest.raises(ForebayError):
-        parse_seconds("3")
+        parse_seconds("soon")
 
 
 @given(st.integers(0, 2**50))
