@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from forebay.comparison import FOREBAY, STOCK, Comparison, Failure, FileCheck
+from forebay.exit_status import describe
 from forebay.statistics import Ratio
 from forebay.units import show_bytes, show_count, show_seconds
 
@@ -54,7 +55,7 @@ def show(console: Console, result: Comparison) -> None:
 
 
 def _show_failure(console: Console, failure: Failure) -> None:
-    how = "did not end in time" if failure.timed_out else f"ended with exit status {failure.exit}"
+    how = "did not end in time" if failure.timed_out else f"ended with {describe(failure.exit)}"
     if failure.side == STOCK:
         console.print(Text(f"The command {how} without Forebay.", style="bold red"))
         console.print("Make it run by itself first; there is nothing to compare.")

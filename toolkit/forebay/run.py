@@ -1,8 +1,10 @@
 """`forebay run`: one command under Forebay, and what it did."""
 
+import contextlib
 import json
 import os
 import shlex
+import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +12,11 @@ from pathlib import Path
 from rich.console import Console
 
 from forebay import job, launcher, native, program, records, summary
+from forebay.exit_status import describe
 from forebay.launcher import Dialect
-from forebay.records import Record
+from forebay.records import Record, Records
 from forebay.settings import Settings, runtime_variables
+from forebay.units import show_bytes
 
 
 @dataclass(frozen=True)
@@ -42,14 +46,13 @@ def run(options: RunOptions, console: Console) -> int:
         exit_code = job.run_attached(launch)
         wall = time.perf_counter() - start
         found = records.load(directory)
+        lines = remarks(options.command, dialect, exit_code, found, directory.parent)
     files = summary.summarise(found.records)
     if not options.quiet:
-        summary.show(console, files, found)
-        lines = wrong_launcher(found.records, dialect)
-        if not found.records and not found.rejected:
-            lines = why_no_record(options.command, dialect)
-        for line in lines:
-            console.print(line, markup=False, soft_wrap=True)
+        with contextlib.suppress(OSError):  # The command's own status must not be lost for it.
+            summary.show(console, files, found)
+            for line in lines:
+                console.print(line, markup=False, soft_wrap=True)
     if options.json_path is not None:
         content = {
             "version": 1,
@@ -62,9 +65,36 @@ def run(options: RunOptions, console: Console) -> int:
         try:
             options.json_path.write_text(json.dumps(content, indent=2) + "\n")
         except OSError as error:  # The command's own status must not be lost for it.
-            console.print(f"forebay: no result was written: {error}", markup=False, soft_wrap=True)
+            with contextlib.suppress(OSError):
+                console.print(
+                    f"forebay: no result was written: {error}", markup=False, soft_wrap=True
+                )
             return exit_code or 1
     return exit_code
+
+
+_RECORD_BYTES = 64 * 1024  # more than the record of one file takes
+
+
+def remarks(
+    command: list[str], dialect: Dialect, exit_code: int, found: Records, place: Path
+) -> list[str]:
+    """What should be known beside the summary. `place`: the directory of the run's records."""
+    if not found.records and not found.rejected:
+        room = shutil.disk_usage(place).free
+        if room < _RECORD_BYTES:
+            return [
+                f"forebay: no record of a file was left: {place} has {show_bytes(room)} free",
+                "Free some space, or name another place by TMPDIR.",
+            ]
+        return why_no_record(command, dialect, exit_code)
+    lines = wrong_launcher(found.records, dialect)
+    if exit_code != 0:
+        lines.append(
+            f"forebay: the command ended with {describe(exit_code, dialect)}. Files that were open "
+            "then are missing above: a file's record is written when it is closed."
+        )
+    return lines
 
 
 _FAMILY = {Dialect.HYDRA: "mpich", Dialect.OPENMPI: "openmpi"}
@@ -84,9 +114,14 @@ def wrong_launcher(found: list[Record], dialect: Dialect) -> list[str]:
     ]
 
 
-def why_no_record(command: list[str], dialect: Dialect) -> list[str]:
+def why_no_record(command: list[str], dialect: Dialect, exit_code: int = 0) -> list[str]:
     """Why a run may have left no record, the certain reasons first, and what to do."""
     lines = [f"forebay: no MPI file was seen in: {shlex.join(command)}"]
+    if exit_code != 0:
+        lines = [
+            f"forebay: ended with {describe(exit_code, dialect)} before it closed an MPI file, so "
+            f"there is nothing to tell: {shlex.join(command)}"
+        ]
     reasons: list[str] = []
     for inspected in _programs(command, dialect):
         where = inspected.path
@@ -100,9 +135,11 @@ def why_no_record(command: list[str], dialect: Dialect) -> list[str]:
                 f"{where} is linked with {inspected.mpi}, but the launcher is {ours}'s: "
                 f"start it with {inspected.mpi}'s own mpiexec"
             )
+    if not reasons and exit_code != 0:
+        return lines
     if not reasons:
         reasons = [
-            "it made no MPI_File calls (POSIX, HDF5 without MPI), or never closed the file",
+            "it made no MPI_File calls (POSIX, HDF5 without MPI), or never closed a file",
             "its MPI is none that Forebay serves, or it is linked statically or setuid",
             "ranks on other hosts cannot see the working directory, where records are left",
         ]

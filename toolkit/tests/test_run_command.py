@@ -2,6 +2,7 @@
 
 import os
 import pty
+import shlex
 import shutil
 import signal
 import subprocess
@@ -10,6 +11,11 @@ from pathlib import Path
 
 import pytest
 from conftest import TIMEOUT_S, Forebay, read_json
+
+from forebay.exit_status import describe
+from forebay.launcher import Dialect
+from forebay.records import Records
+from forebay.run import remarks
 
 
 def test_the_programs_output_is_untouched_and_the_summary_goes_to_stderr(
@@ -73,6 +79,52 @@ def test_a_run_without_a_record_says_why_that_may_be(forebay: Forebay) -> None:
     assert answer.code == 0
     assert "no MPI file was seen" in answer.errors
     assert "forebay doctor" in answer.errors
+
+
+@pytest.mark.parametrize(
+    ("script", "how"),
+    [("kill -9 $$", "137 (SIGKILL) before"), ("exit 9", "9 before"), ("exit 200", "200 before")],
+)
+def test_a_command_that_ends_before_it_closes_a_file_says_how(
+    forebay: Forebay, script: str, how: str
+) -> None:
+    answer = forebay("run", "--", "sh", "-c", script)
+    assert f"ended with exit status {how} it closed an MPI file" in answer.errors
+    assert "possible reasons" not in answer.errors
+
+
+def test_the_signals_number_alone_is_told_for_mpichs_launcher() -> None:
+    assert describe(9, Dialect.HYDRA).startswith("exit status 9 (or SIGKILL")
+    assert describe(1, Dialect.HYDRA) == "exit status 1"
+    assert describe(9, Dialect.OPENMPI) == "exit status 9"
+
+
+def test_a_command_that_fails_after_a_file_says_what_is_missing(
+    forebay: Forebay, program: list[str]
+) -> None:
+    script = f"{shlex.join(program)} o; kill -SEGV $$"
+    answer = forebay("run", "--", "sh", "-c", script)
+    assert "/o  2 ranks" in answer.errors
+    assert "exit status 139 (SIGSEGV). Files that were open then are missing" in answer.errors
+
+
+def test_a_full_standard_error_keeps_the_commands_status(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "forebay", "run", "--", "sh", "-c", "exit 7"],
+            cwd=tmp_path, env=environ, stderr=full, check=False, timeout=TIMEOUT_S,
+        )  # fmt: skip
+    assert done.returncode == 7
+
+
+def test_no_room_for_records_is_named() -> None:
+    """On a file system that cannot hold anything, as /proc is for disk_usage."""
+    assert shutil.disk_usage("/proc").free == 0
+    found = Records([], [])
+    lines = remarks(["true"], Dialect.DIRECT, 0, found, Path("/proc"))
+    assert lines[0] == "forebay: no record of a file was left: /proc has 0 B free"
 
 
 def test_a_static_program_is_named_as_the_reason(forebay: Forebay, tmp_path: Path) -> None:
