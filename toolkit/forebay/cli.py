@@ -178,6 +178,10 @@ def compare_command(
         typer.Option(metavar="K=V;...", help="Hints for the stock MPI (ROMIO's names)."),
     ] = None,
     ranks_per_node: RanksPerNodeOption = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATTERN", help="Files not to compare ('*.log'); may be repeated."),
+    ] = None,
     timeout: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="End a run that takes longer.")
     ] = None,
@@ -186,9 +190,14 @@ def compare_command(
     """Time a program with the stock MPI and through Forebay, and compare what it wrote.
 
     Runs one untimed pair and then N timed ones, in shuffled order. Files that the program creates
-    are removed before each run; files that were there before are never removed.
+    through MPI are removed before each run; files that were there before are never removed.
 
-    Exit status: 0 if every written file is byte-identical, 1 if not or if the program fails only
+    Compared byte for byte are all files written through MPI, and those written otherwise in the
+    working directory, the directories that the command names, and those of the MPI files. Written
+    without MPI and different from run to run of the stock MPI too, as logs are, a file is named and
+    does not count.
+
+    Exit status: 0 if no file differs, 1 if one does (it is named) or if the program fails only
     under Forebay, 2 for wrong usage, 3 if it fails without Forebay, 130 if interrupted.
     """
     from forebay import compare, compare_report
@@ -200,6 +209,7 @@ def compare_command(
         prepare=prepare,
         measure_limit=limit,
         stock_hints=parse_hints(stock_hints or []),
+        ignore=ignore or [],
         timeout_s=timeout,
         seed=seed,
     )

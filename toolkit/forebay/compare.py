@@ -16,13 +16,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from forebay import environment, job, launcher, limit, native, records, summary
-from forebay.comparison import FOREBAY, STOCK, Comparison, Failure, FileCheck, Pair, Side, side_of
+from forebay.comparison import FOREBAY, STOCK, Comparison, Failure, Pair, Side, side_of
 from forebay.errors import ForebayError
+from forebay.file_checks import FileChecks, RunFiles
 from forebay.records import Record, Storage
 from forebay.run import why_no_record, wrong_launcher
 from forebay.settings import Settings, runtime_variables
 from forebay.stock_hints import stock_variables
-from forebay.written_files import FileHash, WrittenFiles
+from forebay.watched_places import MOST_ENTRIES, WatchedPlaces
+from forebay.written_files import FileHash, WrittenFiles, hash_file, named_places
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class CompareOptions:
     prepare: str | None = None
     measure_limit: bool = False
     stock_hints: dict[str, str] = field(default_factory=dict)
+    ignore: list[str] = field(default_factory=list)  # patterns of files that are not compared
     timeout_s: float | None = None  # per run
     seed: int = 1
 
@@ -45,7 +48,7 @@ class _Run:
 
     side: Side
     records: list[Record]
-    hashes: dict[str, FileHash | None]
+    files: RunFiles
     failure: Failure | None
 
 
@@ -66,6 +69,8 @@ class Campaign:
         self._shared = launcher.spans_hosts(options.command, self._dialect, os.environ)
         self._loads: list[limit.FileLoad] = []
         self._files: WrittenFiles | None = None
+        self._watched = WatchedPlaces([])
+        self._checks = FileChecks(options.ignore)
 
     def run(self) -> Comparison:
         """All runs, or those until the first failure or an interrupt. Raises ForebayError."""
@@ -91,6 +96,7 @@ class Campaign:
         """One untimed pair: counts what reaches the storage, and learns which files are written."""
         self._prepare()
         self._files = WrittenFiles(self._options.command)
+        self._watched = WatchedPlaces(named_places(self._options.command))
         runs: dict[str, _Run] = {}
         for name in (STOCK, FOREBAY):
             if name == FOREBAY:
@@ -108,8 +114,8 @@ class Campaign:
         self.result.environment = environment.describe(
             self._options.command, engine, self._files.paths
         )
-        self._note_surprises(runs)
         self._check(runs)
+        self._note_surprises(runs)
         if self._options.measure_limit:
             self._loads = limit.loads(engine)
         return True
@@ -120,14 +126,19 @@ class Campaign:
         if not any(run.records for run in runs.values()):
             notes += why_no_record(self._options.command, self._dialect)
         notes += wrong_launcher(runs[FOREBAY].records, self._dialect)
-        if any(run.records for run in runs.values()) and not self._files.paths:
-            notes.append("the program wrote no file through MPI: there is nothing to compare")
+        if not self.result.files:
+            notes.append("the program wrote no file that was seen: there is nothing to compare")
         if not self._options.prepare:
             notes += [
                 f"{path} was there before and was written: each run starts from what the run "
                 "before left; reset it with --prepare"
                 for path in self._files.kept
             ]
+        notes += [
+            f"{place} holds more than {MOST_ENTRIES} entries: files written there without MPI are "
+            "not compared"
+            for place in self._watched.crowded
+        ]
         problems = [text for file in self.result.engine for text in file["hint_problems"]]
         notes += [f"hint not understood: {text}" for text in dict.fromkeys(problems)]
 
@@ -150,6 +161,7 @@ class Campaign:
     def _one(self, name: str, count_storage: bool = False) -> _Run:
         options = self._options
         mode = "observe" if name == STOCK else "engine"
+        self._watched.begin()
         with job.records_directory(self._shared) as directory:
             variables = runtime_variables(
                 options.settings, mode, directory, os.environ, count_storage
@@ -168,30 +180,34 @@ class Campaign:
             failure = Failure(
                 name, outcome.exit_code, outcome.timed_out, outcome.error_tail, outcome.output_tail
             )
-        assert self._files is not None
-        written = set(found.written_paths())
-        self._files.add(found.written_paths())
-        hashes = {} if failure else self._files.hashes()
-        for path in set(self._files.kept) - written:
-            hashes[path] = None  # what is there is not this run's work
         side = side_of(outcome.wall_seconds, outcome.exit_code, found.records)
-        return _Run(side, found.records, hashes, failure)
+        return _Run(side, found.records, self._left(found.written_paths(), bool(failure)), failure)
+
+    def _left(self, written: list[str], failed: bool) -> RunFiles:
+        """What a run left, `written` through MPI or otherwise."""
+        assert self._files is not None
+        self._files.add(written)
+        known = {os.path.realpath(path) for path in self._files.paths}
+        changed = [path for path in self._watched.changed() if os.path.realpath(path) not in known]
+        places = self._watched.places
+        for path in written:  # what else is written there is seen from the next run on
+            self._watched.watch(Path(path).parent.resolve())
+        if failed:
+            return RunFiles({}, {}, places)
+        kept = set(self._files.kept) - set(written)  # what is there is not this run's work
+        return RunFiles(
+            {path: None if path in kept else self._hash(path) for path in self._files.paths},
+            {path: self._hash(path) for path in changed if os.access(path, os.R_OK)},
+            places,
+        )
+
+    def _hash(self, path: str) -> FileHash | None:
+        return None if self._checks.ignores(path) else hash_file(Path(path))
 
     def _check(self, runs: dict[str, _Run]) -> None:
-        """Compares the files of one pair."""
-        stock, forebay = runs[STOCK].hashes, runs[FOREBAY].hashes
-        for path in {**stock, **forebay}:
-            before = self.result.files.get(path)
-            if before is not None and before.identical is False:
-                continue
-            a, b = stock.get(path), forebay.get(path)
-            self.result.files[path] = FileCheck(
-                path=path,
-                bytes=max(a.bytes if a else 0, b.bytes if b else 0),
-                hash_stock=a.digest if a else None,
-                hash_forebay=b.digest if b else None,
-                identical=None if a is None and b is None else a == b,
-            )
+        """Compares the files of all pairs so far."""
+        self._checks.add({name: run.files for name, run in runs.items()})
+        self.result.files = self._checks.checks()
 
     def _prepare(self) -> None:
         command = self._options.prepare

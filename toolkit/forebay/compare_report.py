@@ -161,31 +161,37 @@ def _file_lines(result: Comparison) -> list[tuple[str, str]]:
     if same:
         total = show_bytes(sum(check.bytes for check in same))
         word = "file is" if len(same) == 1 else "files are"
-        lines.append((f"{len(same)} written {word} byte-identical ({total})", "green"))
-    for check in checks:
-        if check.identical is None:
-            lines.append((f"{check.path}: gone after the run on both sides, not compared", ""))
+        without = sum(not check.mpi for check in same)
+        also = f", {without} of them written without MPI" if without else ""
+        lines.append((f"{len(same)} written {word} byte-identical ({total}){also}", "green"))
     differing = [check for check in checks if check.identical is False]
-    lines += [(_difference(check), "bold red") for check in differing[:_SHOWN_FILES]]
-    if len(differing) > _SHOWN_FILES:
-        lines.append((f"... and {len(differing) - _SHOWN_FILES} more differ", "bold red"))
-    if differing:
-        lines.append(
-            (
-                "If the program writes times or random data, stock differs from stock too: try it.",
-                "",
-            )
-        )
+    lines += _some([_difference(check) for check in differing], "differ", "bold red")
+    unknown = [check for check in checks if check.identical is None]
+    lines += _some([f"{_named(check)}: not compared, {check.reason}" for check in unknown], "", "")
+    logs = [Path(check.path).name for check in differing if not check.mpi]
+    if logs:
+        lines.append((f"A file of times or names of its own? Leave it out: --ignore {logs[0]}", ""))
     return lines
+
+
+def _some(texts: list[str], what: str, style: str) -> list[tuple[str, str]]:
+    hidden = len(texts) - _SHOWN_FILES
+    more = [f"... and {hidden} more {what}".rstrip()] if hidden > 0 else []
+    return [(text, style) for text in [*texts[:_SHOWN_FILES], *more]]
+
+
+def _named(check: FileCheck) -> str:
+    return check.path if check.mpi else f"{check.path} (written without MPI)"
 
 
 def _difference(check: FileCheck) -> str:
     if check.hash_stock is None or check.hash_forebay is None:
         only = "Forebay" if check.hash_stock is None else "stock"
-        return f"{check.path}: written by {only} alone"
-    return (
-        f"{check.path}: DIFFERS ({check.hash_stock[:12]} stock, {check.hash_forebay[:12]} Forebay)"
-    )
+        text = f"{_named(check)}: written by {only} alone"
+    else:
+        hashes = f"{check.hash_stock[:12]} stock, {check.hash_forebay[:12]} Forebay"
+        text = f"{_named(check)}: DIFFERS ({hashes})"
+    return f"{text}; {check.reason}" if check.reason else text
 
 
 def write_report(result: Comparison, directory: Path) -> Path:

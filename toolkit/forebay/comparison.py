@@ -57,14 +57,17 @@ class Pair:
 
 @dataclass
 class FileCheck:
-    """One file the program wrote, on both sides. The hashes are those of the last pair that agreed
-    or of the first that did not. `identical` is None if neither side left the file."""
+    """One file the program wrote, on both sides. The hashes are those of runs that differ if any
+    did. `identical` is None where nothing could be compared, and `reason` says why; of a file that
+    differs it says what else is known."""
 
     path: str
     bytes: int
     hash_stock: str | None
     hash_forebay: str | None
     identical: bool | None
+    mpi: bool = True  # written through MPI
+    reason: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
-"""The files that a command writes: what they hold after a run, and how they are put back before the
-next, so that every run starts alike. No file that was there before is ever removed."""
+"""The files that a command writes through MPI: what they hold after a run, and how they are put
+back before the next, so that every run starts alike. No file that was there before is ever removed.
+"""
 
 import os
 import subprocess
@@ -47,7 +48,7 @@ class WrittenFiles:
     def __init__(self, command: Iterable[str]) -> None:
         self._start = time.time()
         self._listing = {
-            place: {entry.name for entry in place.iterdir()} for place in _places(command)
+            place: {entry.name for entry in place.iterdir()} for place in named_places(command)
         }
         self._paths: dict[str, bool] = {}  # path -> existed before
 
@@ -103,7 +104,7 @@ class WrittenFiles:
         return born > 0 and born >= self._start - _CLOCK_GRAIN_S
 
 
-def _places(command: Iterable[str]) -> set[Path]:
+def named_places(command: Iterable[str]) -> set[Path]:
     """Directories in which the command may create files, as far as its words tell."""
     places = {Path.cwd().resolve()}
     for word in command:

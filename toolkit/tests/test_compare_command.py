@@ -1,6 +1,7 @@
 """`forebay compare`: identical files or not, ratios from pairs, and what fails is told apart."""
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -61,6 +62,47 @@ def test_differing_bytes_fail_the_comparison(
     assert content["identical"] is False
     assert content["files"][0]["identical"] is False
     assert content["files"][0]["hash_stock"] != content["files"][0]["hash_forebay"]
+
+
+def beside(program: list[str], script: str) -> list[str]:
+    """A command that writes `o` through MPI, and then does what `script` says."""
+    return ["sh", "-c", f"{shlex.join(program)} o; {script}"]
+
+
+def test_files_written_without_mpi_are_compared_too(
+    forebay: Forebay, program: list[str], tmp_path: Path
+) -> None:
+    command = beside(program, "mkdir -p new/deep; echo a > new/deep/result; echo b > result")
+    answer = forebay("compare", "-n", "1", "--json", "c.json", "--", *command)
+    assert answer.code == 0, answer.output
+    assert "3 written files are byte-identical (97.7 KiB), 2 of them written without MPI" in (
+        answer.output
+    )
+    assert [(file["path"], file["mpi"]) for file in read_json(tmp_path / "c.json")["files"]] == [
+        (f"{tmp_path}/o", True),
+        (f"{tmp_path}/new/deep/result", False),
+        (f"{tmp_path}/result", False),
+    ]
+
+
+@pytest.mark.parametrize("ignored", [[], ["--ignore", "sum*"], ["--ignore", "./summary"]])
+def test_one_that_differs_under_forebay_alone_is_named_unless_ignored(
+    forebay: Forebay, program: list[str], tmp_path: Path, ignored: list[str]
+) -> None:
+    command = beside(program, "echo $FOREBAY_MODE > summary")
+    answer = forebay("compare", "-n", "2", *ignored, "--", *command)
+    assert answer.code == (0 if ignored else 1)
+    assert (f"{tmp_path}/summary (written without MPI): DIFFERS" in answer.output) != bool(ignored)
+    assert "1 written file is byte-identical" in answer.output
+
+
+def test_a_log_that_differs_by_itself_is_named_and_does_not_count(
+    forebay: Forebay, program: list[str], tmp_path: Path
+) -> None:
+    answer = forebay("compare", "-n", "1", "--", *beside(program, "echo line >> run.log"))
+    assert answer.code == 0, answer.output
+    expected = "run.log (written without MPI): not compared, the stock MPI's runs differ"
+    assert f"{tmp_path}/{expected}" in answer.output
 
 
 def test_a_failure_under_forebay_alone_is_ours(
