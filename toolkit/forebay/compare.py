@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from forebay import environment, job, launcher, limit, native, records, summary
 from forebay.comparison import FOREBAY, STOCK, Comparison, Failure, Pair, Side, side_of
 from forebay.errors import ForebayError
+from forebay.exit_status import describe
 from forebay.file_checks import FileChecks, RunFiles
 from forebay.records import Record, Storage
 from forebay.run import why_no_record, wrong_launcher
@@ -177,11 +178,20 @@ class Campaign:
         notes += [note for note in found.rejected if note not in notes]
         failure = None
         if outcome.exit_code != 0:
-            failure = Failure(
-                name, outcome.exit_code, outcome.timed_out, outcome.error_tail, outcome.output_tail
-            )
+            failure = self._failure(name, outcome)
         side = side_of(outcome.wall_seconds, outcome.exit_code, found.records)
         return _Run(side, found.records, self._left(found.written_paths(), bool(failure)), failure)
+
+    def _failure(self, name: str, outcome: job.Outcome) -> Failure:
+        how = f"ended with {describe(outcome.exit_code, self._dialect)}"
+        return Failure(
+            side=name,
+            exit=outcome.exit_code,
+            how="did not end in time" if outcome.timed_out else how,
+            timed_out=outcome.timed_out,
+            stderr=outcome.error_tail,
+            stdout=outcome.output_tail,
+        )
 
     def _left(self, written: list[str], failed: bool) -> RunFiles:
         """What a run left, `written` through MPI or otherwise."""

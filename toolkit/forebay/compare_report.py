@@ -8,7 +8,6 @@ from rich.table import Table
 from rich.text import Text
 
 from forebay.comparison import FOREBAY, STOCK, Comparison, Failure, FileCheck
-from forebay.exit_status import describe
 from forebay.statistics import Ratio
 from forebay.units import show_bytes, show_count, show_seconds
 
@@ -55,13 +54,12 @@ def show(console: Console, result: Comparison) -> None:
 
 
 def _show_failure(console: Console, failure: Failure) -> None:
-    how = "did not end in time" if failure.timed_out else f"ended with {describe(failure.exit)}"
     if failure.side == STOCK:
-        console.print(Text(f"The command {how} without Forebay.", style="bold red"))
+        console.print(Text(f"The command {failure.how} without Forebay.", style="bold red"))
         console.print("Make it run by itself first; there is nothing to compare.")
     else:
         console.print(
-            Text(f"The command {how} under Forebay, though not without.", style="bold red")
+            Text(f"The command {failure.how} under Forebay, though not without.", style="bold red")
         )
         console.print("'forebay run -- COMMAND' shows it alone; --hint forebay=disable narrows it.")
     for name, text in (("standard error", failure.stderr), ("standard output", failure.stdout)):

@@ -76,6 +76,7 @@ class Failure:
 
     side: str
     exit: int
+    how: str  # in words: "ended with exit status 139 (SIGSEGV)"
     timed_out: bool
     stderr: str
     stdout: str
