@@ -17,7 +17,17 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from forebay import filesystem, job, launcher, leftovers, mpi_probe, native, records
+from forebay import (
+    filesystem,
+    installed_launchers,
+    job,
+    launcher,
+    leftovers,
+    mpi_probe,
+    native,
+    records,
+)
+from forebay.installed_launchers import InstalledLauncher
 from forebay.launcher import Dialect, Launch
 from forebay.leftovers import Leftover
 from forebay.settings import Settings, runtime_variables
@@ -140,46 +150,12 @@ def _loads(library: Path, mpi: str) -> Check:
     )
 
 
-@dataclass(frozen=True)
-class FoundLauncher:
-    """One launcher on PATH."""
-
-    path: Path
-    dialect: Dialect
-    version: str
-
-
 _FAMILY = {Dialect.HYDRA: "mpich", Dialect.OPENMPI: "openmpi"}
-
-
-def launchers() -> list[FoundLauncher]:
-    """Every launcher on PATH, each once however many names or copies it has in its directory."""
-    found: dict[tuple[Path, str], FoundLauncher] = {}
-    names = ["mpiexec", "mpirun"]
-    names += [f"{n}.{mpi}" for mpi in ("mpich", "hydra", "openmpi") for n in names[:2]]
-    for name in names:
-        where = shutil.which(name)
-        if where is None:
-            continue
-        text = launcher.version_text(where)
-        dialect = launcher.dialect_of_version(text)
-        if dialect is not None:
-            version = _version_of(text, dialect)
-            one = FoundLauncher(Path(where), dialect, version)
-            found.setdefault((Path(where).resolve().parent, version), one)
-    return list(found.values())
-
-
-def _version_of(text: str, dialect: Dialect) -> str:
-    match = re.search(r"Version:?\s+([\w.]+)|\)\s+([\d.]+\w*)", text)
-    number = next((part for part in match.groups() if part), "") if match else ""
-    name = "MPICH" if dialect is Dialect.HYDRA else "Open MPI"
-    return f"{name} {number}".strip()
 
 
 def _mpis(path: Path) -> Iterable[Check]:
     area = "MPI"
-    found = launchers()
+    found = installed_launchers.find()
     if not found and shutil.which("srun") is None:
         yield Check(
             area,
@@ -217,7 +193,7 @@ def _mpis(path: Path) -> Iterable[Check]:
         yield Check(area, Level.INFO, "srun is here; not tried, as it would start a job")
 
 
-def _standard_abi(one: FoundLauncher, preload: Path | None, path: Path) -> Iterable[Check]:
+def _standard_abi(one: InstalledLauncher, preload: Path | None, path: Path) -> Iterable[Check]:
     """The library of MPI 5's standard ABI that is installed with a launcher, if there is one."""
     area = "MPI"
     prefix = one.path.resolve().parent.parent
@@ -238,7 +214,7 @@ def _standard_abi(one: FoundLauncher, preload: Path | None, path: Path) -> Itera
     yield _probe(one, str(library), preload, path)
 
 
-def _probe(one: FoundLauncher, soname: str, preload: Path, path: Path) -> Check:
+def _probe(one: InstalledLauncher, soname: str, preload: Path, path: Path) -> Check:
     """Runs the probe program, with the MPI library `soname`, by this launcher through Forebay, on
     `path`."""
     area = "MPI"
