@@ -212,10 +212,14 @@ class EngineFile final : public CollectiveFile {
     const std::int64_t exchanged = counters_.exchanged_calls.load();
     const std::int64_t direct = counters_.direct_calls.load();
     if (exchanged + direct > 0) {
-      notes.push_back(fmt::format(
-          "{} collective calls went through aggregators; in {} each rank moved its own pieces, "
-          "which are long enough",
-          exchanged, direct));
+      std::string note = fmt::format("collective calls: {} through aggregators", exchanged);
+      if (direct > 0) {
+        note += fmt::format(
+            ", {} in which each rank moved its own pieces, as an exchange was not expected to pay "
+            "or is ruled out by a hint, atomic mode or the view",
+            direct);
+      }
+      notes.push_back(std::move(note));
     }
     for (const bool writing : {true, false}) {
       const StorageCost& cost = cost_.of(writing);
