@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace forebay {
@@ -126,7 +128,9 @@ Result<std::shared_ptr<CacheDirectory>> CacheDirectory::open(const std::string& 
   if (auto fit = check_parent(parent.get(), base); !fit) return tl::unexpected(fit.error());
 
   const std::string name = user_directory_name();
-  std::string path = base + "/" + name;
+  std::error_code unknown;
+  const std::filesystem::path real = std::filesystem::canonical(base, unknown);
+  std::string path = (unknown ? base : real.string()) + "/" + name;
   if (access == Access::create && ::mkdirat(parent.get(), name.c_str(), S_IRWXU) != 0 &&
       errno != EEXIST) {
     return fail(errno, "make " + path);

@@ -22,6 +22,7 @@ class CacheDirectory {
   /// another user, or open to others), no_such_file, io, ...
   static Result<std::shared_ptr<CacheDirectory>> open(const std::string& local_path, Access access);
 
+  /// Without symbolic links: the same however it was reached, so that others find it.
   const std::string& path() const { return path_; }
   /// Names of the logs, ascending. What is no directory is left out.
   Result<std::vector<std::string>> logs() const;

@@ -60,6 +60,17 @@ TEST_F(LogDirectoryTest, FindsTheUsersDirectoryByItsOwnPathToo) {
   EXPECT_EQ((*same)->logs().value(), std::vector<std::string>{"a"});
 }
 
+TEST_F(LogDirectoryTest, HasOneNameHoweverItIsReached) {
+  ASSERT_TRUE(LogDirectory::create(cache(), "a"));
+  fs::create_directory(base_ / "beside");
+  fs::create_directory_symlink(base_, base_ / "beside" / "link");
+  for (const fs::path& way : {base_ / "beside" / "link", base_ / "beside" / ".."}) {
+    const auto same = CacheDirectory::open(way, Access::existing);
+    ASSERT_TRUE(same);
+    EXPECT_EQ((*same)->path(), own_);
+  }
+}
+
 TEST_F(LogDirectoryTest, SaysWhatIsNotThere) {
   EXPECT_EQ(CacheDirectory::open(base_, Access::existing).error().kind, ErrorKind::no_such_file);
   EXPECT_EQ(CacheDirectory::open(base_ / "none", Access::create).error().kind,
