@@ -1,0 +1,107 @@
+#include "core/engine/cache/recovery.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/engine/cache/log_contents.hpp"
+
+namespace forebay {
+namespace {
+
+/// The notice goes last: as long as there is a log, the file is said to be incomplete.
+Status remove(Sidecar& sidecar, const LeftLog& log) {
+  if (auto destroyed = log.store->destroy(); !destroyed) return destroyed;
+  return sidecar.withdraw(log.name);
+}
+
+/// Removes those that an interrupted recovery had replayed, and returns how many that were.
+Result<int> finish_interrupted(Sidecar& sidecar, std::vector<LeftLog>& logs) {
+  const auto replayed = sidecar.recovered();
+  if (!replayed) return tl::unexpected(replayed.error());
+  const auto rest = std::stable_partition(logs.begin(), logs.end(), [&](const LeftLog& log) {
+    return std::ranges::find(*replayed, log.name) != replayed->end();
+  });
+  for (auto log = logs.begin(); log != rest; ++log) {
+    if (auto destroyed = log->store->destroy(); !destroyed) {
+      return tl::unexpected(destroyed.error());
+    }
+  }
+  const int removed = static_cast<int>(rest - logs.begin());
+  logs.erase(logs.begin(), rest);
+  for (const std::string& name : *replayed) {
+    if (auto withdrawn = sidecar.withdraw(name); !withdrawn) {
+      return tl::unexpected(withdrawn.error());
+    }
+  }
+  return removed;
+}
+
+/// What was chosen settles what is to be done with all of them.
+Status decided(const std::vector<LogContents>& contents, const RecoveryChoices& choices) {
+  if (choices.incomplete) return {};
+  const auto open = std::ranges::find_if(
+      contents, [](const LogContents& log) { return !log.incomplete.empty(); });
+  if (open == contents.end()) return {};
+  return tl::unexpected(Error{ErrorKind::invalid_argument, 0,
+                              "the log " + open->identity.log +
+                                  " ends with records of an access that was not finished, and it "
+                                  "was not said whether to drop or to replay them"});
+}
+
+}  // namespace
+
+Result<RecoveryReport> recover(StorageFile& file, Sidecar& sidecar, std::vector<LeftLog> logs,
+                               const RecoveryChoices& choices, const RecoveryProgress& progress) {
+  const auto finished = finish_interrupted(sidecar, logs);
+  if (!finished) return tl::unexpected(finished.error());
+  std::vector<LogContents> contents;
+  for (const LeftLog& log : logs) {
+    auto read = read_log(*log.store, ReadDepth::payloads, progress.checked);
+    // One that holds nothing was just begun, or is removed in part.
+    if (!read && read.error().kind == ErrorKind::no_such_file) continue;
+    if (!read) return tl::unexpected(read.error());
+    contents.push_back(std::move(*read));
+  }
+  if (auto clear = decided(contents, choices); !clear) return tl::unexpected(clear.error());
+
+  RecoveryReport report;
+  const Incomplete incomplete = choices.incomplete.value_or(Incomplete::drop);
+  for (const LogContents& log : contents) {
+    if (incomplete == Incomplete::drop) report.dropped_bytes += log.incomplete_bytes();
+    report.unusable_bytes += log.beyond_gap_bytes;
+    for (const LogDamage& damage : log.damage) report.damage.push_back(damage.what);
+  }
+  auto replayed = replay(
+      file, contents,
+      {.incomplete = incomplete, .skip_damage = choices.skip_damage, .threads = choices.threads},
+      progress.replayed);
+  if (!replayed) return tl::unexpected(replayed.error());
+  report.replay = *replayed;
+  contents.clear();  // Their segments are open.
+
+  std::vector<std::string> names;
+  names.reserve(logs.size());
+  for (const LeftLog& log : logs) names.push_back(log.name);
+  if (!names.empty()) {
+    auto noted = sidecar.note_recovered(names);
+    // One log may be replayed again; of several some must not be without the others.
+    if (!noted && names.size() > 1) return tl::unexpected(noted.error());
+  }
+  for (const LeftLog& log : logs) {
+    if (auto gone = remove(sidecar, log); !gone) return tl::unexpected(gone.error());
+  }
+  if (auto forgotten = sidecar.forget_recovered(); !forgotten) {
+    return tl::unexpected(forgotten.error());
+  }
+  report.logs = *finished + static_cast<int>(logs.size());
+  return report;
+}
+
+Status drop(Sidecar& sidecar, std::span<const LeftLog> logs) {
+  for (const LeftLog& log : logs) {
+    if (auto gone = remove(sidecar, log); !gone) return gone;
+  }
+  return {};
+}
+
+}  // namespace forebay

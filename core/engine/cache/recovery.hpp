@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/engine/cache/log_store.hpp"
+#include "core/engine/cache/replay.hpp"
+#include "core/engine/cache/sidecar.hpp"
+#include "core/model/error.hpp"
+#include "core/storage/file.hpp"
+
+namespace forebay {
+
+/// A log whose writer is gone. Nobody else uses it.
+struct LeftLog {
+  std::string name;
+  std::unique_ptr<LogStore> store;
+};
+
+struct RecoveryChoices {
+  /// No value: incomplete records are an error, before anything is touched.
+  std::optional<Incomplete> incomplete;
+  /// Replays what is intact although something that was promised is not; else that is an error.
+  bool skip_damage = false;
+  int threads = 0;  ///< As in ReplayChoices.
+};
+
+struct RecoveryProgress {
+  ScanProgress checked;     ///< Of the logs.
+  ReplayProgress replayed;  ///< Into the file.
+};
+
+struct RecoveryReport {
+  ReplayReport replay;
+  int logs = 0;              ///< That were removed.
+  Bytes dropped_bytes = 0;   ///< Of incomplete records that were not replayed, as was chosen.
+  Bytes unusable_bytes = 0;  ///< Behind a gap after the last commit: never acknowledged as whole.
+  std::vector<std::string> damage;  ///< What was skipped.
+};
+
+/// Brings what `logs` hold into their file, makes it durable, and removes the logs and their
+/// notices. `logs` are all that hold anything of this file: the order among them counts. May be
+/// interrupted anywhere and done again. Errors: io (damage, with what is damaged), invalid_argument
+/// (incomplete records and no choice) - then nothing was touched -, unsupported (a log of another
+/// version), and those of the file and the stores.
+Result<RecoveryReport> recover(StorageFile& file, Sidecar& sidecar, std::vector<LeftLog> logs,
+                               const RecoveryChoices& choices,
+                               const RecoveryProgress& progress = {});
+
+/// Removes the logs and their notices: what they hold is given up.
+Status drop(Sidecar& sidecar, std::span<const LeftLog> logs);
+
+}  // namespace forebay
