@@ -63,7 +63,7 @@ tidy: venv
 	$(BIN)/python -m pytest tests/tidy
 
 clang-tidy: build
-	git ls-files -z 'core/*.cpp' 'testbed/*.cpp' | \
+	git ls-files -z 'core/*.cpp' 'testbed/*.cpp' 'toolkit/*.cpp' | \
 	  grep -zvE '_(test|fuzz|bench)\.cpp$$|/tests/' | \
 	  xargs -0 -P $(JOBS) -n 1 $(BIN)/clang-tidy -p build --quiet
 

@@ -21,7 +21,7 @@ LINES_MAX = 600
 FORBIDDEN_FOLDERS = frozenset({"utils", "util", "common", "helpers", "helper", "misc"})
 
 #: Quoted includes name a file from the root of the tree, hence start with one of these.
-ROOT_FOLDERS = ("core/", "proxies/", "testbed/", "tests/")
+ROOT_FOLDERS = ("core/", "proxies/", "testbed/", "tests/", "toolkit/")
 
 _MPI_HEADERS = frozenset({"mpi.h", "mpio.h", "mpi_proto.h"})
 _THREAD_HEADERS = frozenset(

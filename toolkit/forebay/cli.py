@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 import forebay
-from forebay import output_paths
+from forebay import cache_cli, output_paths
 from forebay.errors import ForebayError
 from forebay.settings import Settings, parse_hints
 
@@ -248,6 +248,9 @@ def doctor_command(
     else:
         doctor.show(output_console(), checks)
     raise typer.Exit(0 if doctor.healthy(checks) else 1)
+
+
+app.add_typer(cache_cli.app, name="cache")
 
 
 testbed_app = typer.Typer(

@@ -1,4 +1,5 @@
-"""Where the package's native parts are: what is preloaded, its back ends, the testbed."""
+"""Where the package's native parts are: what is preloaded, its back ends, the testbed, and what
+looks at write-behind logs."""
 
 import os
 from pathlib import Path
@@ -41,6 +42,18 @@ def preload_library() -> Path:
             f"{PRELOAD} is not installed",
             "Build it with 'make build' (or 'pip install .'), or set FOREBAY_LIBRARY_DIR to the "
             "directory that holds it.",
+        )
+    return found
+
+
+def cache_program() -> Path:
+    """What looks at write-behind logs. Raises ForebayError where it is not installed."""
+    found = find("forebay-cache", "bin")
+    if found is None:
+        raise ForebayError(
+            "forebay-cache is not installed",
+            "Install libcli11-dev (Debian: apt-get install libcli11-dev) and build again with "
+            "'make build'.",
         )
     return found
 

@@ -1,0 +1,108 @@
+#include "toolkit/native/cache_json.hpp"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "core/engine/cache/file_identity.hpp"
+
+namespace forebay {
+
+using nlohmann::json;
+
+std::string state_of(const LogSummary& log) {
+  const bool empty = !log.readable && log.readable.error().kind == ErrorKind::no_such_file;
+  if (log.in_use) return log.progress && log.progress->draining ? "draining" : "writing";
+  if (empty) return "empty";
+  if (!log.readable) return "unreadable";
+  if (!log.contents.damage.empty()) return "damaged";
+  if (log.incomplete_records > 0) return "incomplete";
+  return log.complete_records > 0 ? "left" : "clean";
+}
+
+std::string file_state(const FileIdentity& file) {
+  const auto now = identify(file.path);
+  if (!now) return now.error().kind == ErrorKind::no_such_file ? "gone" : "unreachable";
+  // Device numbers of network file systems change from mount to mount; inodes do not.
+  return now->inode == file.inode ? "there" : "replaced";
+}
+
+json log_json(const FoundLog& log) {
+  const LogSummary& summary = log.summary;
+  json result = {{"name", summary.name}, {"path", summary.path},     {"state", state_of(summary)},
+                 {"file", nullptr},      {"in_use", summary.in_use}, {"damage", json::array()},
+                 {"error", nullptr},     {"progress", nullptr}};
+  if (summary.progress) {
+    const CacheProgress& progress = *summary.progress;
+    result["progress"] = {{"absorbed_bytes", progress.absorbed},
+                          {"drained_bytes", progress.drained},
+                          {"dirty_bytes", progress.dirty},
+                          {"draining", progress.draining},
+                          {"updated_unix_s", static_cast<double>(progress.updated_unix_ms) / 1e3}};
+  }
+  if (!summary.readable) {
+    result["error"] = to_string(summary.readable.error());
+    return result;
+  }
+  const LogContents& contents = summary.contents;
+  const LogIdentity& identity = contents.identity;
+  result.update({{"file", identity.file.path},
+                 {"file_state", file_state(identity.file)},
+                 {"job", identity.job},
+                 {"host", identity.host},
+                 {"process", identity.process},
+                 {"rank", identity.rank},
+                 {"made_unix_s", identity.made_unix_s},
+                 {"complete_bytes", summary.complete_bytes},
+                 {"complete_records", summary.complete_records},
+                 {"incomplete_bytes", summary.incomplete_bytes},
+                 {"incomplete_records", summary.incomplete_records},
+                 {"unusable_bytes", contents.beyond_gap_bytes},
+                 {"stored_bytes", contents.stored_bytes}});
+  // What is being written changes while it is read.
+  if (summary.in_use) return result;
+  for (const LogDamage& damage : contents.damage) {
+    json entry = {{"what", damage.what},
+                  {"first_record", damage.first_sequence},
+                  {"last_record", damage.last_sequence},
+                  {"offset", nullptr},
+                  {"length", nullptr}};
+    if (damage.extent) {
+      entry["offset"] = damage.extent->offset;
+      entry["length"] = damage.extent->length;
+    }
+    result["damage"].push_back(std::move(entry));
+  }
+  return result;
+}
+
+json missing_json(const DirtyNotice& notice) {
+  // On another node nobody can tell from here.
+  const bool gone = notice.host == this_host();
+  return {{"name", notice.log},
+          {"path", notice.log_path},
+          {"file", notice.file.path},
+          {"host", notice.host},
+          {"job", notice.job},
+          {"process", notice.process},
+          {"rank", notice.rank},
+          {"since_unix_s", notice.since_unix_s},
+          {"state", gone ? "lost" : "elsewhere"}};
+}
+
+json problem_json(const LogProblem& problem) {
+  return {{"where", problem.where}, {"what", to_string(problem.error)}};
+}
+
+json report_json(const RecoveryReport& report) {
+  return {{"logs", report.logs},
+          {"records", report.replay.records},
+          {"record_bytes", report.replay.record_bytes},
+          {"written_bytes", report.replay.written},
+          {"truncations", report.replay.truncations},
+          {"dropped_bytes", report.dropped_bytes},
+          {"unusable_bytes", report.unusable_bytes},
+          {"damage", report.damage}};
+}
+
+}  // namespace forebay

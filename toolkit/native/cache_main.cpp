@@ -1,0 +1,315 @@
+// forebay-cache: looks at write-behind logs, and brings what is left of them to their files. It is
+// what `forebay cache` runs; it asks nobody and prints JSON lines: progress, then one result.
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "core/engine/cache/recovery.hpp"
+#include "core/storage/file.hpp"
+#include "toolkit/native/cache_json.hpp"
+#include "toolkit/native/found_logs.hpp"
+
+namespace forebay {
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds progress_period{200};
+
+struct Options {
+  LogSelection selection;
+  std::string incomplete;
+  bool skip_damage = false;
+  bool partial = false;
+  std::string into;
+  int threads = 0;
+};
+
+/// Paths may be no UTF-8; JSON is.
+void print_line(const json& value) {
+  std::puts(value.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
+  std::fflush(stdout);
+}
+
+/// Prints how far it has got, now and then. Thread-safe.
+class ProgressPrinter {
+ public:
+  void print(const char* phase, const std::string& file, Bytes done, Bytes all) {
+    const std::scoped_lock lock(mutex_);
+    const auto now = Clock::now();
+    if (now - printed_ < progress_period && done < all) return;
+    printed_ = now;
+    print_line({{"event", "progress"},
+                {"phase", phase},
+                {"file", file},
+                {"done_bytes", done},
+                {"all_bytes", all}});
+  }
+
+ private:
+  std::mutex mutex_;
+  Clock::time_point printed_{};
+};
+
+json problems_json(const FoundLogs& found) {
+  json problems = json::array();
+  for (const LogProblem& problem : found.problems) problems.push_back(problem_json(problem));
+  return problems;
+}
+
+void list(const Options& options, ReadDepth depth) {
+  ProgressPrinter printer;
+  Bytes checked = 0;
+  const ScanProgress progress = [&](Bytes more) {
+    checked += more;
+    if (depth == ReadDepth::payloads) printer.print("check", "", checked, checked + 1);
+  };
+  const FoundLogs found = find_logs(options.selection, depth, progress);
+  json logs = json::array();
+  for (const FoundLog& log : found.logs) logs.push_back(log_json(log));
+  json missing = json::array();
+  for (const DirtyNotice& notice : found.missing) missing.push_back(missing_json(notice));
+  print_line({{"event", "result"},
+              {"logs", std::move(logs)},
+              {"missing", std::move(missing)},
+              {"problems", problems_json(found)}});
+}
+
+/// The logs of one file.
+struct FileLogs {
+  FileIdentity file;
+  std::vector<const FoundLog*> logs;
+  std::vector<const DirtyNotice*> missing;
+};
+
+/// By file; what cannot be read belongs to none.
+std::vector<FileLogs> by_file(const FoundLogs& found) {
+  std::map<std::tuple<std::string, std::uint64_t>, FileLogs> files;
+  const auto entry = [&](const FileIdentity& file) -> FileLogs& {
+    FileLogs& logs = files[{file.path, file.inode}];
+    logs.file = file;
+    return logs;
+  };
+  for (const FoundLog& log : found.logs) {
+    if (log.summary.readable) entry(log.summary.contents.identity.file).logs.push_back(&log);
+  }
+  for (const DirtyNotice& notice : found.missing) entry(notice.file).missing.push_back(&notice);
+  std::vector<FileLogs> result;
+  result.reserve(files.size());
+  for (auto& [identity, logs] : files) result.push_back(std::move(logs));
+  return result;
+}
+
+Result<std::vector<LeftLog>> lock_all(const std::vector<const FoundLog*>& logs) {
+  std::vector<LeftLog> locked;
+  for (const FoundLog* log : logs) {
+    auto store = LogDirectory::open(log->directory, log->summary.name, LogDirectory::Use::replace);
+    if (!store) return tl::unexpected(store.error());
+    locked.push_back({log->summary.name, std::move(*store)});
+  }
+  return locked;
+}
+
+json refused(json result, const char* state, const std::string& why) {
+  result["state"] = state;
+  result["error"] = why;
+  return result;
+}
+
+bool in_use(const FileLogs& logs) {
+  return std::ranges::any_of(logs.logs, [](const FoundLog* log) { return log->summary.in_use; });
+}
+
+Result<std::unique_ptr<StorageFile>> open_target(const FileLogs& logs, const Options& options,
+                                                 Counters& counters) {
+  if (options.into.empty()) {
+    return open_posix_file(logs.file.path, OpenMode::read_write, counters);
+  }
+  Descriptor made(::open(options.into.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (!made.valid()) return tl::unexpected(error_from_errno(errno, "make " + options.into));
+  return open_posix_file(options.into, OpenMode::read_write, counters);
+}
+
+json recover_file(const FileLogs& logs, const Options& options, ProgressPrinter& printer) {
+  json result = {{"file", logs.file.path}, {"error", nullptr}};
+  if (logs.logs.empty()) {
+    return refused(result, "elsewhere", "its logs are on other nodes, or lost");
+  }
+  if (in_use(logs)) return refused(result, "in use", "a running process writes it");
+  if (!logs.missing.empty() && !options.partial) {
+    return refused(result, "partial",
+                   "other logs of the file are not here, and what they hold may be older or newer");
+  }
+  const std::string state = file_state(logs.file);
+  if (state != "there" && options.into.empty()) {
+    return refused(result, state.c_str(), "the file that was written is not there any more");
+  }
+  auto locked = lock_all(logs.logs);
+  if (!locked) {
+    const bool used = locked.error().kind == ErrorKind::exists;
+    return refused(result, used ? "in use" : "failed", to_string(locked.error()));
+  }
+  RecoveryChoices choices{
+      .incomplete = {}, .skip_damage = options.skip_damage, .threads = options.threads};
+  if (options.incomplete == "drop") choices.incomplete = Incomplete::drop;
+  if (options.incomplete == "replay") choices.incomplete = Incomplete::replay;
+  Bytes stored = 0;
+  for (const FoundLog* log : logs.logs) stored += log->summary.contents.stored_bytes;
+  Bytes checked = 0;
+  const RecoveryProgress progress{
+      .checked =
+          [&](Bytes more) {
+            checked += more;
+            printer.print("check", logs.file.path, checked, stored);
+          },
+      .replayed = [&](Bytes done,
+                      Bytes all) { printer.print("replay", logs.file.path, done, all); }};
+  Counters counters;
+  const auto file = open_target(logs, options, counters);
+  if (!file) return refused(result, "failed", to_string(file.error()));
+  Sidecar sidecar(logs.file.path);
+  const auto started = Clock::now();
+  const auto report = recover(**file, sidecar, std::move(*locked), choices, progress);
+  if (!report) {
+    const bool asks = report.error().kind == ErrorKind::invalid_argument;
+    return refused(result, asks ? "incomplete" : "failed", to_string(report.error()));
+  }
+  result.update(report_json(*report));
+  result["state"] = "recovered";
+  result["into"] = (*file)->path();
+  result["seconds"] = std::chrono::duration<double>(Clock::now() - started).count();
+  return result;
+}
+
+json drop_file(const FileLogs& logs) {
+  json result = {{"file", logs.file.path}, {"error", nullptr}, {"logs", logs.logs.size()}};
+  if (in_use(logs)) return refused(result, "in use", "a running process writes it");
+  auto locked = lock_all(logs.logs);
+  if (!locked) return refused(result, "failed", to_string(locked.error()));
+  Sidecar sidecar(logs.file.path);
+  if (auto dropped = drop(sidecar, *locked); !dropped) {
+    return refused(result, "failed", to_string(dropped.error()));
+  }
+  // Notices of logs that this node has lost say nothing any more.
+  for (const DirtyNotice* notice : logs.missing) {
+    if (notice->host != this_host()) continue;
+    if (auto withdrawn = sidecar.withdraw(notice->log); !withdrawn) {
+      return refused(result, "failed", to_string(withdrawn.error()));
+    }
+  }
+  result["state"] = "dropped";
+  return result;
+}
+
+/// Logs of no file: those that hold nothing are removed, the others only if they were named.
+json remove_nameless(const FoundLogs& found, bool unreadable_too) {
+  json removed = json::array();
+  for (const FoundLog& log : found.logs) {
+    const std::string state = state_of(log.summary);
+    if (state != "empty" && !(unreadable_too && state == "unreadable")) continue;
+    auto store = LogDirectory::open(log.directory, log.summary.name, LogDirectory::Use::replace);
+    if (store && (*store)->destroy()) removed.push_back(log.summary.path);
+  }
+  return removed;
+}
+
+template <typename Each>
+void for_files(const FoundLogs& found, bool unreadable_too, Each each) {
+  json files = json::array();
+  for (const FileLogs& logs : by_file(found)) files.push_back(each(logs));
+  json unreadable = json::array();
+  json removed = remove_nameless(found, unreadable_too);
+  for (const FoundLog& log : found.logs) {
+    if (state_of(log.summary) == "unreadable" && !unreadable_too) {
+      unreadable.push_back(log_json(log));
+    }
+  }
+  print_line({{"event", "result"},
+              {"files", std::move(files)},
+              {"removed", std::move(removed)},
+              {"unreadable", std::move(unreadable)},
+              {"problems", problems_json(found)}});
+}
+
+/// A log has up to 64 segments, each a file that is held open, and a file has many logs.
+void allow_many_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  CLI::App app("Looks at write-behind logs, and brings what is left of them to their files.",
+               "forebay-cache");
+  app.require_subcommand(1);
+  const auto command = [&](const char* name, const char* help) {
+    CLI::App* added = app.add_subcommand(name, help);
+    added->add_option("--directory", options.selection.directories, "Node-local path")
+        ->allow_extra_args(false);
+    added->add_option("--file", options.selection.files, "Only logs of this file")
+        ->allow_extra_args(false);
+    return added;
+  };
+  CLI::App* list_command = command("list", "What is there");
+  CLI::App* verify_command = command("verify", "The same, every checksum looked at");
+  CLI::App* recover_command = command("recover", "Brings logs whose writer is gone to the files");
+  CLI::App* drop_command = command("drop", "Removes them, and what they hold");
+  // Not for recover: the order among all logs of a file counts.
+  for (CLI::App* some : {list_command, verify_command, drop_command}) {
+    some->add_option("--log", options.selection.names, "Only the log of this name")
+        ->allow_extra_args(false);
+  }
+  recover_command->add_option("--incomplete", options.incomplete)
+      ->check(CLI::IsMember({"drop", "replay"}));
+  recover_command->add_flag("--skip-damage", options.skip_damage);
+  recover_command->add_flag("--partial", options.partial, "Also where other logs are elsewhere");
+  recover_command->add_option("--into", options.into, "Another file, which is made");
+  recover_command->add_option("--threads", options.threads)->check(CLI::NonNegativeNumber);
+  CLI11_PARSE(app, argc, argv);
+
+  allow_many_files();
+  if (list_command->parsed()) list(options, ReadDepth::headers);
+  if (verify_command->parsed()) list(options, ReadDepth::payloads);
+  if (recover_command->parsed()) {
+    const FoundLogs found = find_logs(options.selection, ReadDepth::headers);
+    ProgressPrinter printer;
+    for_files(found, false,
+              [&](const FileLogs& logs) { return recover_file(logs, options, printer); });
+  }
+  if (drop_command->parsed()) {
+    const FoundLogs found = find_logs(options.selection, ReadDepth::headers);
+    for_files(found, !options.selection.names.empty(),
+              [&](const FileLogs& logs) { return drop_file(logs); });
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace forebay
+
+int main(int argc, char** argv) {
+  try {
+    return forebay::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "forebay-cache: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,142 @@
+#include "toolkit/native/found_logs.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "core/engine/cache/file_identity.hpp"
+
+namespace forebay {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The path that a log has of the file: without links, also where the file is gone.
+std::string real_path(const std::string& path) {
+  std::error_code failure;
+  const fs::path real = fs::weakly_canonical(path, failure);
+  return failure ? path : real.string();
+}
+
+class Search {
+ public:
+  Search(const LogSelection& selection, ReadDepth depth, const ScanProgress& progress)
+      : selection_(selection), depth_(depth), progress_(progress) {
+    for (const std::string& file : selection.files) files_.insert(real_path(file));
+  }
+
+  FoundLogs run() {
+    for (const std::string& file : files_) read_notices(file);
+    for (const std::string& place : selection_.directories) look_in(place);
+    look_where_notices_say();
+    // Other logs of the files that were found, wherever they are on this node.
+    std::set<std::string> others;
+    for (const FoundLog& log : found_.logs) {
+      if (log.summary.readable) others.insert(log.summary.contents.identity.file.path);
+    }
+    for (const std::string& file : others) {
+      if (!files_.contains(file)) read_notices(file);
+    }
+    look_where_notices_say();
+    name_missing();
+    return std::move(found_);
+  }
+
+ private:
+  void look_where_notices_say() {
+    std::set<std::string> places;
+    for (const auto& [log, notice] : notices_) {
+      if (notice.host == this_host()) {
+        places.insert(fs::path(notice.log_path).parent_path().string());
+      }
+    }
+    for (const std::string& place : places) {
+      if (!seen_.contains(place)) look_in(place);
+    }
+  }
+
+  void read_notices(const std::string& file) {
+    const auto read = Sidecar(file).read();
+    if (!read) {
+      found_.problems.push_back({file, read.error()});
+      return;
+    }
+    for (const DirtyNotice& notice : read->notices) notices_.emplace(notice.log, notice);
+    for (const std::string& problem : read->problems) {
+      found_.problems.push_back({file, {ErrorKind::io, 0, problem}});
+    }
+  }
+
+  void look_in(const std::string& place) {
+    auto directory = CacheDirectory::open(place, CacheDirectory::Access::existing);
+    if (!directory) {
+      if (directory.error().kind != ErrorKind::no_such_file) {
+        found_.problems.push_back({place, directory.error()});
+      }
+      return;
+    }
+    if (!seen_.insert((*directory)->path()).second) return;
+    const auto names = (*directory)->logs();
+    if (!names) {
+      found_.problems.push_back({place, names.error()});
+      return;
+    }
+    for (const std::string& name : *names) look_at(*directory, name);
+  }
+
+  void look_at(const std::shared_ptr<CacheDirectory>& directory, const std::string& name) {
+    if (!named(name)) return;
+    auto summary = summarise(directory, name, depth_, progress_);
+    if (!summary) {
+      found_.problems.push_back({directory->path() + "/" + name, summary.error()});
+      return;
+    }
+    std::optional<LogSummary>& log = *summary;
+    if (!log) return;
+    const bool meant = files_.empty() || notices_.contains(name) ||
+                       (log->readable && files_.contains(log->contents.identity.file.path));
+    if (meant) found_.logs.push_back({directory, std::move(*log)});
+  }
+
+  bool named(const std::string& log) const {
+    const auto& names = selection_.names;
+    return names.empty() || std::ranges::find(names, log) != names.end();
+  }
+
+  /// Notices of logs that were not found.
+  void name_missing() {
+    std::set<std::string> here;
+    for (const FoundLog& log : found_.logs) here.insert(log.summary.name);
+    for (const auto& [name, notice] : notices_) {
+      if (!here.contains(name) && named(name)) found_.missing.push_back(notice);
+    }
+  }
+
+  const LogSelection& selection_;
+  const ReadDepth depth_;
+  const ScanProgress& progress_;
+  std::set<std::string> files_;
+  std::map<std::string, DirtyNotice> notices_;  ///< By log.
+  std::set<std::string> seen_;                  ///< Directories.
+  FoundLogs found_;
+};
+
+}  // namespace
+
+FoundLogs find_logs(const LogSelection& selection, ReadDepth depth, const ScanProgress& progress) {
+  return Search(selection, depth, progress).run();
+}
+
+std::string this_host() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+}  // namespace forebay

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/engine/cache/log_directory.hpp"
+#include "core/engine/cache/log_summary.hpp"
+#include "core/engine/cache/sidecar.hpp"
+
+namespace forebay {
+
+/// Which logs are meant.
+struct LogSelection {
+  std::vector<std::string> directories;  ///< Node-local paths to look in, if they are there.
+  std::vector<std::string> files;        ///< Only logs of these files; empty: of any.
+  std::vector<std::string> names;        ///< Only logs of these names; empty: of any.
+};
+
+struct FoundLog {
+  std::shared_ptr<CacheDirectory> directory;
+  LogSummary summary;
+};
+
+/// What something was, and why it cannot be looked at.
+struct LogProblem {
+  std::string where;
+  Error error;
+};
+
+struct FoundLogs {
+  std::vector<FoundLog> logs;
+  /// Notices beside the files of those logs, and beside the selected files, whose logs are not
+  /// among them: on other nodes, or gone.
+  std::vector<DirtyNotice> missing;
+  std::vector<LogProblem> problems;
+};
+
+/// Looks in the directories, and in those that notices name on this node: notices beside the
+/// selected files, and beside the files of what was found. In the latter there may be logs of
+/// other files, which are told as well unless files were selected.
+FoundLogs find_logs(const LogSelection& selection, ReadDepth depth,
+                    const ScanProgress& progress = {});
+
+/// As `DirtyNotice::host` and `LogIdentity::host` have it.
+std::string this_host();
+
+}  // namespace forebay

@@ -1,0 +1,368 @@
+"""`forebay cache`: logs that a killed program left are listed, judged, brought to the file or
+dropped, and nothing is lost without being asked for."""
+
+import json
+import os
+import random
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Answer, Forebay
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+NATIVE = ("forebay-cache", "forebay-leave-log")
+BLOCK = 10_000  # bytes of one write
+USER_DIRECTORY = f"forebay-cache-{os.getuid()}"
+
+
+def native_directory() -> Path | None:
+    """Where the tool and the program that leaves logs were built, if they were."""
+    places = [
+        Path(os.environ.get("FOREBAY_LIBRARY_DIR", "/nonexistent")).parent / "bin",
+        REPOSITORY / "build" / "bin",
+    ]
+    return next((p for p in places if all((p / name).is_file() for name in NATIVE)), None)
+
+
+@dataclass(frozen=True)
+class Left:
+    """A node-local directory with the log of a program that wrote ten blocks of `data` to `file`
+    and was killed. The file itself is still empty."""
+
+    native: Path
+    local: Path
+    file: Path
+    data: bytes
+
+    def leave(self, *options: str) -> None:
+        """Runs a program that does so. Ranks and logs are named by `options`."""
+        source = self.local / "data"
+        source.write_bytes(self.data)
+        done = subprocess.run(
+            [str(self.native / "forebay-leave-log"), "--local", str(self.local),
+             "--file", str(self.file), "--data", str(source), "--block", str(BLOCK), *options],
+            check=False,
+        )  # fmt: skip
+        assert done.returncode == -9
+        assert self.file.read_bytes() == b""
+
+    def logs(self) -> list[str]:
+        return sorted(path.name for path in (self.local / USER_DIRECTORY).iterdir())
+
+    @property
+    def notices(self) -> Path:
+        return self.file.with_name(f".{self.file.name}.forebay-dirty")
+
+
+@pytest.fixture
+def environ(environ: dict[str, str], tmp_path: Path) -> dict[str, str]:
+    native = native_directory()
+    if native is None:
+        pytest.skip("forebay-cache is not built")
+    return {**environ, "FOREBAY_LIBRARY_DIR": str(native), "TMPDIR": str(tmp_path / "local")}
+
+
+@pytest.fixture
+def left(environ: dict[str, str], tmp_path: Path) -> Left:
+    local = tmp_path / "local"
+    local.mkdir(mode=0o700)
+    data = random.Random(1).randbytes(10 * BLOCK)
+    return Left(Path(environ["FOREBAY_LIBRARY_DIR"]), local, tmp_path / "out [1].dat", data)
+
+
+@pytest.fixture
+def finished(left: Left) -> Left:
+    """Its program died after it had finished all accesses."""
+    left.leave("--committed-blocks", "10")
+    return left
+
+
+@pytest.fixture
+def unfinished(left: Left) -> Left:
+    """Its program died in the middle of an access of four blocks."""
+    left.leave("--committed-blocks", "6")
+    return left
+
+
+@pytest.fixture
+def held(left: Left) -> Iterator[Left]:
+    """Its program still runs."""
+    source = left.local / "data"
+    source.write_bytes(left.data)
+    with subprocess.Popen(
+        [str(left.native / "forebay-leave-log"), "--local", str(left.local), "--file",
+         str(left.file), "--data", str(source), "--block", str(BLOCK),
+         "--committed-blocks", "10", "--hold"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as program:  # fmt: skip
+        assert program.stdout is not None
+        assert program.stdout.readline() == b"holding\n"
+        yield left
+
+
+def segment_of(left: Left) -> Path:
+    (segment,) = (left.local / USER_DIRECTORY / "log-0").glob("segment-*")
+    return segment
+
+
+def damage(left: Left) -> None:
+    """Flips a bit of the first payload."""
+    segment = segment_of(left)
+    content = bytearray(segment.read_bytes())
+    content[content.index(left.data[:64])] ^= 1
+    segment.write_bytes(content)
+
+
+def result_of(answer: Answer) -> dict[str, Any]:
+    content = json.loads(answer.output)
+    assert isinstance(content, dict)
+    return content
+
+
+def test_no_logs_are_said_to_be_none(forebay: Forebay, left: Left) -> None:
+    assert "there are no write-behind logs" in forebay("cache", "ls", left.local).output
+    assert result_of(forebay("cache", "ls", "--json", left.local)) == {
+        "logs": [], "missing": [], "problems": [],
+    }  # fmt: skip
+
+
+def test_a_log_is_listed_with_what_is_in_no_file(forebay: Forebay, finished: Left) -> None:
+    answer = forebay("cache", "ls", finished.local)
+    assert answer.code == 0
+    assert "left" in answer.output
+    assert "97.7 KiB" in answer.output
+    assert str(finished.file) in answer.output
+    (log,) = result_of(forebay("cache", "ls", "--json", finished.local))["logs"]
+    assert log["state"] == "left"
+    assert log["file"] == str(finished.file)
+    assert log["job"] == "4711"
+    assert log["complete_bytes"] == len(finished.data)
+
+
+def test_the_file_itself_leads_to_its_logs(forebay: Forebay, finished: Left) -> None:
+    (log,) = result_of(forebay("cache", "ls", "--json", finished.file))["logs"]
+    assert log["name"] == "log-0"
+    other = finished.file.with_name("other")
+    assert result_of(forebay("cache", "ls", "--json", other))["logs"] == []
+
+
+def test_a_log_is_found_once_however_its_directory_is_named(
+    forebay: Forebay, finished: Left, tmp_path: Path
+) -> None:
+    (tmp_path / "link").symlink_to(finished.local)
+    found = result_of(forebay("cache", "ls", "--json", "link", "local", finished.file))["logs"]
+    assert [log["name"] for log in found] == ["log-0"]
+
+
+def test_recover_brings_every_byte_to_the_file(forebay: Forebay, finished: Left) -> None:
+    answer = forebay("cache", "recover", finished.file)
+    assert answer.code == 0, answer.errors
+    assert "recovered" in answer.output
+    assert finished.file.read_bytes() == finished.data
+    assert finished.logs() == []
+    assert not finished.notices.exists()
+    again = forebay("cache", "recover", finished.local)
+    assert again.code == 0
+    assert "nothing to recover" in again.output
+
+
+def test_flush_is_recover(forebay: Forebay, finished: Left) -> None:
+    result = result_of(forebay("cache", "flush", "--json", finished.local))
+    (entry,) = result["files"]
+    assert entry["state"] == "recovered"
+    assert entry["written_bytes"] == len(finished.data)
+    assert finished.file.read_bytes() == finished.data
+
+
+def test_an_access_that_was_not_finished_is_asked_about(forebay: Forebay, unfinished: Left) -> None:
+    answer = forebay("cache", "recover", unfinished.local)
+    assert answer.code == 1
+    assert "--incomplete drop" in answer.errors
+    assert str(unfinished.file) in answer.errors
+    assert unfinished.file.read_bytes() == b""
+    assert unfinished.logs() == ["log-0"]
+
+
+@pytest.mark.parametrize(("choice", "blocks", "dropped"), [("drop", 6, 4), ("replay", 10, 0)])
+def test_it_is_dropped_or_replayed_as_told(
+    forebay: Forebay, unfinished: Left, choice: str, blocks: int, dropped: int
+) -> None:
+    answer = forebay("cache", "recover", "--incomplete", choice, unfinished.local)
+    assert answer.code == 0, answer.errors
+    assert unfinished.file.read_bytes() == unfinished.data[: blocks * BLOCK]
+    assert ("were dropped" in answer.output) == (dropped > 0)
+
+
+def test_several_logs_of_one_file_are_recovered_together(forebay: Forebay, left: Left) -> None:
+    left.leave("--committed-blocks", "10", "--rank", "0", "--log", "log-0")
+    left.leave("--committed-blocks", "10", "--rank", "1", "--log", "log-1")
+    (entry,) = result_of(forebay("cache", "recover", "--json", left.local))["files"]
+    assert entry["logs"] == 2
+    assert left.file.read_bytes() == left.data
+
+
+def test_logs_of_a_file_in_another_directory_are_found(
+    forebay: Forebay, left: Left, tmp_path: Path
+) -> None:
+    left.leave("--committed-blocks", "10", "--rank", "0", "--log", "log-0")
+    (tmp_path / "second").mkdir(mode=0o700)
+    second = Left(left.native, tmp_path / "second", left.file, left.data)
+    second.leave("--committed-blocks", "10", "--rank", "1", "--log", "log-1")
+    (entry,) = result_of(forebay("cache", "recover", "--json", left.local))["files"]
+    assert entry["logs"] == 2
+    assert second.logs() == []
+
+
+def test_a_file_with_a_log_on_another_node_is_left(forebay: Forebay, left: Left) -> None:
+    left.leave("--committed-blocks", "10", "--rank", "0", "--log", "log-0")
+    left.leave("--committed-blocks", "10", "--rank", "1", "--log", "log-1")
+    away = left.local / USER_DIRECTORY / "log-1"
+    away.rename(left.local / "elsewhere")
+    answer = forebay("cache", "recover", left.local)
+    assert answer.code == 1
+    assert "--partial" in answer.output
+    assert left.file.read_bytes() == b""
+    assert "lost" in forebay("cache", "ls", left.local).output
+    assert forebay("cache", "recover", "--partial", left.local).code == 0
+    assert left.file.read_bytes() == left.data
+
+
+def test_damage_is_named_and_nothing_is_touched(forebay: Forebay, finished: Left) -> None:
+    damage(finished)
+    verified = forebay("cache", "verify", finished.local)
+    assert verified.code == 1
+    assert "10000 bytes at 0 of the file are damaged" in verified.output
+    answer = forebay("cache", "recover", finished.local)
+    assert answer.code == 1
+    assert "damaged" in answer.output
+    assert finished.file.read_bytes() == b""
+    skipped = forebay("cache", "recover", "--skip-damage", finished.local)
+    assert skipped.code == 0
+    assert "skipped" in skipped.output
+    assert finished.file.read_bytes() == bytes(BLOCK) + finished.data[BLOCK:]
+
+
+def test_a_sound_log_is_verified(forebay: Forebay, finished: Left) -> None:
+    assert forebay("cache", "verify", finished.local).code == 0
+
+
+def test_a_log_of_another_version_is_refused_by_its_number(
+    forebay: Forebay, finished: Left
+) -> None:
+    segment = segment_of(finished)
+    content = bytearray(segment.read_bytes())
+    content[8] = 2
+    segment.write_bytes(content)
+    answer = forebay("cache", "recover", finished.local)
+    assert answer.code == 1
+    assert "version 2" in answer.output
+    assert finished.logs() == ["log-0"]
+
+
+def test_what_a_running_program_writes_is_left_to_it(forebay: Forebay, held: Left) -> None:
+    (log,) = result_of(forebay("cache", "ls", "--json", held.local))["logs"]
+    assert log["state"] == "writing"
+    assert log["progress"]["dirty_bytes"] == len(held.data)
+    assert forebay("cache", "recover", held.file).code == 1
+    assert forebay("cache", "drop", "--yes", held.file).code == 1
+    assert held.file.read_bytes() == b""
+    assert held.logs() == ["log-0"]
+
+
+def test_watch_shows_running_programs_and_ends_with_them(
+    forebay: Forebay, held: Left, tmp_path: Path
+) -> None:
+    answer = forebay("cache", "watch", "--json", "--count", "2", "--interval", "0.1", held.local)
+    lines = [json.loads(line) for line in answer.output.splitlines()]
+    assert [look["logs"][0]["dirty_bytes"] for look in lines] == [len(held.data)] * 2
+    shown = forebay("cache", "watch", "--count", "1", held.local)
+    assert "97.7 KiB" in shown.output
+    (tmp_path / "none").mkdir()
+    assert "no running program" in forebay("cache", "watch", tmp_path / "none").output
+
+
+def test_a_file_that_is_gone_is_recovered_into_another(
+    forebay: Forebay, finished: Left, tmp_path: Path
+) -> None:
+    finished.file.unlink()
+    answer = forebay("cache", "recover", finished.local)
+    assert answer.code == 1
+    assert "--into" in answer.output
+    answer = forebay("cache", "recover", "--into", tmp_path / "new", finished.file)
+    assert answer.code == 0, answer.output + answer.errors
+    assert (tmp_path / "new").read_bytes() == finished.data
+    assert not finished.notices.exists()
+
+
+def test_a_file_that_was_replaced_is_not_written(forebay: Forebay, finished: Left) -> None:
+    new = finished.file.with_name("new")
+    new.write_text("newer")
+    new.rename(finished.file)
+    answer = forebay("cache", "recover", finished.local)
+    assert answer.code == 1
+    assert finished.file.read_text() == "newer"
+
+
+def test_drop_wants_to_be_told_what_and_asks(forebay: Forebay, finished: Left) -> None:
+    unsaid = forebay("cache", "drop")
+    assert unsaid.code == 2
+    assert "--all" in unsaid.errors
+    asked = forebay("cache", "drop", finished.file)
+    assert asked.code == 1
+    assert "97.7 KiB that are in no file" in asked.errors
+    assert finished.logs() == ["log-0"]
+
+
+def test_drop_removes_logs_and_notices(forebay: Forebay, finished: Left) -> None:
+    answer = forebay("cache", "drop", "--yes", finished.file)
+    assert answer.code == 0, answer.errors
+    assert finished.logs() == []
+    assert not finished.notices.exists()
+    assert finished.file.read_bytes() == b""
+
+
+def test_drop_forgets_a_log_that_the_node_has_lost(forebay: Forebay, finished: Left) -> None:
+    (finished.local / USER_DIRECTORY / "log-0").rename(finished.local / "lost")
+    answer = forebay("cache", "drop", "--yes", finished.file)
+    assert answer.code == 0, answer.output + answer.errors
+    assert not finished.notices.exists()
+
+
+def test_drop_takes_no_more_than_was_named(forebay: Forebay, left: Left) -> None:
+    left.leave("--committed-blocks", "10", "--rank", "0", "--log", "log-0")
+    left.leave("--committed-blocks", "10", "--rank", "1", "--log", "log-1")
+    assert forebay("cache", "drop", "--yes", "--log", "log-1", left.local).code == 0
+    assert left.logs() == ["log-0"]
+
+
+def test_a_log_of_nobody_can_only_be_dropped_by_name(forebay: Forebay, finished: Left) -> None:
+    segment = segment_of(finished)
+    content = bytearray(segment.read_bytes())
+    content[30:200] = bytes(170)
+    segment.write_bytes(content)
+    listed = forebay("cache", "ls", finished.local)
+    assert "unreadable" in listed.output
+    answer = forebay("cache", "recover", finished.local)
+    assert answer.code == 1
+    assert finished.logs() == ["log-0"]
+    assert forebay("cache", "drop", "--yes", "--log", "log-0", finished.local).code == 0
+    assert finished.logs() == []
+
+
+def test_a_directory_open_to_others_is_not_looked_at(forebay: Forebay, finished: Left) -> None:
+    (finished.local / USER_DIRECTORY).chmod(0o755)
+    answer = forebay("cache", "ls", finished.local)
+    assert "not looked at" in answer.output
+    assert forebay("cache", "recover", finished.local).code == 1
+    assert finished.file.read_bytes() == b""
+
+
+def test_the_native_part_that_is_missing_is_named(forebay: Forebay, left: Left) -> None:
+    answer = forebay("cache", "ls", FOREBAY_LIBRARY_DIR=str(left.local))
+    if answer.code == 0:
+        pytest.skip("the package is installed with its native parts")
+    assert "forebay-cache is not installed" in answer.errors
