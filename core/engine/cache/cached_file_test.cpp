@@ -458,7 +458,9 @@ TEST(CachedFile, OnRealFilesIsTheFileInTheEnd) {
   Counters counters;
   for (const bool through : {false, true}) {
     std::ofstream(path, std::ios::trunc).close();
-    LogIdentity identity{.log = "log-1", .file = identify(path).value()};
+    LogIdentity identity;
+    identity.log = "log-1";
+    identity.file = identify(path).value();
     const auto cache = CacheDirectory::open(base, CacheDirectory::Access::create).value();
     auto file = CachedFile::open(open_posix_file(path, OpenMode::read_write, counters).value(),
                                  LogDirectory::create(cache, identity.log).value(), identity,
