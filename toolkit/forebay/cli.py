@@ -343,7 +343,8 @@ def main() -> None:
         _tell(error.message, error.advice)
         sys.exit(error.exit_code)
     except OSError as error:  # a full disk, a directory that is gone
-        _tell(str(error))
+        where = f": {error.filename}" if error.filename else ""
+        _tell(f"{error.strerror or error}{where}")
         sys.exit(1)
 
 

@@ -119,6 +119,16 @@ def test_a_full_standard_error_keeps_the_commands_status(
     assert done.returncode == 7
 
 
+def test_a_full_standard_output_is_told_in_words(environ: dict[str, str], tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "forebay", "testbed", "status"],
+            cwd=tmp_path, env=environ, stdout=full, stderr=subprocess.PIPE, text=True,
+            check=False, timeout=TIMEOUT_S,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (1, "forebay: No space left on device\n")
+
+
 def test_no_room_for_records_is_named() -> None:
     """On a file system that cannot hold anything, as /proc is for disk_usage."""
     assert shutil.disk_usage("/proc").free == 0
