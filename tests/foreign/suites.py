@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -248,8 +249,16 @@ def hdf5_tests(mpi: Mpi, work: Path) -> Iterator[Program]:
             attempt(command, folder)
     ranks_min = {"t_cache": 3, "t_pread": 3, "t_filters_parallel": 4}
     perf = "-A mpiio,phdf5 -e 256K -x 64K -X 128K"
-    runs = [(name, name, "") for name in parts if name not in ("h5perf", "t_pflush1")]
+    runs = [(name, name, "") for name in single.split() if name != "t_pflush1"]
     runs += [("h5perf", "h5perf", perf), ("h5perf-collective", "h5perf", f"{perf} -C -I -c")]
+    # One run for each test in testphdf5; files are left for the tests that read them.
+    added = re.compile(r'AddTest\((?:\(mpi_size < (\d)\) \? "[^"]+" : )?"([^"]+)"')
+    for least, name in added.findall((folder / "testphdf5.c").read_text()):
+        if name == "page_buffer":  # Compiled out.
+            continue
+        runs.append((f"testphdf5/{name}", "testphdf5", f"-o {name} -c"))
+        ranks_min[f"testphdf5/{name}"] = int(least or 1)
+    ranks_min["testphdf5/rrobjflushconf"] = 3
     for label, name, arguments in runs:
         if not (folder / name).exists():
             continue
@@ -259,7 +268,10 @@ def hdf5_tests(mpi: Mpi, work: Path) -> Iterator[Program]:
             4,
             [str(folder / name), *arguments.split()],
             folder,
-            ranks_min=ranks_min.get(name, 1),
+            # It says the name of each test that it makes.
+            f"({label.removeprefix('testphdf5/')})" if name == "testphdf5" else "",
+            environment={"HDF5TestExpress": "2"},
+            ranks_min=ranks_min.get(label, 1),
             before=str(folder / "t_pflush1") if name == "t_pflush2" else "",
         )
 
