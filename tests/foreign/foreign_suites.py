@@ -74,9 +74,11 @@ def run_suite(name: str, mpi: Mpi, work: Path, options: argparse.Namespace) -> S
     if kept.exists():
         names = {test.name for test in tests}
         run.outcomes = [one for one in load(kept).outcomes if one.name in names]
-    known = {outcome.name for outcome in run.outcomes}
+    bad = {one.name for one in run.outcomes if one.verdict != "ok on both"}
+    known = {one.name for one in run.outcomes}
+    known -= {"all": known, "bad": bad}.get(options.again, set())
     for test in tests:
-        if options.only not in test.name or (test.name in known and not options.again):
+        if options.only not in test.name or test.name in known:
             continue
         ranks = max(min(test.ranks, options.ranks_max), test.ranks_min)
         outcome = comparison.outcome(replace(test, ranks=ranks))
@@ -100,7 +102,11 @@ def main() -> int:
     )
     parser.add_argument("--page", type=Path, help="write this page from all that is kept")
     parser.add_argument("--only", default="", help="tests whose name contains this")
-    parser.add_argument("--again", action="store_true", help="also what has an outcome already")
+    parser.add_argument(
+        "--again",
+        choices=("bad", "all"),
+        help="also what has an outcome already: all, or what was not good on both sides",
+    )
     parser.add_argument(
         "--ranks-max", type=int, default=64, help="fewer ranks, where they poll and cores are few"
     )
