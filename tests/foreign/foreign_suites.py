@@ -31,8 +31,9 @@ def mpi_version(mpi: Mpi) -> str:
     return next(word for word in said.split() if word[0].isdigit() and "." in word)
 
 
-def commit() -> str:
-    git = ["git", "-C", str(ROOT), "rev-parse", "--short=12", "HEAD"]
+def library_commit() -> str:
+    """The last commit that changed what libforebay.so is made of."""
+    git = ["git", "-C", str(ROOT), "log", "-1", "--format=%h", "--abbrev=12", "--", "core"]
     return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
 
 
@@ -58,7 +59,7 @@ def run_suite(name: str, mpi: Mpi, work: Path, options: argparse.Namespace) -> S
         mpi=mpi.name,
         mpi_version=mpi_version(mpi),
         source=suite.version(work),
-        commit=commit(),
+        commit=library_commit(),
         date=datetime.now(UTC).date().isoformat(),
         ranks_max=options.ranks_max,
         seconds_max=options.seconds,
@@ -89,6 +90,7 @@ def run_suite(name: str, mpi: Mpi, work: Path, options: argparse.Namespace) -> S
             f"stock {outcome.stock:10} Forebay {outcome.forebay}",
             flush=True,
         )
+    run.save(options.results)
     return run
 
 

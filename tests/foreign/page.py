@@ -57,7 +57,7 @@ def write(path: Path, results: Path) -> None:
     order = list(SUITES)
     runs = sorted(
         (load(file) for file in results.glob("*.json")),
-        key=lambda run: (run.mpi, order.index(run.suite)),
+        key=lambda run: (order.index(run.suite), run.mpi),
     )
     remarks = tomllib.loads(REMARKS.read_text())["remark"]
     versions = {MPI_TITLES[run.mpi] + " " + run.mpi_version: None for run in runs}
@@ -80,8 +80,8 @@ def write(path: Path, results: Path) -> None:
         "program may expect of Forebay. Each ran by itself and with `libforebay.so` preloaded, on "
         f"{ranks[0]} to {ranks[-1]} ranks. *Better*: it fails by itself and is good under Forebay; "
         "*worse*: the other way round. A program whose two sides differ is run a second time; "
-        "what is shown is then what came first and what came next. What the suites are, and what "
-        "they need: `tests/foreign/README.md`.",
+        "what is shown is then what came first and what came next. What an MPI cannot build is "
+        "left out. What the suites are, and what they need: `tests/foreign/README.md`.",
         "",
     ]
     rows = []
