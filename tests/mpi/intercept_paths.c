@@ -152,6 +152,54 @@ static void read_only_directory(void) {
   FIRST(rmdir(within("closed")) == 0);
 }
 
+static const char precious[] = "precious-precious-precious";
+
+static void put(const char* path, const char* text) {
+  FILE* file = fopen(path, "w");
+  CHECK(file != NULL);
+  CHECK(fputs(text, file) >= 0);
+  CHECK(fclose(file) == 0);
+}
+
+static int is_precious(const char* path) {
+  char found[sizeof precious + 1] = "";
+  FILE* file = fopen(path, "r");
+  if (file == NULL) return 0;
+  const size_t got = fread(found, 1, sizeof found, file);
+  fclose(file);
+  return got == strlen(precious) && memcmp(found, precious, got) == 0;
+}
+
+/* ROMIO takes "ufs:" off a name and OMPIO does not. Whatever the MPI means, a file of the other
+ * name stays as it is, whether or not the one that is meant is there already. */
+static void prefixed(void) {
+  static const char name[] = "ufs:prefixed";
+  const char* wanted = "prefixed";
+  const char* other = name;
+#if defined(OPEN_MPI)
+  const char* io = getenv("OMPI_MCA_io");
+  if (io == NULL || strncmp(io, "romio", 5) != 0) {
+    wanted = name;
+    other = "prefixed";
+  }
+#endif
+  CHECK(chdir(directory) == 0);
+  for (int there = 0; there < 4; ++there) {
+    const int wanted_is_there = there & 1, other_is_there = there & 2;
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (check_rank == 0) {
+      if (wanted_is_there) put(wanted, "");
+      if (other_is_there) put(other, precious);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    write_and_close(open_file(name));
+    CHECK(other_is_there ? is_precious(other) : size_of(other) < 0);
+    verify(wanted);
+    if (other_is_there) FIRST(unlink(other) == 0);
+  }
+  CHECK(chdir("/") == 0);
+}
+
 /* A device has no end and keeps nothing; whatever the MPI says of it is right. */
 static void device(void) {
   MPI_File file;
@@ -184,6 +232,7 @@ int main(int argc, char** argv) {
   renamed();
   removed();
   read_only_directory();
+  prefixed();
   device();
   verify_nothing_left();
   return check_finish();

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -11,7 +10,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,6 +17,7 @@
 #include "core/engine/collective/exchange_protocol.hpp"
 #include "core/intercept/mpi/declared_hints.hpp"
 #include "core/intercept/mpi/exchange_cache.hpp"
+#include "core/intercept/mpi/file_name.hpp"
 #include "core/intercept/mpi/info_pairs.hpp"
 #include "core/intercept/mpi/interception.hpp"
 #include "core/intercept/mpi/open_file.hpp"
@@ -30,30 +29,6 @@ namespace forebay {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-/// `path` from the root, so that it means the same file after the program changed its directory.
-std::string from_root(const std::string& path) {
-  std::error_code unknown_directory;
-  const auto absolute = std::filesystem::absolute(path, unknown_directory);
-  if (unknown_directory) return path;
-  // Where a link leads, ".." goes back from there: only the file system can say to what.
-  const bool climbs = std::find(absolute.begin(), absolute.end(), "..") != absolute.end();
-  return climbs ? absolute.string() : absolute.lexically_normal().string();
-}
-
-/// The path behind an MPI file name: ROMIO and OMPIO accept the file system's name before it, as in
-/// "lustre:/scratch/a". None for a prefix that says something we do not carry out.
-std::optional<std::string> posix_path(const std::string& name) {
-  static constexpr std::string_view ours[] = {"ufs:", "nfs:", "xfs:", "lustre:", "gpfs:"};
-  for (const std::string_view prefix : ours) {
-    if (name.starts_with(prefix)) return from_root(name.substr(prefix.size()));
-  }
-  const auto colon = name.find(':');
-  const bool prefixed = colon != std::string::npos && name.find('/') > colon;
-  std::error_code ignored;
-  if (prefixed && !std::filesystem::exists(name, ignored)) return {};
-  return from_root(name);
-}
 
 /// Beside the data file, so that it is shared as the data file is. `id` keeps openings apart.
 std::string shared_pointer_path(const std::string& path, std::int64_t id) {
@@ -78,13 +53,10 @@ std::shared_ptr<const DatatypeReader> datatype_reader() {
 
 /// Forebay's own descriptor. Writing into holes needs reading, so a write-only file is opened for
 /// both.
-Result<std::unique_ptr<StorageFile>> open_storage(const std::optional<std::string>& path, int amode,
+Result<std::unique_ptr<StorageFile>> open_storage(const std::string& path, int amode,
                                                   Counters& counters) {
-  if (!path) {
-    return tl::unexpected(Error{ErrorKind::unsupported, 0, "a file system only the MPI knows"});
-  }
   const bool reading = (amode & MPI_MODE_RDONLY) != 0;
-  return open_posix_file(*path, reading ? OpenMode::read_only : OpenMode::read_write, counters);
+  return open_posix_file(path, reading ? OpenMode::read_only : OpenMode::read_write, counters);
 }
 
 /// What ranks tell each other once each has tried to open the file: one reduction for everything,
@@ -94,6 +66,7 @@ struct OpenWord {
     newest_protocol,
     oldest_protocol,  ///< Negative.
     no_real_file,
+    unclear_name,
     no_own_file,
     incoherent,
     end_of_file,
@@ -130,6 +103,8 @@ void make_shadow(OpenFile& file, OpenWord& word, const std::vector<std::uint8_t>
     file.pass_reason = "hint forebay=disable";
   } else if ((record.amode & MPI_MODE_SEQUENTIAL) != 0) {
     file.pass_reason = "MPI_MODE_SEQUENTIAL";
+  } else if (word[OpenWord::unclear_name] != 0) {
+    file.pass_reason = "a colon in the name leaves open which file it means";
   } else if (word[OpenWord::no_own_file] != 0) {
     file.pass_reason = "Forebay could not open the file itself";
   } else if (word[OpenWord::incoherent] != 0) {
@@ -163,8 +138,7 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
   const bool declares = opening.environment_declares && record.mode == Mode::engine;
   DeclaredHints declared;
   if (declares) {  // Before the MPI opens the file, which it may have to create by them.
-    const std::string path = posix_path(filename).value_or(filename);
-    declared = declare_at_open(*file->exchange, path, declarations);
+    declared = declare_at_open(*file->exchange, declared_path(filename), declarations);
   }
   std::optional<HarmlessInfo> harmless;
   if (declares && (amode & MPI_MODE_CREATE) != 0) {
@@ -176,7 +150,7 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
   const int code = real().open(comm, filename, amode, harmless ? harmless->get() : info, fh);
   const auto real_end = Clock::now();
 
-  const auto path = posix_path(filename);
+  const auto path = opened_path(filename);
   record.path = path.value_or(filename);
   OpenWord word;
   word[OpenWord::newest_protocol] = exchange_protocol_version;
@@ -188,8 +162,10 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
     word[OpenWord::declarations] = !declares && !declarations.empty();
   }
   std::unique_ptr<StorageFile> storage;
-  if (code == MPI_SUCCESS && record.mode == Mode::engine) {
-    auto opened = open_storage(path, amode, record.counters);
+  if (code == MPI_SUCCESS && record.mode == Mode::engine && !path) {
+    word[OpenWord::unclear_name] = 1;
+  } else if (code == MPI_SUCCESS && record.mode == Mode::engine) {
+    auto opened = open_storage(*path, amode, record.counters);
     if (opened) {
       storage = std::move(*opened);
       // There only the MPI's locks make the hosts see each other's bytes.

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace forebay {
+
+/// The path that declarations go by for an MPI file name: from the root, and without the name of a
+/// file system before it, as in "lustre:/scratch/a".
+std::string declared_path(const std::string& name);
+
+/// The path, from the root, of the file that the MPI has just opened by `name`. None if that cannot
+/// be told.
+///
+/// ROMIO takes what stands before the first colon off, OMPIO takes the name as it stands, and Open
+/// MPI has both. A file of the wrong name must not be touched, so nothing is guessed: the file is
+/// there now, and whichever of the two names is there alone is its name.
+std::optional<std::string> opened_path(const std::string& name);
+
+}  // namespace forebay
