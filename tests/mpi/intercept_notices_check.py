@@ -36,6 +36,12 @@ def main() -> int:
     assert mode == "forebay: FOREBAY_MODE=banana has no effect; accepted: engine, observe or off"
     assert again == hint
 
+    nodes, again = notices(FOREBAY_RANKS_PER_NODE="2x")
+    assert nodes == (
+        "forebay: FOREBAY_RANKS_PER_NODE=2x has no effect; accepted: a whole number from 1 up"
+    )
+    assert again == hint
+
     for quiet in ("observe", "off"):
         assert notices(FOREBAY_MODE=quiet) == []
     return 0
