@@ -44,6 +44,12 @@ static void collective_calls(void) {
     OK(MPI_File_write_at_all(file, 4 * check_rank, &value, 4, MPI_BYTE, MPI_STATUS_IGNORE));
   }
   verify_others(value++);
+  if (wrong()) {
+    FAILS(MPI_ERR_BUFFER, MPI_File_write_at_all(file, 0, NULL, 4, MPI_BYTE, MPI_STATUS_IGNORE));
+  } else {
+    OK(MPI_File_write_at_all(file, 4 * check_rank, &value, 4, MPI_BYTE, MPI_STATUS_IGNORE));
+  }
+  verify_others(value++);
   OK(MPI_File_seek(file, 4 * check_rank, MPI_SEEK_SET));
   if (wrong()) {
     FAILS(MPI_ERR_TYPE, MPI_File_write_all(file, &value, 1, uncommitted, MPI_STATUS_IGNORE));
@@ -85,6 +91,30 @@ static void independent_calls(void) {
   OK(MPI_Type_free(&uncommitted));
 }
 
+/* A null buffer is wrong only where there is something to move, and where the type does not say
+ * where that lies: MPI_BOTTOM may be null. */
+static void null_buffers(void) {
+  MPI_Datatype absolute, vector;
+  MPI_Aint address;
+  int value = 7, back = 0;
+  OK(MPI_Type_vector(2, 1, 2, MPI_BYTE, &vector));
+  OK(MPI_Type_commit(&vector));
+  FAILS(MPI_ERR_BUFFER, MPI_File_write_at(file, 0, NULL, 4, MPI_BYTE, MPI_STATUS_IGNORE));
+  FAILS(MPI_ERR_BUFFER, MPI_File_read_at(file, 0, NULL, 4, MPI_BYTE, MPI_STATUS_IGNORE));
+  FAILS(MPI_ERR_BUFFER, MPI_File_read_at(file, 0, NULL, 1, vector, MPI_STATUS_IGNORE));
+  FAILS(MPI_ERR_BUFFER, MPI_File_read_at_all(file, 0, NULL, 4, MPI_BYTE, MPI_STATUS_IGNORE));
+  OK(MPI_File_write_at(file, 0, NULL, 0, MPI_BYTE, MPI_STATUS_IGNORE));
+  OK(MPI_File_write_at_all(file, 0, NULL, 0, MPI_BYTE, MPI_STATUS_IGNORE));
+  OK(MPI_Get_address(&value, &address));
+  OK(MPI_Type_create_hindexed_block(1, 4, &address, MPI_BYTE, &absolute));
+  OK(MPI_Type_commit(&absolute));
+  OK(MPI_File_write_at(file, 4 * check_rank, MPI_BOTTOM, 1, absolute, MPI_STATUS_IGNORE));
+  OK(MPI_File_read_at(file, 4 * check_rank, &back, 4, MPI_BYTE, MPI_STATUS_IGNORE));
+  CHECK(back == 7);
+  OK(MPI_Type_free(&absolute));
+  OK(MPI_Type_free(&vector));
+}
+
 /* An end needs its own begin, and one split collective at a time is under way. */
 static void split_collectives(void) {
   int value = 5, other = 6;
@@ -106,6 +136,7 @@ int main(int argc, char** argv) {
   file = check_open(0);
   collective_calls();
   independent_calls();
+  null_buffers();
   split_collectives();
   OK(MPI_File_close(&file));
   return check_finish();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "core/engine/collective/copy_runs.hpp"
@@ -14,12 +15,11 @@ namespace {
 constexpr Bytes bounce_bytes = 512 * KiB;
 constexpr Bytes default_sieve_bytes = 4 * MiB;  // ROMIO's ind_rd_buffer_size
 
-/// Where data position 0 of `memory` lies if `length` bytes from there are contiguous; else
-/// nullptr.
-std::byte* contiguous_address(const TiledTree& memory, Bytes length) {
+/// Where data position 0 of `memory` lies if `length` bytes from there are contiguous.
+std::optional<std::byte*> contiguous_address(const TiledTree& memory, Bytes length) {
   const StridedTree& tree = memory.tree;
-  if (!tree.dense()) return nullptr;
-  if (length > tree.size() && memory.extent != tree.size()) return nullptr;
+  if (!tree.dense()) return {};
+  if (length > tree.size() && memory.extent != tree.size()) return {};
   return reinterpret_cast<std::byte*>(memory.displacement + tree.lower());
 }
 
@@ -145,8 +145,8 @@ Result<Bytes> DirectIo::write_batches(const Access& access) {
 
 Status DirectIo::write_contiguous(Call& call, const Batch& batch) {
   const Bytes done = batch.begin - call.access.start;
-  if (const std::byte* address = contiguous_address(call.access.memory, call.access.length)) {
-    return storage_.write_at({address + done, static_cast<std::size_t>(batch.span.length)},
+  if (const auto address = contiguous_address(call.access.memory, call.access.length)) {
+    return storage_.write_at({*address + done, static_cast<std::size_t>(batch.span.length)},
                              batch.span.offset);
   }
   call.memory.seek_data(done);
@@ -203,8 +203,8 @@ Result<Bytes> DirectIo::read_batches(const Access& access) {
 
 Result<Bytes> DirectIo::read_contiguous(Call& call, const Batch& batch) {
   const Bytes done = batch.begin - call.access.start;
-  if (std::byte* address = contiguous_address(call.access.memory, call.access.length)) {
-    return storage_.read_at({address + done, static_cast<std::size_t>(batch.span.length)},
+  if (const auto address = contiguous_address(call.access.memory, call.access.length)) {
+    return storage_.read_at({*address + done, static_cast<std::size_t>(batch.span.length)},
                             batch.span.offset);
   }
   call.memory.seek_data(done);

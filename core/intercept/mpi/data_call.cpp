@@ -44,8 +44,10 @@ Prepared prepare(const ShadowFile& shadow, const DataCall& call) {
   }
   // Through a view without bytes nothing can be moved; ranks without a part set such views.
   if (shadow.view.tiled().tree.size() == 0) prepared.length = 0;
-  prepared.memory =
-      (*type)->tiled(static_cast<Bytes>(reinterpret_cast<std::intptr_t>(call.buffer)));
+  const auto address = static_cast<Bytes>(reinterpret_cast<std::intptr_t>(call.buffer));
+  // MPI_BOTTOM is null too; where the data lies then is the type's to say.
+  if (prepared.length > 0 && address + (*type)->tree.lower() == 0) return {.code = MPI_ERR_BUFFER};
+  prepared.memory = (*type)->tiled(address);
   return prepared;
 }
 
