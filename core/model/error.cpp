@@ -9,7 +9,6 @@ Error error_from_errno(int os_errno, const std::string& doing) {
   const auto kind = [os_errno] {
     switch (os_errno) {
       case ENOSPC:
-      case EFBIG:
         return ErrorKind::no_space;
       case EDQUOT:
         return ErrorKind::quota;
@@ -29,7 +28,7 @@ Error error_from_errno(int os_errno, const std::string& doing) {
       case ENOTSUP:
       case ENOSYS:
         return ErrorKind::unsupported;
-      default:
+      default:  // EFBIG too, as in ROMIO: to make room would not help.
         return ErrorKind::io;
     }
   }();

@@ -107,12 +107,11 @@ TEST(MemoryFile, RefusesWhatCannotBe) {
   EXPECT_EQ(file->write_at(data, -1).error().kind, ErrorKind::invalid_argument);
   EXPECT_EQ(file->read_at(data, -1).error().kind, ErrorKind::invalid_argument);
   EXPECT_EQ(file->resize(-1).error().kind, ErrorKind::invalid_argument);
-  EXPECT_EQ(file->write_at(data, Bytes{1} << 62).error().kind, ErrorKind::no_space);
-  EXPECT_EQ(file->write_at(data, std::numeric_limits<Bytes>::max()).error().kind,
-            ErrorKind::no_space);
-  EXPECT_EQ(file->resize(Bytes{1} << 62).error().kind, ErrorKind::no_space);
+  EXPECT_EQ(file->write_at(data, Bytes{1} << 62).error().kind, ErrorKind::io);
+  EXPECT_EQ(file->write_at(data, std::numeric_limits<Bytes>::max()).error().kind, ErrorKind::io);
+  EXPECT_EQ(file->resize(Bytes{1} << 62).error().kind, ErrorKind::io);
   EXPECT_EQ(file->allocate(-1).error().kind, ErrorKind::invalid_argument);
-  EXPECT_EQ(file->allocate(Bytes{1} << 62).error().kind, ErrorKind::no_space);
+  EXPECT_EQ(file->allocate(Bytes{1} << 62).error().kind, ErrorKind::io);
   EXPECT_EQ(file->size().value(), 0);
 }
 

@@ -234,7 +234,7 @@ TEST_F(PosixFileTest, AShortWriteIsResumedAndItsReasonReported) {
 
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().os_errno, EFBIG);
-  EXPECT_EQ(written.error().kind, ErrorKind::no_space);
+  EXPECT_EQ(written.error().kind, ErrorKind::io);
   EXPECT_EQ(counters_.storage_writes, 2);
   EXPECT_EQ(counters_.storage_bytes_written, 1000);
   EXPECT_EQ(content(*file), std::vector(data.begin(), data.begin() + 1000));
