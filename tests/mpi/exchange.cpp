@@ -3,6 +3,7 @@
 // every rank can compute; gathers on both sides of the limit of one MPI call. Prints nothing but
 // errors.
 #include <mpi.h>
+#include <sched.h>
 
 #include <array>
 #include <cstdint>
@@ -46,6 +47,22 @@ void nodes() {
   for (int rank = 0; rank < pairs->size(); ++rank) {
     CHECK(pairs->nodes().node_of_rank[static_cast<std::size_t>(rank)] == rank / 2);
   }
+}
+
+/// Ranks that are held to one core share it, however many the host has; a single one does not.
+void cores() {
+  cpu_set_t before, one;
+  CHECK(sched_getaffinity(0, sizeof before, &before) == 0);
+  int first = 0;
+  while (!CPU_ISSET(first, &before)) ++first;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
+  CHECK(make(0)->cores_are_shared());
+  MPI_Comm alone = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_SELF, &alone);
+  CHECK(!make_mpi_exchange(alone, 0)->cores_are_shared());
+  CHECK(sched_setaffinity(0, sizeof before, &before) == 0);
 }
 
 void reductions(Exchange& exchange) {
@@ -106,6 +123,7 @@ void messages(Exchange& exchange) {
 
 void run() {
   nodes();
+  cores();
   const auto exchange = make(0);
   CHECK(exchange->rank() == world_rank);
   reductions(*exchange);

@@ -31,6 +31,7 @@ class DamagedExchange final : public Exchange {
   int size() const override { return inner_->size(); }
   const NodeMap& nodes() const override { return inner_->nodes(); }
   int ranks_on_host() const override { return inner_->ranks_on_host(); }
+  bool cores_are_shared() const override { return inner_->cores_are_shared(); }
   void barrier() override { inner_->barrier(); }
   void all_reduce(std::span<std::int64_t> values, Reduce op) override {
     inner_->all_reduce(values, op);

@@ -42,9 +42,11 @@ class Exchange {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual const NodeMap& nodes() const = 0;
-  /// Ranks of this exchange that really run on this machine, also where nodes are emulated: with
-  /// more ranks than cores, waiting must not spin.
+  /// Ranks of this exchange that really run on this machine, also where nodes are emulated.
   virtual int ranks_on_host() const = 0;
+  /// Some host has more ranks than cores for them (hardware.hpp): waiting must not spin. The same
+  /// on all ranks.
+  virtual bool cores_are_shared() const = 0;
 
   // Collective over all ranks, same order everywhere.
   virtual void barrier() = 0;

@@ -1,8 +1,15 @@
 #include "core/engine/collective/hardware.hpp"
 
 #include <hwloc.h>
+#include <sched.h>
 
 #include <algorithm>
+#include <bit>
+#include <climits>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <numeric>
 
 namespace forebay {
 namespace {
@@ -31,7 +38,45 @@ int count_network_adapters() {
   return std::max(1, adapters);
 }
 
+/// Ranks of one host.
+struct Tenants {
+  int ranks = 0;
+  CoreSet cores;
+};
+
 }  // namespace
+
+int CoreSet::count() const {
+  return std::transform_reduce(words.begin(), words.end(), 0, std::plus<>(),
+                               [](std::uint64_t word) { return std::popcount(word); });
+}
+
+void CoreSet::add(const CoreSet& more) {
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] |= more.words[i];
+}
+
+CoreSet usable_cores() {
+  CoreSet cores;
+  static_assert(sizeof cores.words * CHAR_BIT == CPU_SETSIZE);
+  cpu_set_t mask;
+  // It refuses a mask that is too small for the host.
+  const bool known = ::sched_getaffinity(0, sizeof mask, &mask) == 0;
+  for (std::size_t core = 0; core < CPU_SETSIZE; ++core) {
+    if (!known || CPU_ISSET(core, &mask)) cores.words[core / 64] |= std::uint64_t{1} << core % 64;
+  }
+  return cores;
+}
+
+bool cores_are_shared(std::span<const Place> ranks) {
+  std::map<std::int64_t, Tenants> hosts;
+  for (const Place& rank : ranks) {
+    Tenants& tenants = hosts[rank.host];
+    ++tenants.ranks;
+    tenants.cores.add(rank.cores);
+  }
+  return std::ranges::any_of(
+      hosts, [](const auto& host) { return host.second.ranks > host.second.cores.count(); });
+}
 
 int network_adapters() {
   static const int adapters = count_network_adapters();

@@ -15,6 +15,7 @@
 #include <string>
 #include <thread>
 
+#include "core/engine/collective/hardware.hpp"
 #include "core/engine/collective/shared_memory.hpp"
 
 namespace forebay {
@@ -66,17 +67,9 @@ NodeMap make_node_map(const std::vector<std::int64_t>& node_ids) {
 
 /// What ranks tell each other when they meet.
 struct Meeting {
-  std::int64_t host;
-  std::int64_t cores;
+  Place place;
   std::int64_t rider;
 };
-
-/// Some host has more ranks than cores. The same on all ranks.
-bool cores_are_shared(const std::vector<Meeting>& met) {
-  std::map<std::int64_t, std::int64_t> ranks;
-  for (const Meeting& one : met) ++ranks[one.host];
-  return std::ranges::any_of(met, [&](const Meeting& one) { return ranks[one.host] > one.cores; });
-}
 
 class MpiExchange final : public Exchange {
  public:
@@ -87,17 +80,18 @@ class MpiExchange final : public Exchange {
     PMPI_Comm_rank(communicator_, &rank_);
     PMPI_Comm_size(communicator_, &size_);
     // One gather tells every rank everything: opening a file must not cost more than it has to.
-    const Meeting mine{host_id(), std::thread::hardware_concurrency(),
-                       rider != nullptr ? *rider : 0};
+    const Meeting mine{{host_id(), usable_cores()}, rider != nullptr ? *rider : 0};
     std::vector<Meeting> met(static_cast<std::size_t>(size_));
-    PMPI_Allgather(&mine, 3, MPI_INT64_T, met.data(), 3, MPI_INT64_T, communicator_);
+    PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, met.data(), sizeof mine, MPI_BYTE, communicator_);
     std::vector<std::int64_t> ids;
+    std::vector<Place> places;
     for (const Meeting& one : met) {
-      ids.push_back(one.host);
+      ids.push_back(one.place.host);
+      places.push_back(one.place);
       if (rider != nullptr) *rider = std::max(*rider, one.rider);
     }
-    patient_ = cores_are_shared(met);
-    ranks_on_host_ = static_cast<int>(std::ranges::count(ids, mine.host));
+    patient_ = forebay::cores_are_shared(places);
+    ranks_on_host_ = static_cast<int>(std::ranges::count(ids, mine.place.host));
     if (ranks_per_node > 0) {
       for (int r = 0; r < size_; ++r) ids[static_cast<std::size_t>(r)] = r / ranks_per_node;
     }
@@ -113,6 +107,7 @@ class MpiExchange final : public Exchange {
   int size() const override { return size_; }
   const NodeMap& nodes() const override { return nodes_; }
   int ranks_on_host() const override { return ranks_on_host_; }
+  bool cores_are_shared() const override { return patient_; }
 
   void barrier() override {
     together([&] { PMPI_Barrier(communicator_); },

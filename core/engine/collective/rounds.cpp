@@ -7,7 +7,6 @@
 #include <cstring>
 #include <new>
 #include <optional>
-#include <thread>
 
 namespace forebay {
 namespace {
@@ -26,8 +25,7 @@ Rounds::Rounds(const RoundsContext& context) : context_(context) {
   }
   // Looking again costs nothing where every rank has a core of its own, and takes the core from the
   // one we wait for where it has not.
-  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  if (context_.exchange.ranks_on_host() <= cores) patience_ = longer_than_a_window;
+  if (!context_.exchange.cores_are_shared()) patience_ = longer_than_a_window;
 }
 
 std::vector<Extent> Rounds::window(int aggregator, std::size_t round) const {

@@ -10,6 +10,8 @@
 #include <thread>
 #include <tuple>
 
+#include "core/engine/collective/hardware.hpp"
+
 namespace forebay {
 namespace {
 
@@ -93,6 +95,7 @@ class ThreadExchange final : public Exchange {
   int size() const override { return static_cast<int>(hub_->contributions.size()); }
   const NodeMap& nodes() const override { return hub_->nodes; }
   int ranks_on_host() const override { return size(); }
+  bool cores_are_shared() const override { return size() > usable_cores().count(); }
 
   void barrier() override { all_gather_varying({}); }
 
