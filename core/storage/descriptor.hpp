@@ -40,4 +40,8 @@ class Descriptor {
   int fd_ = -1;
 };
 
+/// The process has taken half of the descriptors that it may have (RLIMIT_NOFILE). What is left is
+/// the program's: it opens as many files as its limit allows, and does not know of ours.
+bool descriptors_run_short();
+
 }  // namespace forebay

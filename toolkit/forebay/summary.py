@@ -130,7 +130,7 @@ def _rendered(file: FileSummary) -> RenderableType:
     title.append(file.path, style="bold")
     facts = [
         f"{file.ranks} rank{'s' if file.ranks != 1 else ''}",
-        f"{file.nodes} node{'s' if file.nodes != 1 else ''}",
+        *([f"{file.nodes} node{'s' if file.nodes != 1 else ''}"] if file.nodes else []),
         file.file_system or "unknown file system",
         file.mpi,
     ]

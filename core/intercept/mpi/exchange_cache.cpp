@@ -1,15 +1,25 @@
 #include "core/intercept/mpi/exchange_cache.hpp"
 
+#include <atomic>
 #include <climits>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
+#include "core/engine/collective/lone_exchange.hpp"
 #include "core/engine/collective/mpi_exchange.hpp"
 #include "core/intercept/mpi/settings.hpp"
 
 namespace forebay {
 namespace {
+
+/// Communicators that a process may have of ours when one more is made.
+constexpr std::int64_t most_communicators = 128;
+/// The same for one that waits for another file when its own is closed.
+constexpr std::int64_t most_kept = 32;
+
+/// Those that there are.
+std::atomic<std::int64_t> communicators{0};
 
 /// The exchanges over one communicator that no file uses. Files are opened and closed in the same
 /// order on all ranks, so the last one is the same on all.
@@ -20,8 +30,8 @@ struct Idle {
 using Home = std::shared_ptr<Idle>;
 
 int forget(MPI_Comm comm, int /*keyval*/, void* home, void* /*extra*/) {
-  // These two go when MPI is finalized: too late to free anything, and no need to.
-  if (comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF) return MPI_SUCCESS;
+  // The world goes when MPI is finalized: too late to free anything, and no need to.
+  if (comm == MPI_COMM_WORLD) return MPI_SUCCESS;
   delete static_cast<Home*>(home);
   return MPI_SUCCESS;
 }
@@ -71,7 +81,12 @@ std::shared_ptr<Exchange> make_exchange(MPI_Comm comm, bool& environment_declare
   std::int64_t declares = settings().declares() ? 1 : 0;
   auto exchange = make_mpi_exchange(own, settings().ranks_per_node, INT_MAX, &declares);
   environment_declares = declares != 0;
-  return exchange;
+  ++communicators;
+  Exchange* const counted = exchange.get();
+  return {counted, [owner = std::move(exchange)](Exchange*) mutable {
+            owner.reset();
+            --communicators;
+          }};
 }
 
 }  // namespace
@@ -83,21 +98,36 @@ Opening begin_opening(MPI_Comm comm) {
       is_inter != 0) {
     return {};
   }
+  int size = 0;
+  PMPI_Comm_size(comm, &size);
+  if (size == 1) {
+    return {.exchange = make_lone_exchange(),
+            .environment_declares = settings().declares(),
+            .begun = Clock::now()};
+  }
   const Home home = threads_may_open_at_once() ? nullptr : home_at(comm);
   if (home != nullptr && !home->exchanges.empty()) {
     auto waiting = std::move(home->exchanges.back());
     home->exchanges.pop_back();
-    return {lend(std::move(waiting), home), home->environment_declares, Clock::now()};
+    return {.exchange = lend(std::move(waiting), home),
+            .environment_declares = home->environment_declares,
+            .begun = Clock::now()};
   }
-  PMPI_Barrier(comm);
+  // The ranks meet here, and agree on what the one with the most communicators can bear.
+  std::int64_t most = communicators;
+  PMPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT64_T, MPI_MAX, comm);
   const auto begun = Clock::now();
+  if (most >= most_communicators) {
+    return {.exchange = make_lone_exchange(), .crowded = true, .begun = begun};
+  }
   bool environment_declares = false;
   auto made = make_exchange(comm, environment_declares);
   if (made != nullptr && home != nullptr) {
     home->environment_declares = environment_declares;
-    made = lend(std::move(made), home);
+    if (most < most_kept) made = lend(std::move(made), home);
   }
-  return {std::move(made), environment_declares, begun};
+  return {
+      .exchange = std::move(made), .environment_declares = environment_declares, .begun = begun};
 }
 
 }  // namespace forebay

@@ -14,6 +14,9 @@ struct Opening {
   /// Over which they talk while the file is open; null where MPI_File_open would refuse their
   /// communicator.
   std::shared_ptr<Exchange> exchange;
+  /// There are communicators enough already, and `exchange` is each rank's own; the same on every
+  /// rank.
+  bool crowded = false;
   /// The environment of some rank declares hints; the same on every rank.
   bool environment_declares = false;
   /// When the opening began. Where it began with a new exchange: when the ranks had met, because
@@ -27,6 +30,10 @@ struct Opening {
 /// at the program's communicator, as an attribute, for the next file that is opened on it, and goes
 /// when the communicator goes. Each open file has an exchange of its own. Where threads may open
 /// and close at the same time, ranks could take up different ones: there each is new.
+///
+/// MPIs have few communicators (MPICH about 2000), and take one themselves for each open file. So a
+/// rank that opens a file by itself gets an exchange without one, no more than some wait, and with
+/// many in use an opening is crowded.
 Opening begin_opening(MPI_Comm comm);
 
 }  // namespace forebay

@@ -198,8 +198,8 @@ void write_report(const FileRecord& record, Exchange& exchange, const std::strin
   json["mpi"] = FOREBAY_MPI_NAME;
   json["mpi_version"] = library_version();
   json["amode"] = amode_names(record.amode);
-  json["ranks"] = exchange.size();
-  json["nodes"] = exchange.nodes().nodes();
+  json["ranks"] = record.ranks;
+  json["nodes"] = record.nodes;
   json["aggregators"] = record.aggregators;
   json["file_system"] = file_system_of(record.path);
   json["stripe_size"] = record.layout.stripe_size;

@@ -22,6 +22,8 @@ struct FileRecord {
   std::string path;  ///< From the root, without a file system prefix that Forebay knows.
   int amode = 0;     ///< MPI_MODE_* bits.
   Mode mode = Mode::observe;
+  int ranks = 0;  ///< That opened the file.
+  int nodes = 0;  ///< That they run on; 0: not known.
   CallTimes times;
   Counters counters;
   HintPairs hints;  ///< In force when the file was closed.

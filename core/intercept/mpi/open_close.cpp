@@ -22,6 +22,7 @@
 #include "core/intercept/mpi/interception.hpp"
 #include "core/intercept/mpi/open_file.hpp"
 #include "core/intercept/mpi/real_mpi.hpp"
+#include "core/storage/descriptor.hpp"
 #include "core/storage/file.hpp"
 #include "core/storage/layout.hpp"
 
@@ -51,14 +52,6 @@ std::shared_ptr<const DatatypeReader> datatype_reader() {
   return reader;
 }
 
-/// Forebay's own descriptor. Writing into holes needs reading, so a write-only file is opened for
-/// both.
-Result<std::unique_ptr<StorageFile>> open_storage(const std::string& path, int amode,
-                                                  Counters& counters) {
-  const bool reading = (amode & MPI_MODE_RDONLY) != 0;
-  return open_posix_file(path, reading ? OpenMode::read_only : OpenMode::read_write, counters);
-}
-
 /// What ranks tell each other once each has tried to open the file: one reduction for everything,
 /// because at open every round trip counts. The maximum over ranks decides.
 struct OpenWord {
@@ -68,6 +61,7 @@ struct OpenWord {
     no_real_file,
     unclear_name,
     no_own_file,
+    few_descriptors,
     incoherent,
     end_of_file,
     reporting,
@@ -79,6 +73,34 @@ struct OpenWord {
 
   std::int64_t& operator[](Index index) { return values[index]; }
 };
+
+/// Forebay's own descriptor of the file that the MPI opened at `path`; or none, and the reason is
+/// in `word`. Writing into holes needs reading, so a write-only file is opened for both.
+std::unique_ptr<StorageFile> try_storage(OpenFile& file, const std::optional<std::string>& path,
+                                         OpenWord& word) {
+  FileRecord& record = file.record;
+  word[OpenWord::unclear_name] = !path;
+  word[OpenWord::few_descriptors] = descriptors_run_short();
+  if (!path || word[OpenWord::few_descriptors] != 0) return nullptr;
+  const bool reading = (record.amode & MPI_MODE_RDONLY) != 0;
+  auto opened =
+      open_posix_file(*path, reading ? OpenMode::read_only : OpenMode::read_write, record.counters);
+  word[OpenWord::no_own_file] = !opened;
+  if (!opened) {
+    record.notes.push_back(to_string(opened.error()));
+    return nullptr;
+  }
+  StorageFile& storage = **opened;
+  // There only the MPI's locks make the hosts see each other's bytes.
+  const bool several_hosts = file.exchange->ranks_on_host() < file.exchange->size();
+  word[OpenWord::incoherent] =
+      several_hosts && !coherent_between_hosts(file_system_name(storage.path()));
+  // Where an appending program starts; some rank may not see the latest size yet.
+  if ((record.amode & MPI_MODE_APPEND) != 0) {
+    word[OpenWord::end_of_file] = storage.size().value_or(0);
+  }
+  return std::move(*opened);
+}
 
 /// An id that no other opening of the same file has: of this process and this moment.
 std::int64_t opening_id() {
@@ -105,6 +127,8 @@ void make_shadow(OpenFile& file, OpenWord& word, const std::vector<std::uint8_t>
     file.pass_reason = "MPI_MODE_SEQUENTIAL";
   } else if (word[OpenWord::unclear_name] != 0) {
     file.pass_reason = "a colon in the name leaves open which file it means";
+  } else if (word[OpenWord::few_descriptors] != 0) {
+    file.pass_reason = "few file descriptors are left";
   } else if (word[OpenWord::no_own_file] != 0) {
     file.pass_reason = "Forebay could not open the file itself";
   } else if (word[OpenWord::incoherent] != 0) {
@@ -124,14 +148,45 @@ void make_shadow(OpenFile& file, OpenWord& word, const std::vector<std::uint8_t>
                                              pointer_path, in_memory, word[OpenWord::end_of_file]);
 }
 
-int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh) {
-  Opening opening = begin_opening(comm);
-  if (opening.exchange == nullptr) return real().open(comm, filename, amode, info, fh);
+/// Opens a file whose ranks have no communicator of ours to talk over: each knows of itself alone.
+int open_crowded(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh,
+                 Opening opening) {
   auto file = std::make_shared<OpenFile>();
   file->exchange = std::move(opening.exchange);
   FileRecord& record = file->record;
   record.amode = amode;
   record.mode = settings().mode;
+  int rank = 0;
+  PMPI_Comm_rank(comm, &rank);
+  PMPI_Comm_size(comm, &record.ranks);
+  file->reporting = rank == 0 && !settings().report_dir.empty();
+
+  std::optional<HarmlessInfo> harmless;
+  if (info != MPI_INFO_NULL && record.mode == Mode::engine) harmless.emplace(pairs_of(info));
+  const int code = real().open(comm, filename, amode, harmless ? harmless->get() : info, fh);
+  if (code != MPI_SUCCESS) return code;
+  file->handle = *fh;
+  record.path = opened_path(filename).value_or(filename);
+  record.notes.emplace_back("only the calls of rank 0 are counted here");
+  if (record.mode == Mode::engine) {
+    file->pass_reason = "as many files are open as Forebay has communicators for";
+  }
+  record.times.add(CallClass::open, Clock::now() - opening.begun);
+  open_files().add(std::move(file));
+  return MPI_SUCCESS;
+}
+
+int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh) {
+  Opening opening = begin_opening(comm);
+  if (opening.exchange == nullptr) return real().open(comm, filename, amode, info, fh);
+  if (opening.crowded) return open_crowded(comm, filename, amode, info, fh, std::move(opening));
+  auto file = std::make_shared<OpenFile>();
+  file->exchange = std::move(opening.exchange);
+  FileRecord& record = file->record;
+  record.amode = amode;
+  record.mode = settings().mode;
+  record.ranks = file->exchange->size();
+  record.nodes = file->exchange->nodes().nodes();
 
   std::vector<std::uint8_t> declarations;
   if (file->exchange->rank() == 0) declarations = pack_declarations(info);
@@ -162,23 +217,7 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
     word[OpenWord::declarations] = !declares && !declarations.empty();
   }
   std::unique_ptr<StorageFile> storage;
-  if (code == MPI_SUCCESS && record.mode == Mode::engine && !path) {
-    word[OpenWord::unclear_name] = 1;
-  } else if (code == MPI_SUCCESS && record.mode == Mode::engine) {
-    auto opened = open_storage(*path, amode, record.counters);
-    if (opened) {
-      storage = std::move(*opened);
-      // There only the MPI's locks make the hosts see each other's bytes.
-      const bool several_hosts = file->exchange->ranks_on_host() < file->exchange->size();
-      word[OpenWord::incoherent] =
-          several_hosts && !coherent_between_hosts(file_system_name(storage->path()));
-      // Where an appending program starts; some rank may not see the latest size yet.
-      if ((amode & MPI_MODE_APPEND) != 0) word[OpenWord::end_of_file] = storage->size().value_or(0);
-    } else {
-      word[OpenWord::no_own_file] = 1;
-      record.notes.push_back(to_string(opened.error()));
-    }
-  }
+  if (code == MPI_SUCCESS && record.mode == Mode::engine) storage = try_storage(*file, path, word);
   file->exchange->all_reduce(word.values, Reduce::max);
   // MPIs agree on the outcome of an open, mostly. Where they do not, the file is not ours: a
   // collective call of Forebay's would wait for the rank that has no file.
