@@ -1,7 +1,7 @@
 /* Goal: no value of a hint, however wrong or large, stops a program, makes it wait or changes its
- * data; some of these values make a stock MPI divide by zero, or end the job for want of memory.
- * Method: each value at open and once more for the open file, with collective and independent
- * accesses that are read back. */
+ * data; and what is told of hints is so. Some of these values make a stock MPI divide by zero, or
+ * end the job for want of memory. Method: each value at open and once more for the open file, with
+ * collective and independent accesses that are read back. */
 #define _GNU_SOURCE
 #include "tests/mpi/intercept_check.h"
 
@@ -51,6 +51,47 @@ static void verify(MPI_File file, int first) {
   CHECK(memcmp(written, back, sizeof back) == 0);
 }
 
+/* The value of `key` in what is in force; "" if it is not there. */
+static const char* in_force(MPI_File file, const char* key) {
+  static char value[MPI_MAX_INFO_VAL + 1];
+  MPI_Info used;
+  int present = 0;
+  value[0] = '\0';
+  OK(MPI_File_get_info(file, &used));
+  OK(MPI_Info_get(used, key, MPI_MAX_INFO_VAL, value, &present));
+  OK(MPI_Info_free(&used));
+  return present ? value : "";
+}
+
+static void set_one(MPI_File file, const char* key, const char* value) {
+  MPI_Info info;
+  OK(MPI_Info_create(&info));
+  OK(MPI_Info_set(info, key, value));
+  OK(MPI_File_set_info(file, info));
+  OK(MPI_Info_free(&info));
+}
+
+/* What is told to be in force is: aggregators and buffers may change until data has gone through
+ * them. Nothing is told of those that the MPI would have used. */
+static void after_opening(void) {
+  MPI_File file = check_open(0);
+  CHECK(atoi(in_force(file, "cb_nodes")) == check_size);
+  CHECK(strcmp(in_force(file, "romio_aggregator_list"), "") == 0);
+  CHECK(strcmp(in_force(file, "cb_config_list"), "") == 0);
+  set_one(file, "romio_cb_write", "enable");
+  set_one(file, "cb_nodes", "1");
+  set_one(file, "cb_buffer_size", "65536");
+  CHECK(strcmp(in_force(file, "cb_nodes"), "1") == 0);
+  CHECK(strcmp(in_force(file, "cb_buffer_size"), "65536") == 0);
+  verify(file, 2);
+  set_one(file, "cb_nodes", "2");
+  set_one(file, "cb_buffer_size", "131072");
+  CHECK(strcmp(in_force(file, "cb_nodes"), "1") == 0);
+  CHECK(strcmp(in_force(file, "cb_buffer_size"), "65536") == 0);
+  verify(file, 3);
+  OK(MPI_File_close(&file));
+}
+
 int main(int argc, char** argv) {
   check_start(argc, argv, "hints");
   for (size_t i = 0; i < sizeof values / sizeof values[0]; ++i) {
@@ -74,5 +115,6 @@ int main(int argc, char** argv) {
     OK(MPI_File_close(&file));
     OK(MPI_Info_free(&info));
   }
+  after_opening();
   return check_finish();
 }

@@ -127,7 +127,7 @@ class EngineFile final : public CollectiveFile {
         agreement_(*exchange_, cost_, counters),
         direct_(*storage_, counters, expected_cost(agreed_.layout, false)) {
     direct_.set_hints(agreed_.hints);
-    decide_domains();
+    cast_.domains = domains_wanted();
   }
 
   ~EngineFile() override {
@@ -185,10 +185,18 @@ class EngineFile final : public CollectiveFile {
     return worst == 0 ? Status{} : tl::unexpected(agreed_error(worst, mine));
   }
 
-  void set_hints(const Hints& hints) override {
-    agreed_.hints = agree_on(*exchange_, agreed_.layout, hints, agreed_.start).hints;
+  bool set_hints(const Hints& hints) override {
+    const auto per_node = agreed_.hints.aggregators_per_node;
+    agreed_ = agree_on(*exchange_, agreed_.layout, hints, agreed_.start);
     direct_.set_hints(agreed_.hints);
     unasked_calls_ = 0;
+    const FileDomains wanted = domains_wanted();
+    if (board_ == nullptr) {
+      cast_.domains = wanted;
+    } else {
+      agreed_.hints.aggregators_per_node = per_node;
+    }
+    return wanted == cast_.domains;
   }
 
   Hints hints_in_force() const override {
@@ -256,10 +264,10 @@ class EngineFile final : public CollectiveFile {
     return known.value_or(CostWord{});
   }
 
-  void decide_domains() {
+  FileDomains domains_wanted() const {
     const StripeLayout& layout = agreed_.layout;
     const Hints& hints = agreed_.hints;
-    FileDomains& domains = cast_.domains;
+    FileDomains domains;
     domains.aggregators = choose_aggregators(layout, exchange_->nodes().nodes(), exchange_->size(),
                                              agreed_.adapters, hints);
     if (layout.striped()) {
@@ -274,6 +282,7 @@ class EngineFile final : public CollectiveFile {
                                 most_window_bytes);
       domains.units_per_window = 1;
     }
+    return domains;
   }
 
   Result<std::shared_ptr<const Schedule>> agree(const Access& access, bool writing) {

@@ -57,8 +57,10 @@ class CollectiveFile {
   /// MPI_File_sync: what any rank wrote is durable and visible to all. Collective.
   virtual Status sync() = 0;
 
-  /// New values of the hints that may change while a file is open. Collective.
-  virtual void set_hints(const Hints& hints) = 0;
+  /// New values of hints for the open file. False if they ask for other aggregators or buffers than
+  /// those that have moved data already, which stay: the order of overlapping writes depends on
+  /// them. The same on every rank. Collective.
+  virtual bool set_hints(const Hints& hints) = 0;
 
   /// What is really in force: aggregators, buffer sizes and striping as chosen.
   virtual Hints hints_in_force() const = 0;

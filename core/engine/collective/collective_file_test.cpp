@@ -279,6 +279,41 @@ TEST(CollectiveFile, ARepeatedCallReusesItsSchedule) {
   });
 }
 
+/// Hints that come before the first exchange count as those at the opening; later, aggregators and
+/// buffers stay.
+TEST(CollectiveFile, TakesHintsUntilDataWasExchanged) {
+  auto inode = std::make_shared<MemoryInode>();
+  run_ranks(3, 3, [&](const std::shared_ptr<Exchange>& exchange) {
+    Counters counters;
+    Hints hints;
+    hints.collective_write = Toggle::enable;
+    const auto file =
+        CollectiveFile::open(exchange, open_memory_file(inode, counters), hints, counters);
+    EXPECT_EQ(file->hints_in_force().aggregators, 3);
+    hints.aggregators = 2;
+    hints.buffer_size = 64 * KiB;
+    EXPECT_TRUE(file->set_hints(hints));
+    EXPECT_EQ(file->hints_in_force().aggregators, 2);
+    EXPECT_EQ(file->hints_in_force().buffer_size, 64 * KiB);
+
+    const Call call = interleaved(3, 8, 100);
+    const auto i = static_cast<std::size_t>(exchange->rank());
+    std::vector<std::byte> buffer(800);
+    ASSERT_TRUE(file->write_all({call.views[i], 0, buffer_at(buffer.data()), 800}));
+    EXPECT_EQ(file->aggregators().size(), 2U);
+    EXPECT_TRUE(file->set_hints(hints));
+    Hints late = hints;
+    late.aggregators = 1;
+    EXPECT_FALSE(file->set_hints(late));
+    late = hints;
+    late.buffer_size = 128 * KiB;
+    EXPECT_FALSE(file->set_hints(late));
+    EXPECT_EQ(file->hints_in_force().aggregators, 2);
+    EXPECT_EQ(file->hints_in_force().buffer_size, 64 * KiB);
+    ASSERT_TRUE(file->write_all({call.views[i], 0, buffer_at(buffer.data()), 800}));
+  });
+}
+
 /// Messages between nodes shrink where the user asks for it and the data allow; what is read back
 /// is what was written.
 TEST(CollectiveFile, CompressedMessagesCarryTheSameBytes) {

@@ -30,18 +30,6 @@ Json from_rank_0(Exchange& exchange, std::span<const std::uint8_t> packed) {
   return Json::from_msgpack(data, data + all.front().size());
 }
 
-/// Says each problem once, however many files it concerns: at the first of them.
-void show(Exchange& exchange, const std::vector<std::string>& problems, const std::string& path) {
-  if (exchange.rank() != 0) return;
-  static std::mutex mutex;
-  static std::set<std::string> shown;
-  const std::lock_guard lock(mutex);
-  for (const std::string& problem : problems) {
-    if (!shown.insert(problem).second) continue;
-    std::fprintf(stderr, "forebay: %s: %s\n", path.c_str(), problem.c_str());
-  }
-}
-
 void apply(DeclaredHints& declared, const HintPairs& pairs, std::string_view source) {
   for (const HintProblem& problem : apply_hints(declared.hints, pairs, source)) {
     declared.problems.push_back(to_string(problem));
@@ -68,6 +56,17 @@ bool is_for_mpi(const std::string& key) {
 }
 
 }  // namespace
+
+void show(Exchange& exchange, const std::vector<std::string>& problems, const std::string& path) {
+  if (exchange.rank() != 0) return;
+  static std::mutex mutex;
+  static std::set<std::string> shown;
+  const std::lock_guard lock(mutex);
+  for (const std::string& problem : problems) {
+    if (!shown.insert(problem).second) continue;
+    std::fprintf(stderr, "forebay: %s: %s\n", path.c_str(), problem.c_str());
+  }
+}
 
 std::vector<std::uint8_t> pack_declarations(MPI_Info info) {
   const Settings& environment = settings();

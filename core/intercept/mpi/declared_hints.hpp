@@ -21,6 +21,9 @@ struct DeclaredHints {
   std::vector<std::string> problems;  ///< Ready to show. Rank 0 has shown each once already.
 };
 
+/// Says each problem once, however many files it concerns: at the first of them, on rank 0.
+void show(Exchange& exchange, const std::vector<std::string>& problems, const std::string& path);
+
 /// What this process can declare at open, packed for declare_at_open: `info`, FOREBAY_HINTS and the
 /// intent file. Empty if there is none of it.
 std::vector<std::uint8_t> pack_declarations(MPI_Info info);

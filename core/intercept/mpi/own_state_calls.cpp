@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 #include "core/intercept/mpi/declared_hints.hpp"
@@ -68,8 +69,20 @@ int adopt_info(OpenFile& file, MPI_Info info) {
   shadow.hints = declared.hints;
   auto& problems = file.record.hint_problems;
   problems.insert(problems.end(), declared.problems.begin(), declared.problems.end());
-  shadow.engine->set_hints(shadow.hints);
+  static const std::string too_late =
+      "MPI_Info: data has gone through aggregators already, so their number and buffers stay; give "
+      "cb_nodes, cb_config_list and cb_buffer_size when the file is opened";
+  if (!shadow.engine->set_hints(shadow.hints) && std::ranges::count(problems, too_late) == 0) {
+    problems.push_back(too_late);
+    show(*file.exchange, {too_late}, file.record.path);
+  }
   return code;
+}
+
+void remove_key(MPI_Info info, const std::string& key) {
+  int length = 0, present = 0;
+  PMPI_Info_get_valuelen(info, key.c_str(), &length, &present);
+  if (present != 0) PMPI_Info_delete(info, key.c_str());
 }
 
 /// Puts both file pointers to the start of a new view. No rank leaves before the shared one is
@@ -289,12 +302,10 @@ int set_info(OpenFile& file, MPI_Info info) {
 int get_info(OpenFile& file, MPI_Info* info_used) {
   const int code = real().get_info(file.handle, info_used);
   if (code != MPI_SUCCESS) return code;
-  // The MPI may name a striping that it was asked for and could not give.
-  for (const char* key : {"striping_unit", "striping_factor", "stripe_size", "stripe_width"}) {
-    int length = 0, present = 0;
-    PMPI_Info_get_valuelen(*info_used, key, &length, &present);
-    if (present != 0) PMPI_Info_delete(*info_used, key);
-  }
+  // The MPI tells of aggregators that it would have used, and may name a striping that it was asked
+  // for and could not give.
+  remove_key(*info_used, "romio_aggregator_list");
+  for (const HintKey& known : known_hints()) remove_key(*info_used, std::string(known.key));
   for (const auto& [key, value] : to_pairs(file.shadow->engine->hints_in_force())) {
     PMPI_Info_set(*info_used, key.c_str(), value.c_str());
   }
