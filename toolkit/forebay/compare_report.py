@@ -118,8 +118,8 @@ def _method(result: Comparison) -> str:
     covered = f"covers the true median with {100 * ratio.coverage:.1f} % probability"
     few = "" if ratio.coverage >= 0.95 else "; 6 pairs or more give 95 %"
     return (
-        f"{ratio.pairs} interleaved pairs, order shuffled with seed {result.seed}, after one "
-        f"untimed; the interval {covered}{few}."
+        f"{ratio.pairs} interleaved pair{'' if ratio.pairs == 1 else 's'}, order shuffled with "
+        f"seed {result.seed}, after one untimed; the interval {covered}{few}."
     )
 
 

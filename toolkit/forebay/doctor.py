@@ -332,7 +332,7 @@ def _left_over(path: Path) -> Iterable[Check]:
     sure = leftovers.orphaned_buffers()
     if sure:
         yield Check(
-            "path",
+            "node-local",
             Level.WARNING,
             f"{_listed(sure)}: left in memory by a program that was killed",
             _removal(sure),
@@ -442,7 +442,8 @@ def show(console: Console, checks: list[Check]) -> None:
             console.print(Text(f"       {check.fix}", style="cyan"), soft_wrap=True)
     failures = sum(check.level is Level.FAILURE for check in checks)
     warnings = sum(check.level is Level.WARNING for check in checks)
+    warned = f"{warnings} warning{'s' if warnings != 1 else ''}"
     if failures:
-        console.print(Text(f"{failures} to repair, {warnings} warnings", style="bold red"))
+        console.print(Text(f"{failures} to repair, {warned}", style="bold red"))
     else:
-        console.print(Text(f"all works, {warnings} warnings", style="green"))
+        console.print(Text(f"all works, {warned}", style="green"))
