@@ -2,8 +2,11 @@
 
 #include <sys/uio.h>
 
+#include <compare>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -14,6 +17,13 @@
 #include "core/storage/descriptor.hpp"
 
 namespace forebay {
+
+/// What a file is known by, whatever it is called.
+struct FileId {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  auto operator<=>(const FileId&) const = default;
+};
 
 /// A file, as the engine sees storage. Implementations: PosixFile; for tests MemoryFile, FaultyFile
 /// and VolatileFile. All calls may be made from several threads at once. Every error names what was
@@ -60,6 +70,9 @@ class StorageFile {
 
   virtual StripeLayout layout() const = 0;
   virtual const std::string& path() const = 0;
+
+  /// The same for all openings of one file, in this process; none if it cannot be told.
+  virtual std::optional<FileId> id() const { return std::nullopt; }
 };
 
 /// How a file is opened; the union of what MPI_File_open's amode can say about data access.

@@ -124,6 +124,9 @@ class MemoryFile final : public StorageFile {
 
   StripeLayout layout() const override { return inode_->layout_; }
   const std::string& path() const override { return inode_->path_; }
+  std::optional<FileId> id() const override {
+    return FileId{0, reinterpret_cast<std::uintptr_t>(inode_.get())};
+  }
 
  private:
   tl::unexpected<Error> fail(int os_errno, const char* verb, Bytes offset) const {

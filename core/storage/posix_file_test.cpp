@@ -76,6 +76,18 @@ TEST_F(PosixFileTest, WhatIsWrittenIsRead) {
   EXPECT_EQ(file->path(), path_);
 }
 
+TEST_F(PosixFileTest, OpeningsOfOneFileHaveOneId) {
+  const auto file = open();
+  ASSERT_TRUE(file->id());
+  const auto again = open();
+  EXPECT_EQ(again->id(), file->id());
+  const auto other = open_posix_file("/proc/version", OpenMode::read_only, counters_);
+  ASSERT_TRUE(other);
+  EXPECT_NE((*other)->id(), file->id());
+  ASSERT_EQ(::unlink(path_.c_str()), 0);
+  EXPECT_EQ(again->id(), file->id()) << "without a name too";
+}
+
 TEST_F(PosixFileTest, ReadsFallShortAtTheEndOfTheFileOnly) {
   const auto file = open();
   ASSERT_TRUE(file->write_at(noise(100, 1), 0));
