@@ -20,6 +20,7 @@
 #include "core/engine/collective/io_pool.hpp"
 #include "core/engine/collective/rounds.hpp"
 #include "core/engine/collective/scoped_nanoseconds.hpp"
+#include "core/engine/collective/sieve_watch.hpp"
 #include "core/storage/layout.hpp"
 
 namespace forebay {
@@ -113,10 +114,23 @@ Agreed agree_on(Exchange& exchange, const StripeLayout& layout, const Hints& hin
           static_cast<int>(word[13])};
 }
 
+/// What a rank says about sieving of writes under new views. The highest of all ranks' counts.
+enum class SieveVote : std::int64_t {
+  indifferent,
+  wanted,      ///< Its own writes would gain.
+  impossible,  ///< Somebody could write into a gap meanwhile.
+};
+
+/// Whether locks on ranges of `storage` work, by one that nobody else wants.
+bool locks_work(StorageFile& storage) {
+  constexpr Extent nowhere{std::numeric_limits<Bytes>::max() - 1, 1};
+  return storage.lock(nowhere, StorageFile::LockKind::shared) && storage.unlock(nowhere);
+}
+
 class EngineFile final : public CollectiveFile {
  public:
   EngineFile(std::shared_ptr<Exchange> exchange, std::unique_ptr<StorageFile> storage,
-             const Hints& hints, Counters& counters, NanosecondClock clock)
+             const Hints& hints, Counters& counters, NanosecondClock clock, Writers writers)
       : exchange_(std::move(exchange)),
         storage_(std::make_unique<TimedFile>(std::move(storage), std::move(clock))),
         counters_(counters),
@@ -125,7 +139,9 @@ class EngineFile final : public CollectiveFile {
         codec_(agreed_.hints.compress),
         cost_(agreed_.layout, *storage_, exchange_->ranks_on_host(), agreed_.start),
         agreement_(*exchange_, cost_, counters),
-        direct_(*storage_, counters, expected_cost(agreed_.layout, false)) {
+        writers_(writers),
+        watch_(storage_->id()),
+        direct_(*storage_, counters, expected_cost(agreed_.layout, false), watch_) {
     direct_.set_hints(agreed_.hints);
     cast_.domains = domains_wanted();
   }
@@ -137,7 +153,7 @@ class EngineFile final : public CollectiveFile {
   Result<Bytes> write_all(const Access& access) override {
     Counters::add(counters_.collective_calls, 1);
     if (goes_direct_unasked()) return go_unasked(true, access);
-    if (atomic_) return go_direct(true, access);
+    if (atomic_ || others_sieve()) return go_direct(true, access);
     const auto agreed = agree(access, true);
     if (!agreed) return tl::unexpected(agreed.error());
     const auto& schedule = *agreed;
@@ -169,7 +185,29 @@ class EngineFile final : public CollectiveFile {
   Result<Bytes> write(const Access& access) override { return direct_.write(access); }
   Result<Bytes> read(const Access& access) override { return direct_.read(access); }
 
-  void view_changed() override { unasked_calls_ = 0; }
+  std::int64_t vote_on_sieving(const TiledTree& view) override {
+    view_ = view;
+    const bool asked_for = agreed_.hints.sieve_write == Toggle::enable;
+    // Bytes that nobody locks are safe only from those who do not sieve.
+    SieveVote vote = SieveVote::indifferent;
+    if (!asked_for && writers_ != Writers::ranks) vote = SieveVote::impossible;
+    if (vote != SieveVote::impossible && direct_.sieving_helps(view, sieving_cost())) {
+      vote = SieveVote::wanted;
+    }
+    if (asked_for || vote == SieveVote::wanted) {
+      if (!locks_work_) locks_work_ = locks_work(*storage_);
+      if (!*locks_work_) vote = SieveVote::impossible;
+    }
+    return static_cast<std::int64_t>(vote);
+  }
+
+  void view_changed(std::int64_t highest_vote) override {
+    unasked_calls_ = 0;
+    const bool sieving = static_cast<SieveVote>(highest_vote) == SieveVote::wanted;
+    direct_.set_sieving(sieving ? std::optional(sieving_cost()) : std::nullopt);
+    // Only what all processes of the program know alike may be announced.
+    watch_.announce(sieving && writers_ == Writers::ranks);
+  }
 
   void set_atomic(bool atomic) override {
     atomic_ = atomic;
@@ -189,7 +227,9 @@ class EngineFile final : public CollectiveFile {
     const auto per_node = agreed_.hints.aggregators_per_node;
     agreed_ = agree_on(*exchange_, agreed_.layout, hints, agreed_.start);
     direct_.set_hints(agreed_.hints);
-    unasked_calls_ = 0;
+    std::int64_t vote = vote_on_sieving(TiledTree(view_));
+    exchange_->all_reduce({&vote, 1}, Reduce::max);
+    view_changed(vote);
     const FileDomains wanted = domains_wanted();
     if (board_ == nullptr) {
       cast_.domains = wanted;
@@ -284,6 +324,15 @@ class EngineFile final : public CollectiveFile {
     }
     return domains;
   }
+
+  SievingCost sieving_cost() const {
+    const StorageCost& writing = cost_.of(true);
+    return {writing, cost_.of(false), storage_->layout().one_writer && !writing.measured};
+  }
+
+  /// Ranks that are not in this file's calls sieve through another handle, so its aggregators would
+  /// write into their gaps; the same on every rank, since all are in the other file's calls too.
+  bool others_sieve() const { return writers_ != Writers::ranks && watch_.another_sieves(); }
 
   Result<std::shared_ptr<const Schedule>> agree(const Access& access, bool writing) {
     auto agreed = agreement_.agree(
@@ -436,7 +485,11 @@ class EngineFile final : public CollectiveFile {
   MessageCodec codec_;
   AgreedCost cost_;
   CallAgreement agreement_;
+  const Writers writers_;
+  SieveWatch watch_;
   DirectIo direct_;
+  TiledTree view_;                  ///< The newest that was voted on.
+  std::optional<bool> locks_work_;  ///< None before it mattered.
   std::unique_ptr<Board> board_;
   std::unique_ptr<std::byte[]> reserve_;  ///< As RoundsContext says.
   Error no_board_;  ///< Why there are no buffers to exchange through; the same on every rank.
@@ -455,9 +508,9 @@ class EngineFile final : public CollectiveFile {
 std::unique_ptr<CollectiveFile> CollectiveFile::open(std::shared_ptr<Exchange> exchange,
                                                      std::unique_ptr<StorageFile> storage,
                                                      const Hints& hints, Counters& counters,
-                                                     NanosecondClock clock) {
+                                                     NanosecondClock clock, Writers writers) {
   return std::make_unique<EngineFile>(std::move(exchange), std::move(storage), hints, counters,
-                                      std::move(clock));
+                                      std::move(clock), writers);
 }
 
 }  // namespace forebay

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +25,12 @@ struct Access {
   Bytes length = 0;
 };
 
+/// Who may write to a file through MPI while it is open, beside the ranks that opened it.
+enum class Writers {
+  ranks,  ///< Nobody: they are the whole program, on one host, one thread of each in MPI at a time.
+  others,  ///< Somebody, as far as is known.
+};
+
 /// A file opened by several ranks together: carries out data calls, collective and independent.
 /// Every collective call must be made by every rank of the exchange in the same order. No call
 /// hangs because another rank failed. A storage error of a collective call comes back on all ranks,
@@ -36,7 +43,8 @@ class CollectiveFile {
   static std::unique_ptr<CollectiveFile> open(std::shared_ptr<Exchange> exchange,
                                               std::unique_ptr<StorageFile> storage,
                                               const Hints& hints, Counters& counters,
-                                              NanosecondClock clock = steady_nanoseconds());
+                                              NanosecondClock clock = steady_nanoseconds(),
+                                              Writers writers = Writers::others);
   virtual ~CollectiveFile() = default;
 
   // Each returns the bytes written or read by this rank; a read returns fewer than asked only at
@@ -46,9 +54,13 @@ class CollectiveFile {
   virtual Result<Bytes> write(const Access& access) = 0;      ///< Independent.
   virtual Result<Bytes> read(const Access& access) = 0;       ///< Independent.
 
-  /// To be called when the program sets a view (collective, but makes no message): what was agreed
-  /// of the old views does not hold for the new ones.
-  virtual void view_changed() = 0;
+  /// When the program sets a view, ranks choose whether writes may be sieved under the new views:
+  /// each asks for its vote, and the highest of all ranks' is told with view_changed.
+  virtual std::int64_t vote_on_sieving(const TiledTree& view) = 0;
+
+  /// To be called when all ranks have set their views (collective, but makes no message): what was
+  /// agreed of the old views does not hold for the new ones.
+  virtual void view_changed(std::int64_t highest_vote) = 0;
 
   /// MPI_File_set_atomicity. In atomic mode each call locks what it touches and collective calls
   /// are carried out rank by rank. Collective.

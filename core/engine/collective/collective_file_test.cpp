@@ -357,7 +357,7 @@ TEST(CollectiveFile, SeamlessViewsAgreeOnce) {
       ASSERT_TRUE(file->write_all({bytes, mine + 100, buffer_at(buffer.data()), 100}));
     }
     EXPECT_EQ(counters.metadata_bytes.load(), said);
-    file->view_changed();
+    file->view_changed(0);
     const Call call = interleaved(2, 8, 10);
     const auto i = static_cast<std::size_t>(exchange->rank());
     ASSERT_TRUE(file->write_all({call.views[i], 0, buffer_at(buffer.data()), 80}));

@@ -13,7 +13,12 @@ namespace {
 /// Scattered memory passes through a buffer of this size: small enough to stay in a core's cache
 /// between the two copies.
 constexpr Bytes bounce_bytes = 512 * KiB;
-constexpr Bytes default_sieve_bytes = 4 * MiB;  // ROMIO's ind_rd_buffer_size
+constexpr Bytes default_sieve_bytes = 4 * MiB;          // ROMIO's ind_rd_buffer_size
+constexpr Bytes default_write_sieve_bytes = 512 * KiB;  // ROMIO's ind_wr_buffer_size
+
+/// How much of a view is looked at before it is used: spans, and data.
+constexpr int most_samples = 16;
+constexpr Bytes most_tile_bytes = GiB;
 
 /// Where data position 0 of `memory` lies if `length` bytes from there are contiguous.
 std::optional<std::byte*> contiguous_address(const TiledTree& memory, Bytes length) {
@@ -57,8 +62,9 @@ Extent touched(const Access& access) {
 
 }  // namespace
 
-DirectIo::DirectIo(StorageFile& storage, Counters& counters, StorageCost cost)
-    : storage_(storage), counters_(counters), cost_(cost) {}
+DirectIo::DirectIo(StorageFile& storage, Counters& counters, StorageCost cost,
+                   const SieveWatch& watch)
+    : storage_(storage), counters_(counters), cost_(cost), watch_(watch) {}
 
 void DirectIo::set_hints(const Hints& hints) { hints_ = hints; }
 
@@ -108,8 +114,10 @@ bool DirectIo::next_batch(TreeCursor& walk, Bytes data_end, const Joining& joini
       const bool joinable = gap >= 0 && gap <= joining.most_gap &&
                             run.offset + run.block - batch.span.offset <= joining.most_span;
       if (!adjacent && !joinable) break;
+      if (!adjacent) ++batch.pieces;
     } else {
       batch.span = {run.offset, 0};
+      batch.pieces = 1;
     }
     batch.span.length = run.offset + run.block - batch.span.offset;
     batch.end += run.block;
@@ -121,26 +129,84 @@ bool DirectIo::next_batch(TreeCursor& walk, Bytes data_end, const Joining& joini
         joins ? std::clamp<std::int64_t>(room / run.stride, 0, run.count - 1) : 0;
     batch.span.length += more * run.stride;
     batch.end += more * run.block;
+    batch.pieces += more;
     if (more < run.count - 1) break;
   }
   walk.seek_data(batch.end);
   return true;
 }
 
+Bytes DirectIo::write_buffer() const {
+  return std::max<Bytes>(1, hints_.independent_write_buffer.value_or(default_write_sieve_bytes));
+}
+
+DirectIo::Joining DirectIo::write_joining(const SievingCost& cost, Bytes offset) const {
+  // Spans end at multiples of the buffer: ranks whose pieces interleave then lock the same ones,
+  // and on a striped file few spans lie on two servers.
+  const Bytes buffer = write_buffer();
+  const Bytes room = buffer - offset % buffer;
+  return {hints_.sieve_write == Toggle::enable ? room : most_sieved_gap(cost), room};
+}
+
+bool DirectIo::worth_sieving(const Batch& batch, const SievingCost& cost) const {
+  if (batch.contiguous()) return false;
+  return hints_.sieve_write == Toggle::enable ||
+         sieving_pays({batch.pieces, batch.end - batch.begin, batch.span.length}, cost);
+}
+
+bool DirectIo::sieving_helps(const TiledTree& view, const SievingCost& cost) const {
+  if (hints_.sieve_write == Toggle::disable || view.tree.size() == 0 || !view.monotone()) {
+    return false;
+  }
+  const Bytes enough = 2 * std::min(view.tree.size(), most_tile_bytes) + write_buffer();
+  TreeCursor walk(view);
+  for (int i = 0; i < most_samples; ++i) {
+    Batch batch;
+    if (!next_batch(walk, enough, write_joining(cost, walk.offset()), batch)) return false;
+    if (worth_sieving(batch, cost)) return true;
+  }
+  return false;
+}
+
 Result<Bytes> DirectIo::write_batches(const Access& access) {
-  const bool sieve = hints_.sieve_write == Toggle::enable && access.view.monotone();
-  const Bytes buffer = hints_.independent_write_buffer.value_or(bounce_bytes);
-  const Joining joining = sieve ? Joining{buffer, buffer} : Joining{};
+  const bool may_sieve =
+      sieving_ && hints_.sieve_write != Toggle::disable && access.view.monotone();
+  // Who sieves puts old bytes back into the gaps: what is written there meanwhile would be lost.
+  const bool guarded = !atomic_ && (sieving_ || watch_.sieving());
+  const Extent range = guarded ? touched(access) : Extent{};
+  std::optional<RangeLock> guard;
   TreeCursor walk(access.view);
   walk.seek_data(access.start);
   Call call{access, TreeCursor(access.memory), Bounce(*this)};
   Batch batch;
-  while (next_batch(walk, access.start + access.length, joining, batch)) {
-    const Status status =
-        batch.contiguous() ? write_contiguous(call, batch) : write_sieved(call, batch);
+  const Bytes data_end = access.start + access.length;
+  while (walk.data_position() < data_end) {
+    const Joining joining = may_sieve ? write_joining(*sieving_, walk.offset()) : Joining{};
+    if (!next_batch(walk, data_end, joining, batch)) break;
+    Status status;
+    if (may_sieve && worth_sieving(batch, *sieving_)) {
+      guard.reset();  // Two that hold the shared lock and want the exclusive one wait for ever.
+      status = write_sieved(call, batch);
+    } else {
+      if (guarded && !guard) {
+        guard.emplace(storage_, locking_, range, StorageFile::LockKind::shared, true);
+        status = guard->status();
+      }
+      if (status) status = write_pieces(call, batch);
+    }
     if (!status) return tl::unexpected(status.error());
   }
   return access.length;
+}
+
+Status DirectIo::write_pieces(Call& call, const Batch& batch) {
+  if (batch.contiguous()) return write_contiguous(call, batch);
+  TreeCursor walk(call.access.view);
+  walk.seek_data(batch.begin);
+  for (Batch piece; next_batch(walk, batch.end, {}, piece);) {
+    if (auto status = write_contiguous(call, piece); !status) return status;
+  }
+  return {};
 }
 
 Status DirectIo::write_contiguous(Call& call, const Batch& batch) {
@@ -165,10 +231,9 @@ Status DirectIo::write_sieved(Call& call, const Batch& batch) {
   const RangeLock lock(storage_, locking_, batch.span, StorageFile::LockKind::exclusive, !atomic_);
   if (!lock.status()) return lock.status();
   const std::span<std::byte> buffer = call.bounce.take(batch.span.length);
-  std::fill(buffer.begin(), buffer.end(), std::byte{0});
-  if (const auto got = storage_.read_at(buffer, batch.span.offset); !got) {
-    return tl::unexpected(got.error());
-  }
+  const auto got = storage_.read_at(buffer, batch.span.offset);
+  if (!got) return tl::unexpected(got.error());
+  std::fill(buffer.begin() + *got, buffer.end(), std::byte{0});  // Beyond the end of the file.
   Counters::add(counters_.hole_reads, 1);
   TreeCursor file(call.access.view);
   file.seek_data(batch.begin);

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "core/engine/collective/collective_file.hpp"
+#include "core/engine/collective/sieve_watch.hpp"
 #include "core/plan/schedule.hpp"
+#include "core/plan/write_sieving.hpp"
 
 namespace forebay {
 
@@ -13,15 +16,21 @@ namespace forebay {
 /// which an exchange does not pay.
 ///
 /// Reading joins pieces over gaps that cost less to read than another call (data sieving). Writing
-/// makes one call per contiguous piece: a read-modify-write of the gaps could put back old bytes
-/// over what another process wrote there meanwhile, so it is done under a lock and only where the
-/// user asks for it (romio_ds_write=enable). See docs/decisions.
+/// makes one call per contiguous piece, unless ranks agreed that they may sieve: then pieces that
+/// are many and close together are put into their span, which is read and written back under an
+/// exclusive lock, and all others are written under a shared one. See docs/decisions.
 class DirectIo {
  public:
-  DirectIo(StorageFile& storage, Counters& counters, StorageCost cost);
+  /// `watch` is of the same file and outlives this object.
+  DirectIo(StorageFile& storage, Counters& counters, StorageCost cost, const SieveWatch& watch);
 
   void set_hints(const Hints& hints);
   void set_atomic(bool atomic) { atomic_ = atomic; }
+  /// Writes may be sieved, by this cost; or none are. The same on every rank but for the cost.
+  void set_sieving(const std::optional<SievingCost>& cost) { sieving_ = cost; }
+
+  /// Whether sieving would pay for writes through `view`, looking at what comes first in it.
+  bool sieving_helps(const TiledTree& view, const SievingCost& cost) const;
 
   Result<Bytes> write(const Access& access);
   Result<Bytes> read(const Access& access);
@@ -33,6 +42,7 @@ class DirectIo {
     Bytes begin = 0;
     Bytes end = 0;
     Extent span;
+    std::int64_t pieces = 0;
     bool contiguous() const { return end - begin == span.length; }
   };
   /// When pieces are joined across a gap, and how far.
@@ -63,8 +73,12 @@ class DirectIo {
     Bounce bounce;
   };
 
+  Bytes write_buffer() const;
+  Joining write_joining(const SievingCost& cost, Bytes offset) const;
+  bool worth_sieving(const Batch& batch, const SievingCost& cost) const;
   static bool next_batch(TreeCursor& walk, Bytes data_end, const Joining& joining, Batch& batch);
   Status write_contiguous(Call& call, const Batch& batch);
+  Status write_pieces(Call& call, const Batch& batch);
   Status write_sieved(Call& call, const Batch& batch);
   Result<Bytes> read_contiguous(Call& call, const Batch& batch);
   Result<Bytes> read_sieved(Call& call, const Batch& batch);
@@ -74,7 +88,9 @@ class DirectIo {
   StorageFile& storage_;
   Counters& counters_;
   StorageCost cost_;
+  const SieveWatch& watch_;
   Hints hints_;
+  std::optional<SievingCost> sieving_;
   bool atomic_ = false;
   std::mutex locking_;  ///< Held by a call that holds a lock on a range of the file.
   std::mutex mutex_;

@@ -39,6 +39,7 @@ class TimedFile final : public StorageFile {
   Status unlock(Extent range) override { return inner_->unlock(range); }
   StripeLayout layout() const override { return inner_->layout(); }
   const std::string& path() const override { return inner_->path(); }
+  std::optional<FileId> id() const override { return inner_->id(); }
 
  private:
   static constexpr std::uint64_t kept = 32;

@@ -63,6 +63,7 @@ struct OpenWord {
     no_own_file,
     few_descriptors,
     incoherent,
+    others_write,
     end_of_file,
     reporting,
     declarations,
@@ -108,6 +109,23 @@ std::int64_t opening_id() {
   return (now ^ (std::int64_t{getpid()} << 40)) & INT64_MAX;
 }
 
+/// Whether somebody may write to a file that is opened on `comm` of whom its ranks know nothing.
+/// Where the whole program opens the file, on one host, each process sees what is written through
+/// other handles too; but not what another thread does meanwhile.
+bool others_may_write(MPI_Comm comm, const Exchange& exchange) {
+  if (exchange.ranks_on_host() < exchange.size()) return true;
+  int started = 0;
+  PMPI_Initialized(&started);
+  if (started == 0) return true;  // By sessions: there is no world.
+  int likeness = MPI_UNEQUAL;
+  PMPI_Comm_compare(comm, MPI_COMM_WORLD, &likeness);
+  MPI_Comm parent = MPI_COMM_NULL;
+  PMPI_Comm_get_parent(&parent);
+  int level = MPI_THREAD_MULTIPLE;
+  PMPI_Query_thread(&level);
+  return likeness == MPI_UNEQUAL || parent != MPI_COMM_NULL || level == MPI_THREAD_MULTIPLE;
+}
+
 /// Gives `file` its shadow, or the reason why it has none. `declared`: as far as the ranks know
 /// already. Collective.
 void make_shadow(OpenFile& file, OpenWord& word, const std::vector<std::uint8_t>& declarations,
@@ -142,8 +160,9 @@ void make_shadow(OpenFile& file, OpenWord& word, const std::vector<std::uint8_t>
   const bool one_node = file.exchange->ranks_on_host() == file.exchange->size();
   const std::string in_memory =
       one_node ? shared_pointer_path("/dev/shm/forebay", word[OpenWord::id]) : std::string();
-  auto engine =
-      CollectiveFile::open(file.exchange, std::move(storage), declared.hints, record.counters);
+  const Writers writers = word[OpenWord::others_write] == 0 ? Writers::ranks : Writers::others;
+  auto engine = CollectiveFile::open(file.exchange, std::move(storage), declared.hints,
+                                     record.counters, steady_nanoseconds(), writers);
   file.shadow = std::make_unique<ShadowFile>(std::move(engine), datatype_reader(), declared.hints,
                                              pointer_path, in_memory, word[OpenWord::end_of_file]);
 }
@@ -217,7 +236,11 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
     word[OpenWord::declarations] = !declares && !declarations.empty();
   }
   std::unique_ptr<StorageFile> storage;
-  if (code == MPI_SUCCESS && record.mode == Mode::engine) storage = try_storage(*file, path, word);
+  if (code == MPI_SUCCESS && record.mode == Mode::engine) {
+    storage = try_storage(*file, path, word);
+    word[OpenWord::others_write] =
+        (amode & MPI_MODE_RDONLY) != 0 || others_may_write(comm, *file->exchange);
+  }
   file->exchange->all_reduce(word.values, Reduce::max);
   // MPIs agree on the outcome of an open, mostly. Where they do not, the file is not ours: a
   // collective call of Forebay's would wait for the rank that has no file.

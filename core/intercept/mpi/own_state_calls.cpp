@@ -51,6 +51,7 @@ struct ViewFlags {
     not_walkable,
     pointer_used,
     hints_given,
+    sieving,  ///< The engine's vote.
     count
   };
   std::array<std::int64_t, count> flags{};
@@ -162,6 +163,9 @@ int set_view(OpenFile& file, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype f
   } else if (auto wanted = read_view(shadow, disp, etype, filetype, datarep)) {
     view = std::move(*wanted);
     word.flags[ViewFlags::not_walkable] = !is_walkable(view.tiled());
+    if (is_walkable(view.tiled())) {
+      word.flags[ViewFlags::sieving] = shadow.engine->vote_on_sieving(view.tiled());
+    }
   } else {
     code = wanted.error();
   }
@@ -197,7 +201,7 @@ int set_view(OpenFile& file, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype f
     shadow.pass_reason = {};
   }
   shadow.view = std::move(view);
-  shadow.engine->view_changed();
+  shadow.engine->view_changed(word.flags[ViewFlags::sieving]);
   if (word[ViewFlags::hints_given]) (void)adopt_info(file, info);
   const Status reset = reset_pointers(file, word[ViewFlags::pointer_used]);
   return reset ? MPI_SUCCESS : file.raise(file.code_of(reset.error()));
