@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
 #include "core/model/hint_values.hpp"
@@ -26,13 +27,13 @@ bool is_first_rank() {
 
 /// FOREBAY_RANKS_PER_NODE. A word that is no number is told, not guessed at.
 int read_ranks_per_node() {
-  const std::string_view text = environment("FOREBAY_RANKS_PER_NODE");
+  const std::string text(environment("FOREBAY_RANKS_PER_NODE"));
   const auto ranks = parse_count(text);
   if (!ranks && !text.empty() && is_first_rank()) {
     std::fprintf(stderr,
                  "forebay: FOREBAY_RANKS_PER_NODE=%s has no effect; accepted: a whole number from "
                  "1 up\n",
-                 text.data());
+                 text.c_str());
   }
   return ranks.value_or(0);
 }
