@@ -169,8 +169,8 @@ bool DirectIo::sieving_helps(const TiledTree& view, const SievingCost& cost) con
 }
 
 Result<Bytes> DirectIo::write_batches(const Access& access) {
-  const bool may_sieve =
-      sieving_ && hints_.sieve_write != Toggle::disable && access.view.monotone();
+  const bool allowed = hints_.sieve_write != Toggle::disable && access.view.monotone();
+  const std::optional<SievingCost> cost = allowed ? sieving_ : std::nullopt;
   // Who sieves puts old bytes back into the gaps: what is written there meanwhile would be lost.
   const bool guarded = !atomic_ && (sieving_ || watch_.sieving());
   const Extent range = guarded ? touched(access) : Extent{};
@@ -181,10 +181,10 @@ Result<Bytes> DirectIo::write_batches(const Access& access) {
   Batch batch;
   const Bytes data_end = access.start + access.length;
   while (walk.data_position() < data_end) {
-    const Joining joining = may_sieve ? write_joining(*sieving_, walk.offset()) : Joining{};
+    const Joining joining = cost ? write_joining(*cost, walk.offset()) : Joining{};
     if (!next_batch(walk, data_end, joining, batch)) break;
     Status status;
-    if (may_sieve && worth_sieving(batch, *sieving_)) {
+    if (cost && worth_sieving(batch, *cost)) {
       guard.reset();  // Two that hold the shared lock and want the exclusive one wait for ever.
       status = write_sieved(call, batch);
     } else {
