@@ -138,7 +138,10 @@ static void read_only_directory(void) {
   char nobody_enters = 0;
   if (user == 0) {
     CHECK(seteuid(65534) == 0);
-    nobody_enters = access(within("closed/data"), R_OK) != 0;
+    /* Not access(), which asks for the real user. */
+    const int descriptor = open(within("closed/data"), O_RDONLY);
+    nobody_enters = descriptor < 0;
+    if (descriptor >= 0) close(descriptor);
   }
   if (!nobody_enters) {
     OK(MPI_File_open(MPI_COMM_WORLD, within("closed/data"), MPI_MODE_RDONLY, MPI_INFO_NULL, &file));

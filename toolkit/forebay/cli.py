@@ -1,5 +1,6 @@
 """The command line: options and their help. What a verb does is in the module of its name."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -337,6 +338,23 @@ def down_command(mount: MountOption = None) -> None:
 
 def main() -> None:
     """Entry point of the `forebay` command."""
+    try:
+        _run_app()
+    finally:
+        _give_up_full_streams()
+
+
+def _give_up_full_streams() -> None:
+    """What a full disk did not take is lost. Python would try it once more at its end, and exit
+    with a status of its own."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _run_app() -> None:
     try:
         app()
     except ForebayError as error:

@@ -30,6 +30,10 @@ class Answer:
     errors: str
 
 
+# Not handed on to the command. Unbuffered output fails where users' output does not.
+OF_THE_USER = ("FOREBAY_", "LD_PRELOAD", "PYTHONUNBUFFERED")
+
+
 @pytest.fixture(scope="session")
 def fake_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with a harmless shared object in place of libforebay.so."""
@@ -48,7 +52,7 @@ def fake_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def environ(fake_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """The environment of the command: our source tree, the fake library, nothing of the user's."""
     monkeypatch.chdir(tmp_path)
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("FOREBAY_", "LD_PRELOAD"))}
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(OF_THE_USER)}
     runtime = tmp_path / "runtime"
     runtime.mkdir()
     return {

@@ -190,16 +190,17 @@ def test_a_missing_library_says_how_to_get_it(forebay: Forebay, tmp_path: Path) 
     assert "make build" in answer.errors
 
 
-# Says "ready", names each signal it gets, and ends on SIGTERM with status 42.
+# Says "ready", names each signal it gets, and ends on SIGTERM with status 42. A signal may come in
+# the middle of a print.
 LISTENER = """
-import signal, sys
+import os, signal, sys
 def told(number, frame):
-    print(signal.Signals(number).name, flush=True)
+    os.write(1, signal.Signals(number).name.encode() + b"\\n")
     if number == signal.SIGTERM:
         sys.exit(42)
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
     signal.signal(number, told)
-print("ready", flush=True)
+os.write(1, b"ready\\n")
 while True:
     signal.pause()
 """
