@@ -34,37 +34,39 @@ def find(name: str, kind: str = "lib") -> Path | None:
     return None
 
 
+def _required(name: str, kind: str, advice: str) -> Path:
+    """Absolute path of a native part. Raises ForebayError with `advice` where it is not there."""
+    found = find(name, kind)
+    if found is None:
+        raise ForebayError(f"{name} is not installed", advice)
+    return found
+
+
 def preload_library() -> Path:
     """The object to preload. Raises ForebayError where it is not installed."""
-    found = find(PRELOAD)
-    if found is None:
-        raise ForebayError(
-            f"{PRELOAD} is not installed",
-            "Build it with 'make build' (or 'pip install .'), or set FOREBAY_LIBRARY_DIR to the "
-            "directory that holds it.",
-        )
-    return found
+    return _required(
+        PRELOAD,
+        "lib",
+        "Build it with 'make build' (or 'pip install .'), or set FOREBAY_LIBRARY_DIR to the "
+        "directory that holds it.",
+    )
 
 
 def cache_program() -> Path:
     """What looks at write-behind logs. Raises ForebayError where it is not installed."""
-    found = find("forebay-cache", "bin")
-    if found is None:
-        raise ForebayError(
-            "forebay-cache is not installed",
-            "Install libcli11-dev (Debian: apt-get install libcli11-dev) and build again with "
-            "'make build'.",
-        )
-    return found
+    return _required(
+        "forebay-cache",
+        "bin",
+        "Install libcli11-dev (Debian: apt-get install libcli11-dev) and build again with "
+        "'make build'.",
+    )
 
 
 def testbed_program() -> Path:
     """The testbed's file system daemon. Raises ForebayError where it is not installed."""
-    found = find("forebay-testbedfs", "bin")
-    if found is None:
-        raise ForebayError(
-            "forebay-testbedfs is not installed",
-            "Install libfuse3-dev (Debian: apt-get install libfuse3-dev fuse3) and build again "
-            "with 'make build'.",
-        )
-    return found
+    return _required(
+        "forebay-testbedfs",
+        "bin",
+        "Install libfuse3-dev (Debian: apt-get install libfuse3-dev fuse3) and build again "
+        "with 'make build'.",
+    )

@@ -218,9 +218,7 @@ class EngineFile final : public CollectiveFile {
   Status sync() override {
     // Nothing is held back in this process: what was written is in the file system already.
     const Status synced = storage_->sync();
-    const Error mine = worse(synced ? Error{} : synced.error(), std::exchange(untold_, {}));
-    const std::int64_t worst = worst_of_all(mine);
-    return worst == 0 ? Status{} : tl::unexpected(agreed_error(worst, mine));
+    return settle(worse(synced ? Error{} : synced.error(), std::exchange(untold_, {})));
   }
 
   bool set_hints(const Hints& hints) override {
@@ -364,33 +362,38 @@ class EngineFile final : public CollectiveFile {
 
   /// Every rank moves its own pieces; what failed on one of them is an error on all.
   Result<Bytes> go_direct(bool writing, const Access& access) {
-    Counters::add(counters_.direct_calls, 1);
-    const Result<Bytes> moved = writing ? direct_.write(access) : direct_.read(access);
+    Result<Bytes> moved = move_own(writing, access);
     Error mine = moved ? Error{} : moved.error();
     if (writing) mine = worse(std::move(mine), std::exchange(untold_, {}));
-    const std::int64_t worst = worst_of_all(mine);
-    if (worst != 0) return tl::unexpected(agreed_error(worst, mine));
+    if (auto settled = settle(mine); !settled) return tl::unexpected(std::move(settled.error()));
     return moved;
   }
 
   /// The same without a word to the others. What fails is an error here at once, and on all ranks
   /// when they next have to talk.
   Result<Bytes> go_unasked(bool writing, const Access& access) {
-    Counters::add(counters_.direct_calls, 1);
-    Result<Bytes> moved = writing ? direct_.write(access) : direct_.read(access);
+    Result<Bytes> moved = move_own(writing, access);
     if (writing && !moved) untold_ = worse(std::move(untold_), moved.error());
     return moved;
+  }
+
+  Result<Bytes> move_own(bool writing, const Access& access) {
+    Counters::add(counters_.direct_calls, 1);
+    return writing ? direct_.write(access) : direct_.read(access);
   }
 
   static Error worse(Error one, Error other) {
     return one.kind >= other.kind ? std::move(one) : std::move(other);
   }
 
-  std::int64_t worst_of_all(const Error& mine) {
-    const ScopedNanoseconds timer(counters_.waiting_ns);
+  /// The most severe of all ranks' errors, on every rank. Kind none says that this one has none.
+  Status settle(const Error& mine) {
     std::int64_t worst = pack(mine);
-    exchange_->all_reduce({&worst, 1}, Reduce::max);
-    return worst;
+    {
+      const ScopedNanoseconds timer(counters_.waiting_ns);
+      exchange_->all_reduce({&worst, 1}, Reduce::max);
+    }
+    return worst == 0 ? Status{} : tl::unexpected(agreed_error(worst, mine));
   }
 
   /// The first exchange of a file places the aggregators and makes the buffers. The same result on
@@ -421,8 +424,7 @@ class EngineFile final : public CollectiveFile {
       reserve_.reset(new (std::nothrow) std::byte[bytes]);
       if (reserve_ == nullptr) mine = {ErrorKind::no_memory, 0, "a buffer for messages"};
     }
-    const std::int64_t worst = worst_of_all(mine);
-    if (worst != 0) return tl::unexpected(agreed_error(worst, mine));
+    if (auto settled = settle(mine); !settled) return tl::unexpected(std::move(settled.error()));
     return board;
   }
 

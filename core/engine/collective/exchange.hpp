@@ -44,6 +44,8 @@ class Exchange {
   virtual const NodeMap& nodes() const = 0;
   /// Ranks of this exchange that really run on this machine, also where nodes are emulated.
   virtual int ranks_on_host() const = 0;
+  /// All of them do.
+  bool on_one_host() const { return ranks_on_host() == size(); }
   /// Some host has more ranks than cores for them (hardware.hpp): waiting must not spin. The same
   /// on all ranks.
   virtual bool cores_are_shared() const = 0;

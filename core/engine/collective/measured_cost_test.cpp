@@ -16,7 +16,9 @@
 
 #include "core/engine/collective/collective_file.hpp"
 #include "core/engine/collective/thread_exchange.hpp"
+#include "core/storage/forwarding_file.hpp"
 #include "core/storage/memory_file.hpp"
+#include "core/storage/piece_walk.hpp"
 
 namespace forebay {
 namespace {
@@ -28,36 +30,26 @@ std::int64_t read_thread_clock() { return thread_ns; }
 
 /// A file whose data calls let the clock of the calling thread go on by `cost`. Fault model: none;
 /// it is slow and nothing else.
-class SlowFile final : public StorageFile {
+class SlowFile final : public ForwardingFile {
  public:
   SlowFile(std::unique_ptr<StorageFile> inner, std::string path, std::function<StorageCost()> cost)
-      : inner_(std::move(inner)), path_(std::move(path)), cost_(std::move(cost)) {}
+      : ForwardingFile(std::move(inner)), path_(std::move(path)), cost_(std::move(cost)) {}
 
   Status write_pieces(std::span<const iovec> pieces, Bytes offset) override {
     pass(pieces);
-    return inner_->write_pieces(pieces, offset);
+    return ForwardingFile::write_pieces(pieces, offset);
   }
   Result<Bytes> read_pieces(std::span<const iovec> pieces, Bytes offset) override {
     pass(pieces);
-    return inner_->read_pieces(pieces, offset);
+    return ForwardingFile::read_pieces(pieces, offset);
   }
-  Result<Bytes> size() override { return inner_->size(); }
-  Status resize(Bytes size) override { return inner_->resize(size); }
-  Status allocate(Bytes size) override { return inner_->allocate(size); }
-  Status sync() override { return inner_->sync(); }
-  Status lock(Extent range, LockKind kind) override { return inner_->lock(range, kind); }
-  Status unlock(Extent range) override { return inner_->unlock(range); }
-  StripeLayout layout() const override { return inner_->layout(); }
   const std::string& path() const override { return path_; }
 
  private:
   void pass(std::span<const iovec> pieces) const {
-    Bytes bytes = 0;
-    for (const iovec& piece : pieces) bytes += static_cast<Bytes>(piece.iov_len);
-    thread_ns += static_cast<std::int64_t>(cost_().of(bytes));
+    thread_ns += static_cast<std::int64_t>(cost_().of(total_bytes(pieces)));
   }
 
-  std::unique_ptr<StorageFile> inner_;
   std::string path_;
   std::function<StorageCost()> cost_;
 };

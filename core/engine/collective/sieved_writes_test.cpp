@@ -19,36 +19,22 @@
 #include "core/engine/collective/collective_file.hpp"
 #include "core/engine/collective/thread_exchange.hpp"
 #include "core/storage/faulty_file.hpp"
+#include "core/storage/forwarding_file.hpp"
 #include "core/storage/memory_file.hpp"
 
 namespace forebay {
 namespace {
 
 /// A file whose reads give the processor away once they have what they read. Fault model: none.
-class PausingFile final : public StorageFile {
+class PausingFile final : public ForwardingFile {
  public:
-  explicit PausingFile(std::unique_ptr<StorageFile> inner) : inner_(std::move(inner)) {}
+  explicit PausingFile(std::unique_ptr<StorageFile> inner) : ForwardingFile(std::move(inner)) {}
 
-  Status write_pieces(std::span<const iovec> pieces, Bytes offset) override {
-    return inner_->write_pieces(pieces, offset);
-  }
   Result<Bytes> read_pieces(std::span<const iovec> pieces, Bytes offset) override {
-    auto read = inner_->read_pieces(pieces, offset);
+    auto read = ForwardingFile::read_pieces(pieces, offset);
     std::this_thread::yield();
     return read;
   }
-  Result<Bytes> size() override { return inner_->size(); }
-  Status resize(Bytes size) override { return inner_->resize(size); }
-  Status allocate(Bytes size) override { return inner_->allocate(size); }
-  Status sync() override { return inner_->sync(); }
-  Status lock(Extent range, LockKind kind) override { return inner_->lock(range, kind); }
-  Status unlock(Extent range) override { return inner_->unlock(range); }
-  StripeLayout layout() const override { return inner_->layout(); }
-  const std::string& path() const override { return inner_->path(); }
-  std::optional<FileId> id() const override { return inner_->id(); }
-
- private:
-  std::unique_ptr<StorageFile> inner_;
 };
 
 using Inode = std::shared_ptr<MemoryInode>;

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "core/storage/piece_walk.hpp"
+
 namespace forebay {
 namespace {
 
@@ -12,12 +14,6 @@ namespace {
 constexpr std::uint64_t timed_one_in = 13;
 
 constexpr Bytes failed = -1;
-
-Bytes total_bytes(std::span<const iovec> pieces) {
-  Bytes bytes = 0;
-  for (const iovec& piece : pieces) bytes += static_cast<Bytes>(piece.iov_len);
-  return bytes;
-}
 
 }  // namespace
 
@@ -30,7 +26,7 @@ NanosecondClock steady_nanoseconds() {
 }
 
 TimedFile::TimedFile(std::unique_ptr<StorageFile> inner, NanosecondClock clock)
-    : inner_(std::move(inner)), clock_(std::move(clock)) {}
+    : ForwardingFile(std::move(inner)), clock_(std::move(clock)) {}
 
 template <typename Call, typename Moved>
 auto TimedFile::timed(Times& times, Call call, Moved moved) {
@@ -57,13 +53,13 @@ std::vector<TimedCall> TimedFile::take_news(bool writing) {
 
 Status TimedFile::write_pieces(std::span<const iovec> pieces, Bytes offset) {
   return timed(
-      writes_, [&] { return inner_->write_pieces(pieces, offset); },
+      writes_, [&] { return ForwardingFile::write_pieces(pieces, offset); },
       [&](const Status& done) { return done ? total_bytes(pieces) : failed; });
 }
 
 Result<Bytes> TimedFile::read_pieces(std::span<const iovec> pieces, Bytes offset) {
   return timed(
-      reads_, [&] { return inner_->read_pieces(pieces, offset); },
+      reads_, [&] { return ForwardingFile::read_pieces(pieces, offset); },
       [](const Result<Bytes>& done) { return done ? *done : failed; });
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/plan/storage_cost.hpp"
-#include "core/storage/file.hpp"
+#include "core/storage/forwarding_file.hpp"
 
 namespace forebay {
 
@@ -20,7 +20,7 @@ NanosecondClock steady_nanoseconds();
 /// A file whose data calls are timed, for choosing how to make the next ones. The last few times of
 /// each direction are kept; of many calls only some are timed, since reading the clock costs as
 /// much as the twentieth part of a small write into a page cache. Calls that fail are left out.
-class TimedFile final : public StorageFile {
+class TimedFile final : public ForwardingFile {
  public:
   TimedFile(std::unique_ptr<StorageFile> inner, NanosecondClock clock);
 
@@ -31,15 +31,6 @@ class TimedFile final : public StorageFile {
 
   Status write_pieces(std::span<const iovec> pieces, Bytes offset) override;
   Result<Bytes> read_pieces(std::span<const iovec> pieces, Bytes offset) override;
-  Result<Bytes> size() override { return inner_->size(); }
-  Status resize(Bytes size) override { return inner_->resize(size); }
-  Status allocate(Bytes size) override { return inner_->allocate(size); }
-  Status sync() override { return inner_->sync(); }
-  Status lock(Extent range, LockKind kind) override { return inner_->lock(range, kind); }
-  Status unlock(Extent range) override { return inner_->unlock(range); }
-  StripeLayout layout() const override { return inner_->layout(); }
-  const std::string& path() const override { return inner_->path(); }
-  std::optional<FileId> id() const override { return inner_->id(); }
 
  private:
   static constexpr std::uint64_t kept = 32;
@@ -58,7 +49,6 @@ class TimedFile final : public StorageFile {
   template <typename Call, typename Moved>
   auto timed(Times& times, Call call, Moved moved);
 
-  std::unique_ptr<StorageFile> inner_;
   NanosecondClock clock_;
   Times writes_;
   Times reads_;

@@ -63,12 +63,6 @@ std::shared_ptr<Exchange> lend(std::shared_ptr<Exchange> exchange, const Home& h
           }};
 }
 
-bool threads_may_open_at_once() {
-  int level = MPI_THREAD_SINGLE;
-  PMPI_Query_thread(&level);
-  return level == MPI_THREAD_MULTIPLE;
-}
-
 /// Null if the MPI cannot give another communicator. `environment_declares` comes back true if the
 /// environment of some rank declares hints.
 std::shared_ptr<Exchange> make_exchange(MPI_Comm comm, bool& environment_declares) {
@@ -91,6 +85,12 @@ std::shared_ptr<Exchange> make_exchange(MPI_Comm comm, bool& environment_declare
 
 }  // namespace
 
+bool threads_call_at_once() {
+  int level = MPI_THREAD_SINGLE;
+  PMPI_Query_thread(&level);
+  return level == MPI_THREAD_MULTIPLE;
+}
+
 Opening begin_opening(MPI_Comm comm) {
   using Clock = std::chrono::steady_clock;
   int is_inter = 0;
@@ -105,7 +105,7 @@ Opening begin_opening(MPI_Comm comm) {
             .environment_declares = settings().declares(),
             .begun = Clock::now()};
   }
-  const Home home = threads_may_open_at_once() ? nullptr : home_at(comm);
+  const Home home = threads_call_at_once() ? nullptr : home_at(comm);
   if (home != nullptr && !home->exchanges.empty()) {
     auto waiting = std::move(home->exchanges.back());
     home->exchanges.pop_back();

@@ -9,6 +9,9 @@
 
 namespace forebay {
 
+/// Threads of this process may be in MPI calls at the same time.
+bool threads_call_at_once();
+
 /// Ranks that open a file together.
 struct Opening {
   /// Over which they talk while the file is open; null where MPI_File_open would refuse their

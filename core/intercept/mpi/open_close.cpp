@@ -93,9 +93,8 @@ std::unique_ptr<StorageFile> try_storage(OpenFile& file, const std::optional<std
   }
   StorageFile& storage = **opened;
   // There only the MPI's locks make the hosts see each other's bytes.
-  const bool several_hosts = file.exchange->ranks_on_host() < file.exchange->size();
   word[OpenWord::incoherent] =
-      several_hosts && !coherent_between_hosts(file_system_name(storage.path()));
+      !file.exchange->on_one_host() && !coherent_between_hosts(file_system_name(storage.path()));
   // Where an appending program starts; some rank may not see the latest size yet.
   if ((record.amode & MPI_MODE_APPEND) != 0) {
     word[OpenWord::end_of_file] = storage.size().value_or(0);
@@ -113,7 +112,7 @@ std::int64_t opening_id() {
 /// Where the whole program opens the file, on one host, each process sees what is written through
 /// other handles too; but not what another thread does meanwhile.
 bool others_may_write(MPI_Comm comm, const Exchange& exchange) {
-  if (exchange.ranks_on_host() < exchange.size()) return true;
+  if (!exchange.on_one_host()) return true;
   int started = 0;
   PMPI_Initialized(&started);
   if (started == 0) return true;  // By sessions: there is no world.
@@ -121,9 +120,7 @@ bool others_may_write(MPI_Comm comm, const Exchange& exchange) {
   PMPI_Comm_compare(comm, MPI_COMM_WORLD, &likeness);
   MPI_Comm parent = MPI_COMM_NULL;
   PMPI_Comm_get_parent(&parent);
-  int level = MPI_THREAD_MULTIPLE;
-  PMPI_Query_thread(&level);
-  return likeness == MPI_UNEQUAL || parent != MPI_COMM_NULL || level == MPI_THREAD_MULTIPLE;
+  return likeness == MPI_UNEQUAL || parent != MPI_COMM_NULL || threads_call_at_once();
 }
 
 /// Gives `file` its shadow, or the reason why it has none. `declared`: as far as the ranks know
@@ -157,9 +154,9 @@ void make_shadow(OpenFile& file, OpenWord& word, const std::vector<std::uint8_t>
   record.layout = storage->layout();
   const std::string pointer_path = shared_pointer_path(storage->path(), word[OpenWord::id]);
   // Ranks of one node see one /dev/shm (mpi_exchange.cpp).
-  const bool one_node = file.exchange->ranks_on_host() == file.exchange->size();
-  const std::string in_memory =
-      one_node ? shared_pointer_path("/dev/shm/forebay", word[OpenWord::id]) : std::string();
+  const std::string in_memory = file.exchange->on_one_host()
+                                    ? shared_pointer_path("/dev/shm/forebay", word[OpenWord::id])
+                                    : std::string();
   const Writers writers = word[OpenWord::others_write] == 0 ? Writers::ranks : Writers::others;
   auto engine = CollectiveFile::open(file.exchange, std::move(storage), declared.hints,
                                      record.counters, steady_nanoseconds(), writers);

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "core/storage/file.hpp"
+
+namespace forebay {
+
+/// A file that is another one, but for what a derived class does differently.
+class ForwardingFile : public StorageFile {
+ public:
+  Status write_pieces(std::span<const iovec> pieces, Bytes offset) override {
+    return inner_->write_pieces(pieces, offset);
+  }
+  Result<Bytes> read_pieces(std::span<const iovec> pieces, Bytes offset) override {
+    return inner_->read_pieces(pieces, offset);
+  }
+  Result<Bytes> size() override { return inner_->size(); }
+  Status resize(Bytes size) override { return inner_->resize(size); }
+  Status allocate(Bytes size) override { return inner_->allocate(size); }
+  Status sync() override { return inner_->sync(); }
+  Status lock(Extent range, LockKind kind) override { return inner_->lock(range, kind); }
+  Status unlock(Extent range) override { return inner_->unlock(range); }
+  StripeLayout layout() const override { return inner_->layout(); }
+  const std::string& path() const override { return inner_->path(); }
+  std::optional<FileId> id() const override { return inner_->id(); }
+
+ protected:
+  explicit ForwardingFile(std::unique_ptr<StorageFile> inner) : inner_(std::move(inner)) {}
+
+ private:
+  const std::unique_ptr<StorageFile> inner_;
+};
+
+}  // namespace forebay
