@@ -71,19 +71,19 @@ unit: build ## tests of one process, beside the code
 	ctest --test-dir build -L '^unit$$' -j $(JOBS) --output-on-failure --no-tests=error
 
 mpi-test: build ## tests of many processes on both MPIs, the workloads, the testbed
-	ctest --test-dir build -LE '^unit$$' -j $(JOBS) --output-on-failure --no-tests=error
+	ctest --test-dir build -LE '^unit$$' -j $$((3 * $(JOBS))) --output-on-failure --no-tests=error
 
 cli-test: build ## the forebay command, and the pages made by the campaigns
 	$(BIN)/python -m pytest -n $(JOBS) toolkit/tests tests/experiments
 
 asan: deps ## the tests of one process under AddressSanitizer and UBSan
 	@cmake --preset asan >/dev/null
-	cmake --build --preset asan -j $(JOBS)
+	cmake --build --preset asan --target unit_tests -j $(JOBS)
 	ctest --preset asan -L '^unit$$' -j $(JOBS) --no-tests=error
 
 fuzz: deps ## each fuzzer for FUZZ_SECONDS (30)
 	@cmake --preset fuzz >/dev/null
-	cmake --build --preset fuzz -j $(JOBS)
+	cmake --build --preset fuzz --target fuzzers -j $(JOBS)
 	@packaging/fuzz.sh $(JOBS) $(FUZZ_SECONDS) $(FUZZ_SEED)
 
 docs: venv ## the pages of docs/ into site/, every link checked
@@ -91,7 +91,7 @@ docs: venv ## the pages of docs/ into site/, every link checked
 
 tsan: deps ## the tests of one process under ThreadSanitizer (not in `make test`)
 	@cmake --preset tsan >/dev/null
-	cmake --build --preset tsan -j $(JOBS)
+	cmake --build --preset tsan --target unit_tests -j $(JOBS)
 	ctest --preset tsan -L '^unit$$' -j $(JOBS) --no-tests=error
 
 format: venv ## rewrite the sources in the house style
@@ -99,4 +99,4 @@ format: venv ## rewrite the sources in the house style
 	$(BIN)/ruff check --fix .
 
 clean: ## remove everything that was built, .venv too
-	rm -rf build build-asan build-tsan build-fuzz build-dev site $(VENV)
+	rm -rf build build-asan build-tsan build-dev site $(VENV)

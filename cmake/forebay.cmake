@@ -23,19 +23,35 @@ function(forebay_room name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PUBLIC forebay_flags ${ARG_LINK})
+  if(FOREBAY_FUZZ)
+    target_compile_options(${name} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
 endfunction()
 
-# forebay_test(NAME SOURCES... [LINK libs...]): a GoogleTest program, run by ctest with label "unit".
+# What `make asan` and `make fuzz` build: the tests of one process, and the fuzzers.
+add_custom_target(unit_tests)
+add_custom_target(fuzzers)
+
+# forebay_test(NAME SOURCES... [OPTIMISED] [LABEL label] [LINK libs...]): a GoogleTest program, run by
+# ctest with label "unit" if none is given. OPTIMISED is for one that computes for seconds itself:
+# optimising the code of the others takes longer than it saves.
 function(forebay_test name)
   if(NOT FOREBAY_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMISED" "LABEL" "LINK" ${ARGN})
+  if(NOT ARG_LABEL)
+    set(ARG_LABEL unit)
+    add_dependencies(unit_tests ${name})
+  endif()
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE forebay_flags ${ARG_LINK} GTest::gtest GTest::gmock
                                         GTest::gtest_main)
+  if(NOT ARG_OPTIMISED)
+    target_compile_options(${name} PRIVATE -O0)
+  endif()
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 120)
+  set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 120)
 endfunction()
 
 # forebay_property_test: the same, with rapidcheck. The seed is fixed so that a run of the tests can
@@ -57,7 +73,9 @@ function(forebay_fuzz name source)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   add_executable(${name} ${source})
   target_link_libraries(${name} PRIVATE forebay_flags ${ARG_LINK})
+  target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  add_dependencies(fuzzers ${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
 endfunction()
 

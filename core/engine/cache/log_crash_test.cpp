@@ -177,8 +177,8 @@ TEST_F(LogCrash, LeavesAPrefixWhereverTheWriterDies) {
         last.resize(cut);
         if (preallocated) last.resize(size);
         // Bytes that would have been zeros are not missed in a preallocated segment.
-        const auto is_there = [&, preallocated = preallocated](std::size_t end) {
-          const Content& written = history_.files.at(entry.file);
+        const Content& written = history_.files.at(entry.file);
+        const auto is_there = [&written, cut, preallocated](std::size_t end) {
           return cut >= end ||
                  (preallocated && std::all_of(written.begin() + static_cast<std::ptrdiff_t>(cut),
                                               written.begin() + static_cast<std::ptrdiff_t>(end),

@@ -154,7 +154,7 @@ TEST(MeasuredCost, SlowCallsAreGatheredOnceTheyWereSeen) {
 
 /// Whether 64 KiB that take 3 ms are slow calls or slow bytes shows when larger calls are made.
 TEST(MeasuredCost, GatheringIsGivenUpWhereBytesAreSlowAndCallsAreNot) {
-  constexpr StorageCost narrow{.call_ns = 2000, .byte_ns = 45};
+  static constexpr StorageCost narrow{.call_ns = 2000, .byte_ns = 45};
   run_on(
       4, {}, [](int) { return narrow; },
       [](Rank& rank, Exchange&) {
