@@ -16,8 +16,10 @@ constexpr Bytes bounce_bytes = 512 * KiB;
 constexpr Bytes default_sieve_bytes = 4 * MiB;          // ROMIO's ind_rd_buffer_size
 constexpr Bytes default_write_sieve_bytes = 512 * KiB;  // ROMIO's ind_wr_buffer_size
 
-/// How much of a view is looked at before it is used: spans, and data.
+/// How much of a view is looked at before it is used: spans, series of pieces in each, and data. A
+/// span's beginning is as dense as the whole, and a program may set a view before every call.
 constexpr int most_samples = 16;
+constexpr int most_sample_runs = 64;
 constexpr Bytes most_tile_bytes = GiB;
 
 /// Where data position 0 of `memory` lies if `length` bytes from there are contiguous.
@@ -106,7 +108,7 @@ bool DirectIo::next_batch(TreeCursor& walk, Bytes data_end, const Joining& joini
   batch.begin = batch.end = walk.data_position();
   if (batch.begin >= data_end) return false;
   Run run;
-  while (walk.next(data_end, run)) {
+  for (int runs = 0; runs < joining.most_runs && walk.next(data_end, run); ++runs) {
     const Bytes gap_inside = run.count > 1 ? run.stride - run.block : 0;
     if (batch.end > batch.begin) {
       const Bytes gap = run.offset - batch.span.end();
@@ -162,7 +164,9 @@ bool DirectIo::sieving_helps(const TiledTree& view, const SievingCost& cost) con
   TreeCursor walk(view);
   for (int i = 0; i < most_samples; ++i) {
     Batch batch;
-    if (!next_batch(walk, enough, write_joining(cost, walk.offset()), batch)) return false;
+    Joining joining = write_joining(cost, walk.offset());
+    joining.most_runs = most_sample_runs;
+    if (!next_batch(walk, enough, joining, batch)) return false;
     if (worth_sieving(batch, cost)) return true;
   }
   return false;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -47,8 +48,9 @@ class DirectIo {
   };
   /// When pieces are joined across a gap, and how far.
   struct Joining {
-    Bytes most_gap = 0;   ///< Largest gap worth reading, bytes.
-    Bytes most_span = 0;  ///< Longest span with gaps, bytes.
+    Bytes most_gap = 0;                               ///< Largest gap worth reading, bytes.
+    Bytes most_span = 0;                              ///< Longest span with gaps, bytes.
+    int most_runs = std::numeric_limits<int>::max();  ///< Regular series of pieces looked at.
   };
 
   /// One call's buffer for scattered memory and for spans with gaps; taken from those that earlier
