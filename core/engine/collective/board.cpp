@@ -4,7 +4,7 @@
 
 namespace forebay {
 
-Result<std::unique_ptr<Board>> Board::make(Exchange& exchange, int aggregators,
+Result<std::shared_ptr<Board>> Board::make(Exchange& exchange, int aggregators,
                                            Bytes window_bytes) {
   const NodeMap& nodes = exchange.nodes();
   const auto my_node =
@@ -24,7 +24,7 @@ Result<std::unique_ptr<Board>> Board::make(Exchange& exchange, int aggregators,
 
   auto region = exchange.share(head + slots * slot_bytes);
   if (!region) return tl::unexpected(region.error());
-  auto board = std::unique_ptr<Board>(new Board());
+  auto board = std::shared_ptr<Board>(new Board(aggregators, window_bytes));
   board->region_ = std::move(*region);
   // Zero-filled memory is a valid Bell, a valid Slot and a turn that nobody has: nothing to
   // initialise, nothing to race for.

@@ -21,15 +21,29 @@ namespace forebay {
 /// A slot goes round: it is `filled` (by the ranks when writing, by the aggregator or the message
 /// when reading), then `released` by the other side. Both counters only grow, by ranks_on_node()
 /// per use in all, so no use needs a reset: use u of a slot may be filled once released == u * L
-/// and is full once filled == (u + 1) * L. Window number w (counted from the opening of the file,
+/// and is full once filled == (u + 1) * L. Window number w (counted from when the board was made,
 /// the same on all ranks) uses slot w % depth for the (w / depth)-th time.
+///
+/// A file leaves its board to the next one over the same exchange, which need not make one: to make
+/// one and to meet its pages for the first time takes as long as a few MiB of data.
 class Board {
  public:
   static constexpr int depth = 2;  ///< Double buffering.
 
   /// Collective over the exchange.
-  static Result<std::unique_ptr<Board>> make(Exchange& exchange, int aggregators,
+  static Result<std::shared_ptr<Board>> make(Exchange& exchange, int aggregators,
                                              Bytes window_bytes);
+
+  /// Whether it is as make() would make it.
+  bool fits(int aggregators, Bytes window_bytes) const {
+    return aggregators == aggregators_ && window_bytes == window_bytes_;
+  }
+  /// Whether it is small enough to be kept while no file needs it.
+  bool worth_keeping() const { return region_->bytes().size() <= most_kept_bytes; }
+
+  /// Windows that calls before this one used; the same on every rank.
+  std::uint64_t next_window() const { return next_window_; }
+  void pass_windows(std::size_t count) { next_window_ += count; }
 
   int ranks_on_node() const { return ranks_on_node_; }
   /// This rank's place among the ranks of its node.
@@ -78,9 +92,15 @@ class Board {
     std::atomic<std::uint64_t> released;
     std::atomic<Bytes> valid_until;
   };
-  Board() = default;
+  static constexpr std::size_t most_kept_bytes = std::size_t{16} << 20;  ///< Of a node.
+
+  Board(int aggregators, Bytes window_bytes)
+      : aggregators_(aggregators), window_bytes_(window_bytes) {}
   Slot& slot(int aggregator, std::uint64_t window) const;
 
+  const int aggregators_;
+  const Bytes window_bytes_;
+  std::uint64_t next_window_ = 0;
   std::unique_ptr<SharedRegion> region_;
   Bell* bells_ = nullptr;
   std::atomic<std::uint32_t>* writing_ = nullptr;

@@ -147,6 +147,7 @@ class EngineFile final : public CollectiveFile {
   }
 
   ~EngineFile() override {
+    if (board_ != nullptr && board_->worth_keeping()) exchange_->leave(std::move(board_));
     if (file_system_ && !agreed_.layout.striped()) remember_cost(*file_system_, cost_.outlook());
   }
 
@@ -405,7 +406,7 @@ class EngineFile final : public CollectiveFile {
     cast_.aggregator_ranks = assign_aggregators(
         domain_locality(schedule, cast_.domains, nodes.node_of_rank, nodes.nodes(), 8),
         nodes.ranks_of_node);
-    auto board = Board::make(*exchange_, cast_.domains.aggregators, cast_.domains.window_bytes());
+    auto board = board_for(cast_.domains.aggregators, cast_.domains.window_bytes());
     if (board) board = with_reserve(std::move(*board));
     if (!board) {
       no_board_ = board.error();
@@ -415,8 +416,16 @@ class EngineFile final : public CollectiveFile {
     return {};
   }
 
+  /// The one that an earlier file left, or a new one.
+  Result<std::shared_ptr<Board>> board_for(int aggregators, Bytes window_bytes) {
+    auto left = exchange_->take_board();
+    if (left != nullptr && left->fits(aggregators, window_bytes)) return left;
+    left.reset();  // Before there is a second one.
+    return Board::make(*exchange_, aggregators, window_bytes);
+  }
+
   /// `board`, or the reason on every rank why some aggregator has no reserve.
-  Result<std::unique_ptr<Board>> with_reserve(std::unique_ptr<Board> board) {
+  Result<std::shared_ptr<Board>> with_reserve(std::shared_ptr<Board> board) {
     if (exchange_->nodes().nodes() == 1) return board;  // No messages.
     Error mine;
     if (serves()) {
@@ -446,7 +455,7 @@ class EngineFile final : public CollectiveFile {
             schedule,
             cost_.of(writing),
             {reserve_.get(), reserve_ == nullptr ? 0 : bytes},
-            next_window_};
+            board_->next_window()};
   }
 
   /// The threads for an aggregator's storage calls, where it has any; its own matter.
@@ -460,7 +469,7 @@ class EngineFile final : public CollectiveFile {
   }
 
   void finish_rounds(const Schedule& schedule) {
-    next_window_ += schedule.rounds.size();
+    board_->pass_windows(schedule.rounds.size());
     Counters::add(counters_.exchanged_calls, 1);
     Counters::add(counters_.rounds, static_cast<std::int64_t>(schedule.rounds.size()));
   }
@@ -492,11 +501,10 @@ class EngineFile final : public CollectiveFile {
   DirectIo direct_;
   TiledTree view_;                  ///< The newest that was voted on.
   std::optional<bool> locks_work_;  ///< None before it mattered.
-  std::unique_ptr<Board> board_;
+  std::shared_ptr<Board> board_;
   std::unique_ptr<std::byte[]> reserve_;  ///< As RoundsContext says.
   Error no_board_;  ///< Why there are no buffers to exchange through; the same on every rank.
   std::unique_ptr<IoPool> pool_;  ///< After what its jobs use: destroyed first.
-  std::uint64_t next_window_ = 0;
   bool atomic_ = false;
   Error untold_;  ///< Of a write that other ranks do not know of.
   /// Collective calls that may still go direct without an agreement, until views or hints change;

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <numeric>
 
+#include "core/engine/collective/board.hpp"
 #include "core/engine/collective/collective_rig.hpp"
 #include "core/engine/collective/thread_exchange.hpp"
 #include "core/storage/memory_file.hpp"
@@ -391,6 +392,42 @@ TEST(CollectiveFile, TheNextFileFindsViewsAndSchedules) {
         CollectiveFile::open(exchange, open_memory_file(inode, counters), hints, counters);
     ASSERT_TRUE(file->write_all(access));
     EXPECT_EQ(counters.schedules_built.load(), 1);
+  });
+}
+
+/// A board goes from file to file as long as it fits, in the middle of its slots' rounds.
+TEST(CollectiveFile, TheNextFileFindsTheBuffers) {
+  auto inode = std::make_shared<MemoryInode>();
+  run_ranks(3, 2, [&](const std::shared_ptr<Exchange>& exchange) {
+    const Call call = interleaved(3, 20, 1'000);
+    const auto i = static_cast<std::size_t>(exchange->rank());
+    const Board* before = nullptr;
+    Bytes buffer_size_before = 0;
+    for (const Bytes buffer_size : {8'192, 8'192, 4'096, 4'096, 8'192}) {
+      Counters counters;
+      Hints hints = going(Toggle::enable);
+      hints.buffer_size = buffer_size;
+      {
+        const auto file =
+            CollectiveFile::open(exchange, open_memory_file(inode, counters), hints, counters);
+        std::vector<std::byte> out(20'000, static_cast<std::byte>(buffer_size / 64 + 1 + i));
+        ASSERT_TRUE(file->write_all({call.views[i], 0, buffer_at(out.data()), 20'000}));
+        std::vector<std::byte> in(out.size());
+        ASSERT_TRUE(file->read_all({call.views[i], 0, buffer_at(in.data()), 20'000}));
+        EXPECT_EQ(in, out);
+        // An odd number of windows: the next file begins with another slot.
+        ASSERT_TRUE(file->read_all({call.views[i], 0, buffer_at(in.data()), 20}));
+        EXPECT_EQ(exchange->take_board(), nullptr) << "two files would use it";
+      }
+      auto left = exchange->take_board();
+      ASSERT_NE(left, nullptr);
+      if (buffer_size == buffer_size_before) {
+        EXPECT_EQ(left.get(), before);
+      }
+      before = left.get();
+      buffer_size_before = buffer_size;
+      exchange->leave(std::move(left));
+    }
   });
 }
 

@@ -13,6 +13,7 @@
 
 namespace forebay {
 
+class Board;
 class CallHistory;
 
 /// Which ranks share memory. Node ids are dense from 0, in order of their lowest rank.
@@ -81,8 +82,13 @@ class Exchange {
   const std::shared_ptr<CallHistory>& history() const { return history_; }
   void keep(std::shared_ptr<CallHistory> history) { history_ = std::move(history); }
 
+  /// Buffers that a file left for the next one; null if none did. The same on every rank.
+  std::shared_ptr<Board> take_board() { return std::exchange(board_, nullptr); }
+  void leave(std::shared_ptr<Board> board) { board_ = std::move(board); }
+
  private:
   std::shared_ptr<CallHistory> history_;
+  std::shared_ptr<Board> board_;
 };
 
 }  // namespace forebay

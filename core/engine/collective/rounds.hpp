@@ -48,7 +48,7 @@ struct RoundsContext {
   StorageCost cost;
   /// A window's worth of memory on an aggregator that gets messages, for when there is no more.
   std::span<std::byte> reserve;
-  std::uint64_t first_window;  ///< The number of the call's first window since the file was opened.
+  std::uint64_t first_window;  ///< The number of the call's first window of the board.
 };
 
 /// What both directions share: where a rank's pieces of a round go, and how a rank waits while it
