@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 import forebay
-from forebay import cache_cli, output_paths
+from forebay import cache_cli, output_paths, testbed_cli
 from forebay.errors import ForebayError
 from forebay.settings import Settings, parse_hints
 
@@ -252,88 +252,7 @@ def doctor_command(
 
 
 app.add_typer(cache_cli.app, name="cache")
-
-
-testbed_app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    help="An emulated parallel file system on this machine, to try claims about shared storage.",
-)
-app.add_typer(testbed_app, name="testbed")
-
-MountOption = Annotated[
-    Path | None, typer.Option("--mount", file_okay=False, help="Which one, if several are up.")
-]
-
-
-@testbed_app.command(
-    "up",
-    epilog="Example:\n\n"
-    "  forebay testbed up --servers 4 --bandwidth 4MiB/s --latency 3ms --stripe 64KiB "
-    "--lock-cost 5ms --mount /tmp/pfs",
-)
-def up_command(
-    mount: Annotated[Path, typer.Option("--mount", file_okay=False, help="Mount point.")],
-    servers: Annotated[int, typer.Option(min=1, help="Storage servers.")] = 4,
-    bandwidth: Annotated[str, typer.Option(metavar="RATE", help="Of each server.")] = "4MiB/s",
-    latency: Annotated[
-        str, typer.Option(metavar="TIME", help="Of each request; 3 is 3ms.")
-    ] = "3ms",
-    stripe: Annotated[
-        str, typer.Option(metavar="SIZE", help="Consecutive bytes on one server.")
-    ] = "64KiB",
-    slots: Annotated[int, typer.Option(min=1, help="Requests a server serves at once.")] = 10,
-    lock_cost: Annotated[
-        str, typer.Option(metavar="TIME", help="Lost when a stripe's writer changes.")
-    ] = "0ms",
-    backing: Annotated[
-        Path | None,
-        typer.Option(file_okay=False, help="Where the files lie. Default: MOUNT.files"),
-    ] = None,
-) -> None:
-    """Mount it. The files stay in the backing directory when it is down."""
-    from forebay import testbed
-
-    options = testbed.TestbedOptions(
-        mount, backing, servers, bandwidth, latency, stripe, slots, lock_cost
-    )
-    testbed.show(output_console(), testbed.up(options))
-
-
-@testbed_app.command(
-    "status", epilog="Examples:\n\n  forebay testbed status\n\n  forebay testbed status --json"
-)
-def status_command(
-    mount: MountOption = None,
-    json: Annotated[bool, typer.Option("--json", help="As JSON, to standard output.")] = False,
-) -> None:
-    """Say what is up, and what each server did."""
-    import json as json_format
-
-    from forebay import testbed
-
-    found = testbed.states(mount)
-    if json:
-        typer.echo(json_format.dumps(found, indent=2))
-        return
-    console = output_console()
-    if not found:
-        console.print("no testbed is up; start one with 'forebay testbed up --mount DIR'")
-    for state in found:
-        testbed.show(console, state)
-
-
-@testbed_app.command("down", epilog="Example:\n\n  forebay testbed down --mount /tmp/pfs")
-def down_command(mount: MountOption = None) -> None:
-    """Unmount it."""
-    from forebay import testbed
-
-    state = testbed.down(mount)
-    output_console().print(
-        f"{state['mount']} is down; its files are in {state['backing']}",
-        markup=False,
-        soft_wrap=True,
-    )
+app.add_typer(testbed_cli.app, name="testbed")
 
 
 def main() -> None:

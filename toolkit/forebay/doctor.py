@@ -19,6 +19,7 @@ from rich.text import Text
 
 from forebay import (
     filesystem,
+    gluster_mount,
     installed_launchers,
     job,
     launcher,
@@ -304,6 +305,8 @@ def _path(path: Path) -> Iterable[Check]:
             "the stripe layout is not known",
             "Put 'lfs' (package lustre-client) on PATH.",
         )
+    elif mount.type == gluster_mount.TYPE and (bricks := gluster_mount.layout(Path(mount.point))):
+        yield Check(area, Level.OK, f"GlusterFS: {bricks}")
     else:
         yield Check(area, Level.INFO, "not striped, as far as can be told")
     if mount.type.startswith("nfs"):

@@ -48,42 +48,51 @@ def fake_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-@pytest.fixture
-def environ(fake_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """The environment of the command: our source tree, the fake library, nothing of the user's."""
-    monkeypatch.chdir(tmp_path)
+def clean_environ(library: Path, runtime: Path) -> dict[str, str]:
+    """The environment of the command: our source tree, `library`, nothing of the user's."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(OF_THE_USER)}
-    runtime = tmp_path / "runtime"
     runtime.mkdir()
     return {
         **kept,
         "PYTHONPATH": str(TOOLKIT),
-        "FOREBAY_LIBRARY_DIR": str(fake_library),
+        "FOREBAY_LIBRARY_DIR": str(library),
         "XDG_RUNTIME_DIR": str(runtime),
     }
+
+
+@pytest.fixture
+def environ(fake_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """That of most tests, with the fake library, in an empty directory."""
+    monkeypatch.chdir(tmp_path)
+    return clean_environ(fake_library, tmp_path / "runtime")
 
 
 Forebay = Callable[..., Answer]
 
 
-@pytest.fixture
-def forebay(environ: dict[str, str], tmp_path: Path) -> Forebay:
-    """Runs `forebay WORDS...` in an empty directory."""
+def forebay_in(directory: Path, environ: dict[str, str], timeout_s: float = TIMEOUT_S) -> Forebay:
+    """What runs `forebay WORDS...` in `directory`."""
 
     def run(*words: str | Path, **variables: str) -> Answer:
         done = subprocess.run(
             [sys.executable, "-m", "forebay", *map(str, words)],
-            cwd=tmp_path,
+            cwd=directory,
             env={**environ, **variables},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=TIMEOUT_S,
+            timeout=timeout_s,
             check=False,
         )
         return Answer(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+@pytest.fixture
+def forebay(environ: dict[str, str], tmp_path: Path) -> Forebay:
+    """Runs `forebay WORDS...` in an empty directory."""
+    return forebay_in(tmp_path, environ)
 
 
 @pytest.fixture

@@ -126,3 +126,35 @@ def test_a_wrong_quantity_is_refused_before_anything_is_mounted(
     assert answer.code == 2
     assert "Write" in answer.errors
     assert not (tmp_path / "pfs").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--real", "glusterfs", "--latency", "3"], "--latency belongs to the emulated"),
+        (["--real", "glusterfs", "--lock-cost", "0ms"], "--lock-cost belongs to the emulated"),
+        (["--layout", "dispersed"], "--layout belongs to --real"),
+        (["--redundancy", "1"], "--redundancy belongs to --real"),
+        (["--real", "glusterfs", "--redundancy", "1"], "no redundancy"),
+        (["--real", "lustre"], "glusterfs"),
+    ],
+)
+def test_options_of_the_other_kind_are_refused(
+    forebay: Forebay, words: list[str], said: str, tmp_path: Path
+) -> None:
+    answer = forebay("testbed", "up", "--mount", "pfs", *words)
+    assert answer.code == 2
+    assert said in answer.errors
+    assert not (tmp_path / "pfs").exists()
+
+
+def test_a_state_directory_that_somebody_else_made_is_refused(
+    forebay: Forebay, tmp_path: Path
+) -> None:
+    """In the system's temporary directory anybody may make one."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / f"forebay-testbed-{os.getuid()}").symlink_to(elsewhere)
+    answer = forebay("testbed", "status", XDG_RUNTIME_DIR="", TMPDIR=str(tmp_path))
+    assert answer.code == 1
+    assert "belongs to somebody else" in answer.errors
