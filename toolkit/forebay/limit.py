@@ -5,6 +5,7 @@ import contextlib
 import shutil
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from forebay import limit_process
 from forebay.errors import ForebayError
 from forebay.records import Record
 from forebay.units import show_bytes
+
+_WAKING_S = 0.002  # for all processes to wake up before they start together
 
 
 @dataclass(frozen=True)
@@ -118,9 +121,10 @@ def _moved(path: Path, load: FileLoad, kind: str, total: int) -> float:
             assert worker.stdout is not None
             if worker.stdout.readline() != "ready\n":
                 raise _broken(load)
+        begin_at = time.perf_counter() + _WAKING_S
         for worker in workers:
             assert worker.stdin is not None
-            worker.stdin.write("go\n")
+            worker.stdin.write(f"{begin_at!r}\n")
             worker.stdin.flush()
         slowest = 0.0
         for worker in workers:

@@ -1,9 +1,9 @@
 """One process of the limit measurement: its part of a file, by plain large calls.
 
-Run as a script: PATH OFFSET LENGTH TOTAL write|read SYNC. It says "ready" on standard output,
-starts when a line comes on standard input, and answers with its seconds. TOTAL bytes are moved,
-going round in [OFFSET, OFFSET + LENGTH). It imports nothing of the package, so it starts from
-anywhere.
+Run as a script: PATH OFFSET LENGTH TOTAL write|read SYNC. It says "ready" on standard output, reads
+a time (of time.perf_counter, which all processes of a machine share) from standard input, starts
+then, and answers with its seconds. TOTAL bytes are moved, going round in [OFFSET, OFFSET + LENGTH).
+It imports nothing of the package, so it starts from anywhere.
 """
 
 import os
@@ -24,8 +24,10 @@ def move(path: str, offset: int, length: int, total: int, kind: str, sync: bool)
     buffer = memoryview(bytearray(generator.bytes(size)))
     descriptor = os.open(path, os.O_WRONLY if kind == "write" else os.O_RDONLY)
     print("ready", flush=True)
-    sys.stdin.readline()
-    start = time.perf_counter()
+    begin_at = float(sys.stdin.readline())
+    # Awake when it comes: who starts later than the others meets less of their traffic.
+    while (start := time.perf_counter()) < begin_at:
+        pass
     done = 0
     while done < total and length > 0:
         at = done % length
