@@ -14,6 +14,8 @@ constexpr std::string_view index_form = "a whole number from 0 up";
 constexpr std::string_view size_form = "a size in bytes such as 4194304 or 4MiB";
 constexpr std::string_view toggle_form = "enable, disable or automatic";
 constexpr std::string_view boolean_form = "true or false";
+constexpr std::string_view switch_form = "enable or disable";
+constexpr std::string_view path_form = "the path of a directory from the root";
 
 /// cb_config_list "*:*": no bound on the aggregators of a node but its number of ranks.
 constexpr int every_rank = std::numeric_limits<int>::max();
@@ -103,6 +105,64 @@ bool set_enabled(Hints& hints, std::string_view text) {
   return value.has_value();
 }
 
+/// ROMIO's E10: "coherent" asks for what holds here anyway: nobody reads old bytes.
+bool set_cache(Hints& hints, std::string_view text) {
+  const auto value = text == "coherent" ? std::optional(true) : parse_boolean(text);
+  if (value) hints.cache = value;
+  return value.has_value();
+}
+
+bool set_cache_path(Hints& hints, std::string_view text) {
+  if (!text.starts_with('/') || text.find('\0') != std::string_view::npos) return false;
+  hints.cache_path = std::string(text);
+  return true;
+}
+
+struct FlushWord {
+  std::string_view word;
+  CacheFlush flush;
+};
+constexpr std::array flush_words = {
+    FlushWord{"immediate", CacheFlush::immediate}, FlushWord{"onsync", CacheFlush::onsync},
+    FlushWord{"onclose", CacheFlush::onclose}, FlushWord{"none", CacheFlush::none}};
+
+bool set_cache_flush(Hints& hints, std::string_view text) {
+  const auto* found = std::ranges::find(flush_words, text, &FlushWord::word);
+  if (found == flush_words.end()) return false;
+  hints.cache_flush = found->flush;
+  return true;
+}
+
+std::optional<std::string> get_cache_flush(const Hints& hints) {
+  if (!hints.cache_flush) return std::nullopt;
+  return std::string(std::ranges::find(flush_words, *hints.cache_flush, &FlushWord::flush)->word);
+}
+
+bool set_e10_flush(Hints& hints, std::string_view text) {
+  constexpr std::string_view prefix = "flush_";
+  if (text != "flush_immediate" && text != "flush_onclose") return false;
+  return set_cache_flush(hints, text.substr(prefix.size()));
+}
+
+bool set_cache_sync(Hints& hints, std::string_view text) {
+  if (text != "file" && text != "node") return false;
+  hints.cache_sync_to_node = text == "node";
+  return true;
+}
+
+template <auto Field>
+bool set_switch(Hints& hints, std::string_view text) {
+  const auto value = parse_boolean(text);
+  if (value) hints.*Field = value;
+  return value.has_value();
+}
+
+template <auto Field>
+std::optional<std::string> get_switch(const Hints& hints) {
+  const auto& value = hints.*Field;
+  return value ? std::optional<std::string>(*value ? "enable" : "disable") : std::nullopt;
+}
+
 /// The one place that knows the spellings.
 constexpr std::array entries = {
     Entry{{"cb_nodes", count_form, "aggregators of the file, all nodes together"},
@@ -172,6 +232,44 @@ constexpr std::array entries = {
     Entry{{"forebay_io_depth", count_form, "storage calls that an aggregator keeps in flight"},
           set_count<&Hints::io_depth>,
           get_number<&Hints::io_depth>},
+    Entry{{"forebay_cache", "enable, disable or coherent",
+           "writes go to a write-behind log on the node first"},
+          set_cache,
+          get_switch<&Hints::cache>},
+    Entry{{"e10_cache", "enable, disable or coherent", "the same, as E10 spells it"},
+          set_cache,
+          nullptr},
+    Entry{{"forebay_cache_path", path_form, "where the node's logs are"},
+          set_cache_path,
+          [](const Hints& hints) { return hints.cache_path; }},
+    Entry{{"e10_cache_path", path_form, "the same"}, set_cache_path, nullptr},
+    Entry{{"forebay_cache_flush", "immediate, onsync, onclose or none",
+           "when what is in the logs goes on to the file"},
+          set_cache_flush,
+          get_cache_flush},
+    Entry{{"e10_cache_flush_flag", "flush_immediate or flush_onclose", "the same"},
+          set_e10_flush,
+          nullptr},
+    Entry{{"forebay_cache_capacity", size_form, "bytes that a node's logs of the file may take"},
+          set_size<&Hints::cache_capacity>,
+          get_number<&Hints::cache_capacity>},
+    Entry{{"forebay_cache_sync", "file or node",
+           "what a sync makes durable: the file, or the log on the node"},
+          set_cache_sync,
+          [](const Hints& hints) -> std::optional<std::string> {
+            if (!hints.cache_sync_to_node) return std::nullopt;
+            return *hints.cache_sync_to_node ? "node" : "file";
+          }},
+    Entry{{"forebay_cache_discard", switch_form, "disable: logs stay when the file is closed"},
+          set_switch<&Hints::cache_discard>,
+          get_switch<&Hints::cache_discard>},
+    Entry{{"e10_cache_discard_flag", switch_form, "the same"},
+          set_switch<&Hints::cache_discard>,
+          nullptr},
+    Entry{{"forebay_cache_threads", count_form, "threads of a rank that flush"},
+          set_count<&Hints::cache_threads>,
+          get_number<&Hints::cache_threads>},
+    Entry{{"e10_cache_threads", count_form, "the same"}, set_count<&Hints::cache_threads>, nullptr},
 };
 
 constexpr auto keys = [] {

@@ -15,6 +15,10 @@ namespace forebay {
 /// A three-way switch as ROMIO spells it: enable, disable, automatic.
 enum class Toggle { automatic, enable, disable };
 
+/// When what the write-behind cache holds goes on to the file; a sync and a close wait for all of
+/// it, except with `none`, where the log stays for measurements.
+enum class CacheFlush { immediate, onsync, onclose, none };
+
 /// What the user declared about one file: the one value that intent files, FOREBAY_HINTS and
 /// MPI_Info all become. A field without value leaves the choice to Forebay. MPI's and ROMIO's
 /// spellings appear only in the table in hints.cpp that parses them.
@@ -34,7 +38,14 @@ struct Hints {
   bool no_independent = false;                    ///< romio_no_indep_rw.
   Toggle compress = Toggle::automatic;            ///< forebay_compress: messages between nodes.
   std::optional<int> io_depth;                    ///< forebay_io_depth: storage calls in flight.
-  bool passthrough = false;                       ///< forebay=disable: leave the file to the MPI.
+  std::optional<bool> cache;               ///< e10_cache: writes go to a log on the node first.
+  std::optional<std::string> cache_path;   ///< e10_cache_path: the node-local directory of logs.
+  std::optional<CacheFlush> cache_flush;   ///< e10_cache_flush_flag.
+  std::optional<Bytes> cache_capacity;     ///< forebay_cache_capacity: of all ranks of a node.
+  std::optional<bool> cache_sync_to_node;  ///< forebay_cache_sync: a sync makes the log durable.
+  std::optional<bool> cache_discard;       ///< e10_cache_discard_flag: no log is left at close.
+  std::optional<int> cache_threads;        ///< e10_cache_threads: that flush, on each rank.
+  bool passthrough = false;                ///< forebay=disable: leave the file to the MPI.
 };
 
 /// A hint that was not understood, ready to be shown: where it came from, the key, the value, and

@@ -159,6 +159,22 @@ TEST(ApplyHints, LaterPairsWin) {
   EXPECT_EQ(applied({{"cb_nodes", "8"}, {"cb_nodes", "2"}}).aggregators, 2);
 }
 
+TEST(ApplyHints, KnowsTheCacheAsE10SpellsIt) {
+  const Hints hints = applied({{"e10_cache", "coherent"},
+                               {"e10_cache_path", "/scratch/local"},
+                               {"e10_cache_flush_flag", "flush_onclose"},
+                               {"e10_cache_discard_flag", "disable"},
+                               {"e10_cache_threads", "3"}});
+  EXPECT_EQ(hints.cache, true);
+  EXPECT_EQ(hints.cache_path, "/scratch/local");
+  EXPECT_EQ(hints.cache_flush, CacheFlush::onclose);
+  EXPECT_EQ(hints.cache_discard, false);
+  EXPECT_EQ(hints.cache_threads, 3);
+  EXPECT_EQ(applied({{"e10_cache", "disable"}}).cache, false);
+  Hints wrong;
+  EXPECT_EQ(apply_hints(wrong, {{"e10_cache_path", "local"}}, "").size(), 1u);
+}
+
 TEST(ApplyHints, AWrongValueIsReportedAndChangesNothing) {
   Hints hints = applied({{"cb_buffer_size", "1MiB"}});
   const auto problems = apply_hints(hints, {{"cb_buffer_size", "banana"}}, "MPI_Info");
@@ -264,6 +280,17 @@ Hints any_hints() {
   hints.compress = toggle();
   hints.io_depth = as_optional(count());
   hints.passthrough = *rc::gen::arbitrary<bool>();
+  const auto maybe_bool = [] { return *rc::gen::maybe(rc::gen::arbitrary<bool>()); };
+  hints.cache = as_optional(maybe_bool());
+  if (*rc::gen::arbitrary<bool>()) hints.cache_path = "/scratch/local";
+  if (*rc::gen::arbitrary<bool>()) {
+    hints.cache_flush = *rc::gen::element(CacheFlush::immediate, CacheFlush::onsync,
+                                          CacheFlush::onclose, CacheFlush::none);
+  }
+  hints.cache_capacity = as_optional(size());
+  hints.cache_sync_to_node = as_optional(maybe_bool());
+  hints.cache_discard = as_optional(maybe_bool());
+  hints.cache_threads = as_optional(count());
   return hints;
 }
 
@@ -288,6 +315,13 @@ RC_GTEST_PROP(ToPairs, ComesBackThroughApplyHints, ()) {
   RC_ASSERT(back.compress == hints.compress);
   RC_ASSERT(back.io_depth == hints.io_depth);
   RC_ASSERT(back.passthrough == hints.passthrough);
+  RC_ASSERT(back.cache == hints.cache);
+  RC_ASSERT(back.cache_path == hints.cache_path);
+  RC_ASSERT(back.cache_flush == hints.cache_flush);
+  RC_ASSERT(back.cache_capacity == hints.cache_capacity);
+  RC_ASSERT(back.cache_sync_to_node == hints.cache_sync_to_node);
+  RC_ASSERT(back.cache_discard == hints.cache_discard);
+  RC_ASSERT(back.cache_threads == hints.cache_threads);
 }
 
 // The rows of docs/guide/hints.md look like "| `key` | accepted | ...".

@@ -24,6 +24,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/model/hints.hpp"
@@ -82,7 +83,7 @@ std::vector<std::pair<const toml::key*, const toml::node*>> in_file_order(
 class IntentReader {
  public:
   IntentReader(std::string_view intent_path, std::string_view file_path, Hints base)
-      : intent_path_(intent_path), file_path_(file_path), result_{base, {}} {}
+      : intent_path_(intent_path), file_path_(file_path), result_{std::move(base), {}} {}
 
   Result<IntentHints> read(const toml::table& document) {
     for (const auto& [key, node] : in_file_order(document)) {
@@ -128,13 +129,29 @@ class IntentReader {
     }
     if (!matches(pattern->get(), file_path_)) return;
     for (const auto& [key, node] : in_file_order(section)) {
-      if (key->str() != "path") read_hint(*key, *node);
+      if (key->str() == "path") continue;
+      if (key->str() == "cache" && node->is_table()) {
+        read_cache(*node->as_table());
+      } else {
+        read_hint(*key, *node);
+      }
+    }
+  }
+
+  /// `[file.cache]`: what the hints call forebay_cache and forebay_cache_*.
+  void read_cache(const toml::table& section) {
+    for (const auto& [key, node] : in_file_order(section)) {
+      const std::string word(key->str());
+      read_hint(*key, *node, word == "mode" ? "forebay_cache" : "forebay_cache_" + word);
     }
   }
 
   void read_hint(const toml::key& key, const toml::node& node) {
-    const auto known =
-        std::ranges::find(known_hints(), key.str(), [](const HintKey& hint) { return hint.key; });
+    read_hint(key, node, std::string(key.str()));
+  }
+
+  void read_hint(const toml::key& key, const toml::node& node, const std::string& hint_key) {
+    const auto known = std::ranges::find(known_hints(), hint_key, &HintKey::key);
     if (known == known_hints().end()) {
       report(key, node, reference);
       return;
@@ -144,8 +161,8 @@ class IntentReader {
       report(key, node, std::string(known->accepted));
       return;
     }
-    const auto problems = apply_hints(result_.hints, {{std::string(key.str()), *text}},
-                                      place(intent_path_, key.source().begin));
+    const auto problems =
+        apply_hints(result_.hints, {{hint_key, *text}}, place(intent_path_, key.source().begin));
     result_.problems.insert(result_.problems.end(), problems.begin(), problems.end());
   }
 
@@ -176,7 +193,7 @@ Result<IntentHints> intent_for(std::string_view toml, std::string_view intent_pa
                    std::string(error.description()) +
                    "; correct the line, the whole intent file is left out until then");
   }
-  return IntentReader(intent_path, file_path, base).read(document.table());
+  return IntentReader(intent_path, file_path, std::move(base)).read(document.table());
 }
 
 }  // namespace forebay

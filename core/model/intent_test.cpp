@@ -65,6 +65,24 @@ cb_nodes = 1
   EXPECT_TRUE(result.hints.no_independent);
 }
 
+TEST(Intent, ATableSpeaksOfTheCacheOfItsSection) {
+  const auto result = intent(R"(
+[[file]]
+path = "ckpt_*.h5"
+[file.cache]
+mode = "enable"
+path = "/local/nvme"
+flush = "onclose"
+capacity = "2GiB"
+redundancy = "none"
+)");
+  EXPECT_EQ(result.hints.cache, true);
+  EXPECT_EQ(result.hints.cache_path, "/local/nvme");
+  EXPECT_EQ(result.hints.cache_flush, CacheFlush::onclose);
+  EXPECT_EQ(result.hints.cache_capacity, 2 * GiB);
+  EXPECT_THAT(told(result), ElementsAre(HasSubstr("job.toml:9: redundancy = \"none\"")));
+}
+
 TEST(Intent, PatternsWithASlashAreForThePathOthersForTheName) {
   const auto matches = [](const std::string& pattern, const std::string& file) {
     return intent("[[file]]\npath = '" + pattern + "'\ncb_nodes = 2\n", file).hints.aggregators ==
@@ -118,7 +136,7 @@ cb_buffer_size = -1
 striping_unit = 1.5
 cb_nodess = 3
 striping_factor = 4
-[file.cache]
+[file.later]
 size = "1GiB"
 [other]
 )");
@@ -136,7 +154,7 @@ size = "1GiB"
           HasSubstr(
               "job.toml:8: cb_nodess = \"3\" is not understood and has no effect; accepted: a "
               "key of the hints reference"),
-          HasSubstr("job.toml:10: cache = \"(table)\""),
+          HasSubstr("job.toml:10: later = \"(table)\""),
           HasSubstr("job.toml:12: other = \"(table)\"")));
 }
 
