@@ -33,7 +33,11 @@ namespace forebay {
   X(exchange_ns, max, "time spent packing, unpacking and sending")                            \
   X(storage_ns, max, "time spent in read and write calls to the file system")                 \
   X(waiting_ns, max, "time spent waiting for other ranks or for storage in the background")   \
-  X(schedule_ns, max, "time spent computing schedules")
+  X(schedule_ns, max, "time spent computing schedules")                                       \
+  X(cache_absorbed, sum, "bytes that the write-behind cache took")                            \
+  X(cache_drained, sum, "bytes that the write-behind cache wrote to the file")                \
+  X(cache_log_bytes, sum, "bytes written to the cache's logs")                                \
+  X(cache_exposed_ns, max, "time in which calls waited for the cache to be flushed")
 
 /// One rank's counters of one file. I/O threads add to some of them, hence atomic; nobody orders
 /// anything by them, hence relaxed.

@@ -30,10 +30,14 @@ class ForwardingFile : public StorageFile {
   std::optional<FileId> id() const override { return inner_->id(); }
 
  protected:
-  explicit ForwardingFile(std::unique_ptr<StorageFile> inner) : inner_(std::move(inner)) {}
+  explicit ForwardingFile(std::unique_ptr<StorageFile> inner)
+      : owned_(std::move(inner)), inner_(owned_.get()) {}
+  /// `inner` outlives this.
+  explicit ForwardingFile(StorageFile& inner) : inner_(&inner) {}
 
  private:
-  const std::unique_ptr<StorageFile> inner_;
+  const std::unique_ptr<StorageFile> owned_;
+  StorageFile* const inner_;
 };
 
 }  // namespace forebay

@@ -85,6 +85,7 @@ class CachedFile final : public StorageFile {
 
   /// True: drains, and writes go to the file from now on. False: back to the log, if it works.
   Status set_write_through(bool write_through);
+  bool writes_through() const { return write_through_; }
 
   /// What there is to know about it.
   struct State {

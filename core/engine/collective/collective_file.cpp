@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <limits>
 #include <memory>
 #include <new>
@@ -13,10 +12,11 @@
 
 #include "core/engine/collective/agreed_cost.hpp"
 #include "core/engine/collective/agreed_error.hpp"
+#include "core/engine/collective/agreed_opening.hpp"
 #include "core/engine/collective/call_agreement.hpp"
+#include "core/engine/collective/coherent_cache.hpp"
 #include "core/engine/collective/cost_memory.hpp"
 #include "core/engine/collective/direct_io.hpp"
-#include "core/engine/collective/hardware.hpp"
 #include "core/engine/collective/io_pool.hpp"
 #include "core/engine/collective/rounds.hpp"
 #include "core/engine/collective/scoped_nanoseconds.hpp"
@@ -25,9 +25,6 @@
 
 namespace forebay {
 namespace {
-
-/// Each call under way has a thread.
-constexpr int most_io_depth = 256;
 
 /// Windows of files that are not striped stay in a core's cache between the copy into them and the
 /// write out of them.
@@ -40,79 +37,13 @@ constexpr Bytes striped_window_units = 8;
 constexpr Bytes least_window_bytes = 4 * KiB;
 constexpr Bytes most_window_bytes = 256 * MiB;
 
+/// A larger granule of the cache would be asked for by more ranks that write next to each other.
+constexpr Bytes most_granule_bytes = 512 * KiB;
+
 /// How many calls may go without an agreement at first, and at most, before ranks ask each other
 /// again what storage calls cost; each time it is eight times as many.
 constexpr std::int64_t first_unasked_calls = 8;
 constexpr std::int64_t most_unasked_calls = 32768;
-
-/// Rank 0's word for all: hints and layout decide where collective messages go, so a rank that
-/// thought otherwise would wait for ever.
-struct Agreed {
-  StripeLayout layout;
-  Hints hints;
-  CostWord start;  ///< What storage calls cost as far as earlier files showed.
-  int adapters;    ///< Network adapters of a node; 1 where that makes no difference.
-};
-
-std::int64_t pack(const CostWord& cost) {
-  std::uint32_t packed = 0;
-  std::memcpy(&packed, cost.data(), sizeof packed);
-  return packed;
-}
-
-CostWord unpack_cost(std::int64_t packed) {
-  const auto bytes = static_cast<std::uint32_t>(packed);
-  CostWord cost;
-  std::memcpy(cost.data(), &bytes, sizeof bytes);
-  return cost;
-}
-
-Agreed agree_on(Exchange& exchange, const StripeLayout& layout, const Hints& hints,
-                const CostWord& start) {
-  Hints agreed = hints;
-  if (agreed.io_depth) agreed.io_depth = std::min(*agreed.io_depth, most_io_depth);
-  const auto optional = [](const auto& value) {
-    return value ? static_cast<std::int64_t>(*value) : std::int64_t{-1};
-  };
-  std::array<std::int64_t, 14> word{layout.stripe_size,
-                                    layout.servers,
-                                    layout.lock_conflicts,
-                                    optional(hints.aggregators),
-                                    optional(hints.aggregators_per_node),
-                                    optional(hints.buffer_size),
-                                    optional(hints.stripe_size),
-                                    optional(hints.stripe_count),
-                                    static_cast<std::int64_t>(hints.collective_write),
-                                    static_cast<std::int64_t>(hints.collective_read),
-                                    static_cast<std::int64_t>(hints.compress),
-                                    hints.no_independent,
-                                    pack(start),
-                                    1};
-  if (exchange.rank() != 0) {
-    word.fill(0);
-  } else if (adapters_matter(layout, exchange.nodes().nodes(), hints)) {
-    word[13] = network_adapters();
-  }
-  exchange.all_reduce(word, Reduce::sum);
-  const auto given = [&word](std::size_t i, auto& field) {
-    using Value = typename std::decay_t<decltype(field)>::value_type;
-    field.reset();
-    if (word[i] >= 0) field = static_cast<Value>(word[i]);
-  };
-  given(3, agreed.aggregators);
-  given(4, agreed.aggregators_per_node);
-  given(5, agreed.buffer_size);
-  given(6, agreed.stripe_size);
-  given(7, agreed.stripe_count);
-  agreed.collective_write = static_cast<Toggle>(word[8]);
-  agreed.collective_read = static_cast<Toggle>(word[9]);
-  agreed.compress = static_cast<Toggle>(word[10]);
-  agreed.no_independent = word[11] != 0;
-  return {{word[0], static_cast<int>(word[1]), word[2] != 0},
-          agreed,
-          unpack_cost(word[12]),
-          static_cast<int>(word[13])};
-}
 
 /// What a rank says about sieving of writes under new views. The highest of all ranks' counts.
 enum class SieveVote : std::int64_t {
@@ -141,9 +72,11 @@ class EngineFile final : public CollectiveFile {
         agreement_(*exchange_, cost_, counters),
         writers_(writers),
         watch_(storage_->id()),
-        direct_(*storage_, counters, expected_cost(agreed_.layout, false), watch_) {
+        cast_{domains_wanted(), {}},
+        cache_(CoherentCache::open(*exchange_, *storage_, watch_, agreed_.hints, granule(),
+                                   counters, cache_notes_)),
+        direct_(data(), counters, expected_cost(agreed_.layout, false), watch_) {
     direct_.set_hints(agreed_.hints);
-    cast_.domains = domains_wanted();
   }
 
   ~EngineFile() override {
@@ -164,7 +97,7 @@ class EngineFile final : public CollectiveFile {
     WriteRounds rounds(context(*schedule, true));
     rounds.run(access.memory);
     finish_rounds(*schedule);
-    return conclude(worse(rounds.error(), std::exchange(untold_, {})), access, end_unknown);
+    return conclude(true, worse(rounds.error(), std::exchange(untold_, {})), access, end_unknown);
   }
 
   Result<Bytes> read_all(const Access& access) override {
@@ -180,14 +113,21 @@ class EngineFile final : public CollectiveFile {
     ReadRounds rounds(context(*schedule, false));
     const Bytes end_of_file = rounds.run(access.memory);
     finish_rounds(*schedule);
-    return conclude(rounds.error(), access, end_of_file);
+    return conclude(false, rounds.error(), access, end_of_file);
   }
 
-  Result<Bytes> write(const Access& access) override { return direct_.write(access); }
+  Result<Bytes> write(const Access& access) override {
+    auto written = direct_.write(access);
+    if (cache_ == nullptr) return written;
+    const Status committed = cache_->commit();
+    return written && !committed ? tl::unexpected(committed.error()) : written;
+  }
   Result<Bytes> read(const Access& access) override { return direct_.read(access); }
 
   std::int64_t vote_on_sieving(const TiledTree& view) override {
     view_ = view;
+    // Pieces go to a log, and what lies in the gaps may be in another rank's.
+    if (cache_ != nullptr) return static_cast<std::int64_t>(SieveVote::impossible);
     const bool asked_for = agreed_.hints.sieve_write == Toggle::enable;
     // Bytes that nobody locks are safe only from those who do not sieve.
     SieveVote vote = SieveVote::indifferent;
@@ -211,26 +151,44 @@ class EngineFile final : public CollectiveFile {
   }
 
   void set_atomic(bool atomic) override {
+    if (cache_ != nullptr && atomic != atomic_) {
+      exchange_->barrier();  // Nobody is still writing as before.
+      const Status changed = cache_->set_atomic(atomic);
+      if (!changed) untold_ = worse(std::move(untold_), changed.error());
+    }
     atomic_ = atomic;
     direct_.set_atomic(atomic);
     exchange_->barrier();
   }
 
+  bool holds_back() const override { return cache_ != nullptr; }
+
+  Status flush() override { return cache_ == nullptr ? Status{} : cache_->settle(); }
+
+  Status hold_nothing_back(const std::string& reason) override {
+    return cache_ == nullptr ? Status{} : cache_->write_through(reason);
+  }
+
+  Status close(bool discard) override {
+    return cache_ == nullptr ? Status{} : cache_->close(discard);
+  }
+
   Status sync() override {
-    // Nothing is held back in this process: what was written is in the file system already.
-    const Status synced = storage_->sync();
+    const Status synced = data().sync();
     return settle(worse(synced ? Error{} : synced.error(), std::exchange(untold_, {})));
   }
 
   bool set_hints(const Hints& hints) override {
     const auto per_node = agreed_.hints.aggregators_per_node;
+    const auto cache = agreed_.hints.cache;
     agreed_ = agree_on(*exchange_, agreed_.layout, hints, agreed_.start);
+    agreed_.hints.cache = cache;  // Once for all.
     direct_.set_hints(agreed_.hints);
     std::int64_t vote = vote_on_sieving(TiledTree(view_));
     exchange_->all_reduce({&vote, 1}, Reduce::max);
     view_changed(vote);
     const FileDomains wanted = domains_wanted();
-    if (board_ == nullptr) {
+    if (board_ == nullptr && cache_ == nullptr) {  // The cache's granules go by them.
       cast_.domains = wanted;
     } else {
       agreed_.hints.aggregators_per_node = per_node;
@@ -240,6 +198,7 @@ class EngineFile final : public CollectiveFile {
 
   Hints hints_in_force() const override {
     Hints hints = agreed_.hints;
+    if (hints.cache) hints.cache = cache_ != nullptr;
     hints.aggregators = cast_.domains.aggregators;
     hints.buffer_size = cast_.domains.window_bytes();
     if (agreed_.layout.striped()) {
@@ -275,6 +234,10 @@ class EngineFile final : public CollectiveFile {
                                   writing ? "writing" : "reading", cost.call_ns / 1e6,
                                   cost.byte_ns * MiB / 1e6));
     }
+    notes.insert(notes.end(), cache_notes_.begin(), cache_notes_.end());
+    if (cache_ != nullptr) {
+      for (std::string& note : cache_->notes()) notes.push_back(std::move(note));
+    }
     if (no_board_.kind != ErrorKind::none) {
       notes.push_back("no exchange: " + to_string(no_board_));
     }
@@ -292,7 +255,7 @@ class EngineFile final : public CollectiveFile {
 
   const Error& untold_error() const override { return untold_; }
 
-  StorageFile& storage() override { return *storage_; }
+  StorageFile& storage() override { return data(); }
   Exchange& exchange() override { return *exchange_; }
 
  private:
@@ -301,6 +264,20 @@ class EngineFile final : public CollectiveFile {
   CostWord cost_to_start_with() const {
     const auto known = file_system_ ? remembered_cost(*file_system_) : std::nullopt;
     return known.value_or(CostWord{});
+  }
+
+  /// What data calls read and write.
+  StorageFile& data() {
+    if (cache_ != nullptr) return *cache_;
+    return *storage_;
+  }
+
+  /// What of the file is one rank's at a time in the cache: no more than an aggregator's domain has
+  /// in one piece.
+  Bytes granule() const {
+    Bytes granule = cast_.domains.unit;
+    while (granule > most_granule_bytes && granule % 2 == 0) granule /= 2;
+    return granule;
   }
 
   FileDomains domains_wanted() const {
@@ -366,7 +343,8 @@ class EngineFile final : public CollectiveFile {
     Result<Bytes> moved = move_own(writing, access);
     Error mine = moved ? Error{} : moved.error();
     if (writing) mine = worse(std::move(mine), std::exchange(untold_, {}));
-    if (auto settled = settle(mine); !settled) return tl::unexpected(std::move(settled.error()));
+    auto settled = writing ? settle_write(mine) : settle(mine);
+    if (!settled) return tl::unexpected(std::move(settled.error()));
     return moved;
   }
 
@@ -375,6 +353,7 @@ class EngineFile final : public CollectiveFile {
   Result<Bytes> go_unasked(bool writing, const Access& access) {
     Result<Bytes> moved = move_own(writing, access);
     if (writing && !moved) untold_ = worse(std::move(untold_), moved.error());
+    if (writing) commit_epoch(0);
     return moved;
   }
 
@@ -395,6 +374,29 @@ class EngineFile final : public CollectiveFile {
       exchange_->all_reduce({&worst, 1}, Reduce::max);
     }
     return worst == 0 ? Status{} : tl::unexpected(agreed_error(worst, mine));
+  }
+
+  /// The same at the end of a collective write: what ranks wrote is whole.
+  Status settle_write(const Error& mine) {
+    std::array<std::int64_t, 2> word{pack(mine), epoch()};
+    {
+      const ScopedNanoseconds timer(counters_.waiting_ns);
+      exchange_->all_reduce(word, Reduce::max);
+    }
+    commit_epoch(word[1] + 1);
+    return word[0] == 0 ? Status{} : tl::unexpected(agreed_error(word[0], mine));
+  }
+
+  std::int64_t epoch() const {
+    return cache_ == nullptr ? 0 : static_cast<std::int64_t>(cache_->epoch());
+  }
+
+  /// What this rank wrote is whole. The next epoch is the one that ranks agreed on, if they did.
+  void commit_epoch(std::int64_t next) {
+    if (cache_ == nullptr) return;
+    const Status committed =
+        cache_->commit(std::max(static_cast<std::uint64_t>(next), cache_->epoch()));
+    if (!committed) untold_ = worse(std::move(untold_), committed.error());
   }
 
   /// The first exchange of a file places the aggregators and makes the buffers. The same result on
@@ -447,7 +449,7 @@ class EngineFile final : public CollectiveFile {
     const auto bytes = static_cast<std::size_t>(cast_.domains.window_bytes());
     return {*exchange_,
             *board_,
-            *storage_,
+            data(),
             pool_for(writing),
             codec_,
             counters_,
@@ -475,12 +477,13 @@ class EngineFile final : public CollectiveFile {
   }
 
   /// What a rank's exchanged call comes to, once every rank's storage calls are known.
-  Result<Bytes> conclude(const Error& mine, const Access& access, Bytes end_of_file) {
-    std::int64_t word[2] = {pack(mine), -end_of_file};
+  Result<Bytes> conclude(bool writing, const Error& mine, const Access& access, Bytes end_of_file) {
+    std::int64_t word[3] = {pack(mine), -end_of_file, epoch()};
     {
       const ScopedNanoseconds timer(counters_.waiting_ns);
       exchange_->all_reduce(word, Reduce::max);
     }
+    if (writing) commit_epoch(word[2] + 1);
     if (word[0] != 0) return tl::unexpected(agreed_error(word[0], mine));
     if (-word[1] == end_unknown || access.length == 0) return access.length;
     const Bytes before_end = data_before(access.view, -word[1]);
@@ -492,12 +495,14 @@ class EngineFile final : public CollectiveFile {
   Counters& counters_;
   std::optional<std::uint64_t> file_system_;  ///< Its id; on rank 0 alone.
   Agreed agreed_;
-  Cast cast_;
   MessageCodec codec_;
   AgreedCost cost_;
   CallAgreement agreement_;
   const Writers writers_;
   SieveWatch watch_;
+  Cast cast_;
+  std::vector<std::string> cache_notes_;  ///< Why there is none although it was asked for.
+  std::unique_ptr<CoherentCache> cache_;  ///< Null: data calls go to the file.
   DirectIo direct_;
   TiledTree view_;                  ///< The newest that was voted on.
   std::optional<bool> locks_work_;  ///< None before it mattered.

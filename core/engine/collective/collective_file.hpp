@@ -66,6 +66,20 @@ class CollectiveFile {
   /// are carried out rank by rank. Collective.
   virtual void set_atomic(bool atomic) = 0;
 
+  /// Whether what is written may wait in a write-behind cache; the same on every rank.
+  virtual bool holds_back() const = 0;
+
+  /// Nothing that this rank wrote is held back from the file. Once it has returned on all ranks,
+  /// the file is what it would be without a write-behind cache. To be called by all.
+  virtual Status flush() = 0;
+
+  /// From now on nothing is held back, for `reason`. To be called by all.
+  virtual Status hold_nothing_back(const std::string& reason) = 0;
+
+  /// No data call follows on this rank; others may still be in theirs. `discard`: the file is about
+  /// to be deleted.
+  virtual Status close(bool discard) = 0;
+
   /// MPI_File_sync: what any rank wrote is durable and visible to all. Collective.
   virtual Status sync() = 0;
 

@@ -1,0 +1,448 @@
+#include "core/engine/collective/coherent_cache.hpp"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "core/engine/cache/background_thread.hpp"
+#include "core/engine/cache/file_identity.hpp"
+#include "core/engine/collective/scoped_nanoseconds.hpp"
+#include "core/storage/forwarding_file.hpp"
+#include "core/storage/piece_walk.hpp"
+
+namespace forebay {
+namespace {
+
+/// Memory that all ranks of a host have, where no path is given.
+constexpr const char* usual_path = "/dev/shm";
+/// Of what is free there.
+constexpr Bytes usual_part = 4;
+constexpr Bytes least_capacity = 8 * MiB;
+
+/// Reasons why all ranks write to the file: bits of Claims::flags().
+constexpr std::uint32_t while_atomic = 1;
+constexpr std::uint32_t for_good = 2;
+
+/// A granule that two ranks write in turn costs a flush each time. After so many of them in one
+/// file, logs are of no use to it.
+constexpr std::uint32_t most_conflicts = 16;
+
+/// The file as a log's threads see it. Whoever made the log keeps the file. Where another handle of
+/// the program puts back what lies in the gaps of its writes, it is kept away by a lock.
+class Borrowed final : public ForwardingFile {
+ public:
+  Borrowed(StorageFile& file, const SieveWatch& watch) : ForwardingFile(file), watch_(watch) {}
+  Status write_pieces(std::span<const iovec> pieces, Bytes offset) override {
+    if (!watch_.another_sieves()) return ForwardingFile::write_pieces(pieces, offset);
+    const Extent range{offset, total_bytes(pieces)};
+    if (auto locked = lock(range, LockKind::exclusive); !locked) return locked;
+    auto written = ForwardingFile::write_pieces(pieces, offset);
+    auto unlocked = unlock(range);
+    return written ? unlocked : written;
+  }
+
+ private:
+  const SieveWatch& watch_;
+};
+
+std::string host_name() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "unknown";
+  return name.data();
+}
+
+std::int64_t unix_seconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+/// A name that no other log has, of any time.
+std::string new_log_name() {
+  std::uint64_t salt = 0;
+  if (::getrandom(&salt, sizeof salt, 0) != sizeof salt) salt = 0;
+  return fmt::format("{}-{}-{}-{:016x}", host_name(), ::getpid(), unix_seconds(), salt);
+}
+
+/// The batch system's number of the job, or empty.
+std::string job_number() {
+  for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "COBALT_JOBID"}) {
+    if (const char* value = std::getenv(name)) return value;
+  }
+  return {};
+}
+
+CacheOptions options_of(const Hints& hints, int rank, const StripeLayout& layout) {
+  CacheOptions options;
+  switch (hints.cache_flush.value_or(CacheFlush::immediate)) {
+    case CacheFlush::immediate:
+      options.flush = FlushPolicy::immediate;
+      break;
+    case CacheFlush::onsync:
+      options.flush = FlushPolicy::onsync;
+      break;
+    case CacheFlush::onclose:
+      options.flush = FlushPolicy::onclose;
+      break;
+    case CacheFlush::none:
+      options.flush = FlushPolicy::none;
+      break;
+  }
+  options.sync = hints.cache_sync_to_node.value_or(false) ? SyncScope::node : SyncScope::file;
+  options.keep_log = !hints.cache_discard.value_or(true);
+  options.flush_threads = hints.cache_threads.value_or(0);
+  options.flush_bytes = hints.independent_write_buffer.value_or(options.flush_bytes);
+  options.first_server = rank % std::max(layout.servers, 1);
+  return options;
+}
+
+/// Bytes that logs below `path` may take.
+Bytes capacity_at(const std::string& path, const Hints& hints) {
+  struct statvfs space = {};
+  Bytes usual = least_capacity;
+  if (::statvfs(path.c_str(), &space) == 0) {
+    usual = static_cast<Bytes>(space.f_bavail) * static_cast<Bytes>(space.f_frsize) / usual_part;
+  }
+  return std::max(hints.cache_capacity.value_or(usual), least_capacity);
+}
+
+/// What rank 0 tells of the memory that it made for all.
+struct MemoryWord {
+  std::array<char, 64> name{};
+  Bytes capacity = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<CoherentCache> CoherentCache::open(Exchange& exchange, StorageFile& file,
+                                                   const SieveWatch& watch, const Hints& hints,
+                                                   Bytes granule, Counters& counters,
+                                                   std::vector<std::string>& notes) {
+  if (!hints.cache.value_or(false)) return nullptr;
+  if (!exchange.on_one_host()) {
+    notes.emplace_back("no write-behind cache: the ranks are on several hosts");
+    return nullptr;
+  }
+  const std::string path = hints.cache_path.value_or(usual_path);
+  Error failure;
+  const auto fail = [&failure](const Error& error) {
+    if (failure.kind == ErrorKind::none) failure = error;
+  };
+  auto directory = CacheDirectory::open(path, CacheDirectory::Access::create);
+  if (!directory) fail(directory.error());
+
+  const Bytes claims_bytes = Claims::bytes(exchange.size());
+  const Bytes all_bytes = claims_bytes + Resource::state_bytes();
+  std::unique_ptr<SharedMemory> memory;
+  std::array<MemoryWord, 1> word;
+  if (exchange.rank() == 0) {
+    if (auto made = SharedMemory::create(all_bytes)) {
+      memory = std::move(*made);
+      memory->name().copy(word[0].name.data(), word[0].name.size() - 1);
+      word[0].capacity = capacity_at(path, hints);
+    } else {
+      fail(made.error());
+    }
+  }
+  const std::span<const std::byte> told = std::as_bytes(std::span(word));
+  const auto all = exchange.all_gather_varying(exchange.rank() == 0 ? told : told.first(0));
+  std::memcpy(word.data(), all.front().data(), sizeof word);
+  if (exchange.rank() != 0 && word[0].name[0] != '\0') {
+    if (auto attached = SharedMemory::attach(word[0].name.data(), all_bytes)) {
+      memory = std::move(*attached);
+    } else {
+      fail(attached.error());
+    }
+  }
+  std::int64_t failed = failure.kind != ErrorKind::none || memory == nullptr;
+  exchange.all_reduce({&failed, 1}, Reduce::max);
+  if (exchange.rank() == 0 && memory != nullptr) memory->unlink();
+  if (failed != 0) {
+    notes.push_back("no write-behind cache: " + (failure.kind == ErrorKind::none
+                                                     ? "another rank has no place for its log"
+                                                     : to_string(failure)));
+    return nullptr;
+  }
+  const auto bytes = static_cast<std::size_t>(claims_bytes);
+  Claims claims(memory->bytes().first(bytes), exchange.size(), exchange.rank(), granule);
+  auto capacity =
+      std::make_shared<Resource>("cache.local", word[0].capacity, memory->bytes().subspan(bytes));
+  Place place{std::move(*directory), options_of(hints, exchange.rank(), file.layout()),
+              exchange.rank(), exchange.size()};
+  return std::unique_ptr<CoherentCache>(new CoherentCache(
+      file, watch, std::move(memory), std::move(place), claims, std::move(capacity), counters));
+}
+
+CoherentCache::CoherentCache(StorageFile& file, const SieveWatch& watch,
+                             std::unique_ptr<SharedMemory> memory, Place place, Claims claims,
+                             std::shared_ptr<Resource> capacity, Counters& counters)
+    : file_(file),
+      watch_(watch),
+      memory_(std::move(memory)),
+      place_(std::move(place)),
+      counters_(counters),
+      claims_(claims),
+      capacity_(std::move(capacity)) {}
+
+CoherentCache::~CoherentCache() {
+  if (!answering_.joinable()) return;
+  claims_.close();
+  answering_.join();
+}
+
+/// This rank's log, made if it is not there yet.
+Result<CachedFile*> CoherentCache::opened() {
+  if (CachedFile* log = made_.load()) return log;
+  const std::scoped_lock lock(opening_);
+  if (CachedFile* log = made_.load()) return log;
+  if (auto made = open_log(); !made) return tl::unexpected(made.error());
+  return made_.load();
+}
+
+Status CoherentCache::open_log() {
+  LogIdentity identity;
+  identity.log = new_log_name();
+  auto file = identify(path());
+  if (!file) return tl::unexpected(file.error());
+  identity.file = std::move(*file);
+  identity.layout = layout();
+  identity.job = job_number();
+  identity.host = host_name();
+  identity.process = ::getpid();
+  identity.rank = place_.rank;
+  identity.made_unix_s = unix_seconds();
+  auto store = LogDirectory::create(place_.directory, identity.log);
+  if (!store) return tl::unexpected(store.error());
+  auto opened = CachedFile::open(std::make_unique<Borrowed>(file_, watch_), std::move(*store),
+                                 identity, capacity_, place_.options);
+  if (!opened) return tl::unexpected(opened.error());
+  log_ = std::move(*opened);
+  if (auto begun = log_->commit(epoch_); !begun) return begun;
+  made_ = log_.get();
+  // Before anything is claimed: whoever meets a claim finds somebody to ask.
+  claims_.open(identity.process);
+  answering_ = background_thread([this] {
+    claims_.answer([this](const Claims::Question& question) { return answer(question); });
+  });
+  return {};
+}
+
+Status CoherentCache::write_pieces(std::span<const iovec> pieces, Bytes offset) {
+  if (total_bytes(pieces) == 0) return {};
+  for (;;) {
+    if (auto followed = follow(); !followed) return followed;
+    Attempt attempt = try_write(pieces, offset);
+    if (attempt.failure.kind != ErrorKind::none) {
+      auto changed = write_through(to_string(attempt.failure));
+      if (!changed) return changed;
+    }
+    if (attempt.done) return attempt.written;
+    if (!attempt.foreign) continue;
+    const auto answer = ask(attempt.foreign->rank, {Claims::Wish::write, attempt.foreign->extent});
+    if (!answer.status) return answer.status;
+    if (answer.was_dirty && claims_.count_conflict() == most_conflicts) {
+      auto changed = write_through("ranks write in turn into the same blocks of the file");
+      if (!changed) return changed;
+    }
+  }
+}
+
+/// Where all ranks write to the file, so does this one before it writes anything more: who changed
+/// that may not have come to ask it yet.
+Status CoherentCache::follow() {
+  const CachedFile* const log = made_.load();
+  if (!through() || log == nullptr || log->writes_through()) return {};
+  const std::unique_lock turn(turn_);
+  return empty_log();
+}
+
+CoherentCache::Attempt CoherentCache::try_write(std::span<const iovec> pieces, Bytes offset) {
+  const Extent extent{offset, total_bytes(pieces)};
+  const std::shared_lock turn(turn_);
+  if (through() || closed_) {
+    if (auto foreign = claims_.foreign(extent)) return {.foreign = foreign};
+    CachedFile* const log = closed_ ? nullptr : made_.load();
+    if (log == nullptr) return {.done = true, .written = file_.write_pieces(pieces, offset)};
+    if (!log->writes_through()) return {};
+    return {.done = true, .written = log->write_pieces(pieces, offset)};
+  }
+  const auto log = opened();
+  if (!log) return {.failure = log.error()};
+  // Whoever changed to writing through before this rank had a log did not ask it to.
+  if (through()) return {};
+  if (auto foreign = claims_.claim(extent)) return {.foreign = foreign};
+  Attempt attempt{.done = true, .written = (*log)->write_pieces(pieces, offset)};
+  claims_.raise_end(extent.end());
+  if ((*log)->writes_through()) attempt.failure = (*log)->state().reason;
+  return attempt;
+}
+
+Result<Bytes> CoherentCache::read_pieces(std::span<const iovec> pieces, Bytes offset) {
+  const Bytes length = total_bytes(pieces);
+  for (Extent rest{offset, length}; rest.length > 0;) {
+    const auto foreign = claims_.foreign(rest);
+    if (!foreign) break;
+    const auto answer = ask(foreign->rank, {Claims::Wish::read, foreign->extent});
+    if (!answer.status) return tl::unexpected(answer.status.error());
+    const Bytes next = std::min(foreign->extent.end(), rest.end());
+    rest = {next, rest.end() - next};
+  }
+  Result<Bytes> got;
+  {
+    const std::shared_lock turn(turn_);
+    CachedFile* const log = closed_ ? nullptr : made_.load();
+    got = log != nullptr ? log->read_pieces(pieces, offset) : file_.read_pieces(pieces, offset);
+  }
+  if (!got || *got == length) return got;
+  // Up to what others hold behind it, there are zeros.
+  const Bytes end = std::min(claims_.end() - offset, length);
+  if (end <= *got) return got;
+  Bytes at = 0;
+  for (const iovec& piece : pieces) {
+    const auto size = static_cast<Bytes>(piece.iov_len);
+    const Bytes first = std::clamp<Bytes>(*got - at, 0, size);
+    const Bytes last = std::clamp<Bytes>(end - at, 0, size);
+    std::memset(static_cast<char*>(piece.iov_base) + first, 0,
+                static_cast<std::size_t>(last - first));
+    at += size;
+  }
+  return end;
+}
+
+Result<Bytes> CoherentCache::size() {
+  // In this order: what is flushed in between is in the file's size then.
+  const Bytes end = claims_.end();
+  const auto size = file_.size();
+  if (!size) return size;
+  return std::max(*size, end);
+}
+
+Status CoherentCache::resize(Bytes size) { return file_.resize(size); }
+
+Status CoherentCache::allocate(Bytes size) { return file_.allocate(size); }
+
+Status CoherentCache::sync() {
+  const ScopedNanoseconds exposed(counters_.cache_exposed_ns);
+  const std::shared_lock turn(turn_);
+  CachedFile* const log = closed_ ? nullptr : made_.load();
+  return log != nullptr ? log->sync() : file_.sync();
+}
+
+Status CoherentCache::commit(std::uint64_t next_epoch) {
+  std::uint64_t epoch = epoch_;
+  while (epoch < next_epoch && !epoch_.compare_exchange_weak(epoch, next_epoch)) {
+  }
+  const std::shared_lock turn(turn_);
+  CachedFile* const log = closed_ ? nullptr : made_.load();
+  return log != nullptr ? log->commit(std::max<std::uint64_t>(epoch_, log->epoch())) : Status{};
+}
+
+Status CoherentCache::settle() {
+  const ScopedNanoseconds exposed(counters_.cache_exposed_ns);
+  const std::unique_lock turn(turn_);
+  auto emptied = empty_log();
+  if (made_ == nullptr || closed_ || through()) return emptied;
+  auto back = log_->set_write_through(false);
+  return emptied ? back : emptied;
+}
+
+Status CoherentCache::set_atomic(bool atomic) {
+  if (atomic) {
+    claims_.set_flag(while_atomic);
+    const ScopedNanoseconds exposed(counters_.cache_exposed_ns);
+    const std::unique_lock turn(turn_);
+    return empty_log();
+  }
+  claims_.clear_flag(while_atomic);
+  const std::unique_lock turn(turn_);
+  if (made_ == nullptr || closed_ || through()) return {};
+  return log_->set_write_through(false);
+}
+
+Status CoherentCache::write_through(const std::string& reason) {
+  claims_.set_flag(for_good);
+  {
+    const std::scoped_lock lock(notes_mutex_);
+    notes_.push_back("write-behind cache given up: " + reason);
+  }
+  Status status;
+  for (int rank = 0; rank < place_.ranks; ++rank) {
+    if (rank == place_.rank) continue;
+    const auto answer = ask(rank, {Claims::Wish::write_through, {}});
+    if (status) status = answer.status;
+  }
+  const std::unique_lock turn(turn_);
+  auto emptied = empty_log();
+  return status ? emptied : status;
+}
+
+/// Nothing is in the log, and writes go to the file. With turn_ held alone.
+Status CoherentCache::empty_log() {
+  if (made_ == nullptr || closed_) return {};
+  auto emptied = log_->set_write_through(true);
+  if (!emptied) return emptied;
+  claims_.release_all();
+  claims_.reset_end();
+  return {};
+}
+
+Claims::Answer CoherentCache::ask(int rank, const Claims::Question& question) {
+  const ScopedNanoseconds exposed(counters_.cache_exposed_ns);
+  const std::scoped_lock lock(asking_);
+  auto answer = claims_.ask(rank, question);
+  if (answer.status && question.wish == Claims::Wish::write) {
+    auto raised = commit(answer.epoch + 1);
+    if (!raised) answer.status = raised;
+  }
+  return answer;
+}
+
+/// What another rank asks for, on this rank's own thread for that.
+Claims::Answer CoherentCache::answer(const Claims::Question& question) {
+  const std::unique_lock turn(turn_);
+  Claims::Answer answer{.status = {}, .epoch = epoch_};
+  if (closed_) return answer;
+  if (question.wish == Claims::Wish::write_through) {
+    answer.status = empty_log();
+    return answer;
+  }
+  answer.was_dirty = log_->dirty(question.extent);
+  // A place that several granules share is told apart from none of them.
+  answer.status =
+      claims_.shares_places(claims_.end()) ? log_->drain() : log_->drain(question.extent);
+  if (answer.status) claims_.release(question.extent);
+  return answer;
+}
+
+Status CoherentCache::close(bool discard) {
+  const ScopedNanoseconds exposed(counters_.cache_exposed_ns);
+  const std::unique_lock turn(turn_);
+  if (made_ == nullptr || closed_) return {};
+  auto closed = discard ? log_->discard() : log_->close();
+  const CachedFile::State state = log_->state();
+  Counters::add(counters_.cache_absorbed, state.progress.absorbed);
+  Counters::add(counters_.cache_drained, state.progress.drained);
+  Counters::add(counters_.cache_log_bytes, state.log_bytes);
+  if (!closed) return closed;
+  claims_.release_all();
+  claims_.reset_end();
+  closed_ = true;
+  return {};
+}
+
+std::vector<std::string> CoherentCache::notes() const {
+  const std::scoped_lock lock(notes_mutex_);
+  return notes_;
+}
+
+}  // namespace forebay

@@ -1,0 +1,135 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/engine/cache/cached_file.hpp"
+#include "core/engine/cache/log_directory.hpp"
+#include "core/engine/collective/claims.hpp"
+#include "core/engine/collective/exchange.hpp"
+#include "core/engine/collective/shared_memory.hpp"
+#include "core/engine/collective/sieve_watch.hpp"
+#include "core/model/counters.hpp"
+#include "core/model/hints.hpp"
+#include "core/storage/file.hpp"
+
+namespace forebay {
+
+/// One file that the ranks of an exchange, all on one host, write to logs of their own, and see as
+/// if they wrote to the file: a CachedFile on each rank, made at its first write, and the Claims
+/// that keep their logs apart. Whoever reads or writes what another rank's log holds has that rank
+/// bring it to the file first, which a thread of that rank does.
+///
+/// Either all ranks write to logs or none does. Once ranks keep writing into each other's granules,
+/// or a log fails, all of them write to the file for the rest of the time, and notes() says why.
+///
+/// Order after a crash: when bytes pass from one rank to another, the newer records are of a later
+/// epoch.
+class CoherentCache final : public StorageFile {
+ public:
+  /// Null where the hints ask for none, or where there can be none: then notes say why. The same on
+  /// all ranks. `granule`: what ranks write whole, bytes. `file`, which is read and written by the
+  /// logs' threads too, `watch` of it, and `counters` outlive the cache. Collective.
+  static std::unique_ptr<CoherentCache> open(Exchange& exchange, StorageFile& file,
+                                             const SieveWatch& watch, const Hints& hints,
+                                             Bytes granule, Counters& counters,
+                                             std::vector<std::string>& notes);
+  ~CoherentCache() override;
+  CoherentCache(const CoherentCache&) = delete;
+  CoherentCache& operator=(const CoherentCache&) = delete;
+
+  // StorageFile. Independent; thread-safe.
+  Status write_pieces(std::span<const iovec> pieces, Bytes offset) override;
+  Result<Bytes> read_pieces(std::span<const iovec> pieces, Bytes offset) override;
+  /// Also counts what other ranks' logs hold.
+  Result<Bytes> size() override;
+  Status resize(Bytes size) override;    ///< With nothing in any log: after settle() on all ranks.
+  Status allocate(Bytes size) override;  ///< The same.
+  /// Of this rank's part: commits, drains and makes durable, or as the hints say.
+  Status sync() override;
+  Status lock(Extent range, LockKind kind) override { return file_.lock(range, kind); }
+  Status unlock(Extent range) override { return file_.unlock(range); }
+  StripeLayout layout() const override { return file_.layout(); }
+  const std::string& path() const override { return file_.path(); }
+
+  /// The epoch that this rank is in. Ranks that end a collective write together agree on a number
+  /// above those of all, and commit with it.
+  std::uint64_t epoch() const { return epoch_; }
+  /// What this rank wrote is whole; what it writes from now on is of `next_epoch`.
+  Status commit(std::uint64_t next_epoch);
+  Status commit() { return commit(epoch()); }
+
+  /// All that this rank wrote is durable in the file, and its log is empty.
+  Status settle();
+  /// As long as `atomic`, all ranks write to the file. To be called by all; once the last one has
+  /// returned, it holds.
+  Status set_atomic(bool atomic);
+  /// From now on all ranks write to the file. To be called by all of them, or by one.
+  Status write_through(const std::string& reason);
+
+  /// This rank's log is empty and gone, or with `discard` forgotten. Other ranks may still read and
+  /// write, until they have heard of it too.
+  Status close(bool discard);
+
+  /// What a person should know of it.
+  std::vector<std::string> notes() const;
+
+ private:
+  /// Where and how logs are made.
+  struct Place {
+    std::shared_ptr<CacheDirectory> directory;
+    CacheOptions options;
+    int rank = 0;
+    int ranks = 1;
+  };
+  /// What came of trying to write: it is done, or another rank is to be asked first, or there is
+  /// something that changed meanwhile. A failure of the log concerns all ranks.
+  struct Attempt {
+    bool done = false;
+    Status written = {};
+    std::optional<Claims::Foreign> foreign = {};
+    Error failure = {};
+  };
+
+  CoherentCache(StorageFile& file, const SieveWatch& watch, std::unique_ptr<SharedMemory> memory,
+                Place place, Claims claims, std::shared_ptr<Resource> capacity, Counters& counters);
+
+  Result<CachedFile*> opened();
+  Status open_log();
+  Status follow();
+  Attempt try_write(std::span<const iovec> pieces, Bytes offset);
+  bool through() const { return claims_.flags() != 0; }
+  Claims::Answer ask(int rank, const Claims::Question& question);
+  Claims::Answer answer(const Claims::Question& question);
+  Status empty_log();
+
+  StorageFile& file_;
+  const SieveWatch& watch_;
+  const std::unique_ptr<SharedMemory> memory_;
+  const Place place_;
+  Counters& counters_;
+  Claims claims_;
+  const std::shared_ptr<Resource> capacity_;
+
+  /// Shared by a write and its claim; exclusive for who takes claims away.
+  std::shared_mutex turn_;
+  std::mutex opening_;
+  std::mutex asking_;
+  std::unique_ptr<CachedFile> log_;         ///< Made with opening_ held.
+  std::atomic<CachedFile*> made_{nullptr};  ///< The same, for who looks whether it is there.
+  std::atomic<std::uint64_t> epoch_{1};
+  mutable std::mutex notes_mutex_;
+  std::vector<std::string> notes_;
+  bool closed_ = false;  ///< Guarded by turn_.
+  std::thread answering_;
+};
+
+}  // namespace forebay

@@ -1,0 +1,283 @@
+// Goal: ranks that write to logs see each other's bytes as if they wrote to the file, whoever wrote
+// them, and whatever became of the logs meanwhile; and after a crash the newest bytes win.
+// Method: ranks are threads, file and logs are in a directory of the test's own; random schedules
+// from a fixed seed, one step of one rank after the other, against a model in memory.
+
+#include "core/engine/collective/coherent_cache.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <random>
+
+#include "core/engine/cache/recovery.hpp"
+#include "core/engine/cache/sidecar.hpp"
+#include "core/engine/collective/thread_exchange.hpp"
+
+namespace forebay {
+namespace {
+
+namespace fs = std::filesystem;
+using Content = std::vector<std::byte>;
+
+constexpr Bytes granule = 4 * KiB;
+
+class CoherentCacheTest : public ::testing::Test {
+ protected:
+  CoherentCacheTest() {
+    std::string name = fs::temp_directory_path() / "forebay-coherent-XXXXXX";
+    base_ = ::mkdtemp(name.data());
+    fs::create_directory(base_ / "local");
+    path_ = (base_ / "data").string();
+    std::ofstream(path_).close();
+    hints_.cache = true;
+    hints_.cache_path = (base_ / "local").string();
+    hints_.cache_capacity = 64 * MiB;
+  }
+  ~CoherentCacheTest() override { fs::remove_all(base_); }
+
+  /// One rank's opening of the file.
+  struct Opened {
+    Counters counters;
+    std::unique_ptr<StorageFile> file;
+    SieveWatch watch{std::nullopt};
+    std::vector<std::string> notes;
+    std::unique_ptr<CoherentCache> cache;
+  };
+  std::unique_ptr<Opened> open(Exchange& exchange) {
+    auto opened = std::make_unique<Opened>();
+    auto file = open_posix_file(path_, OpenMode::read_write, opened->counters);
+    EXPECT_TRUE(file);
+    opened->file = std::move(*file);
+    opened->cache = CoherentCache::open(exchange, *opened->file, opened->watch, hints_, granule,
+                                        opened->counters, opened->notes);
+    return opened;
+  }
+
+  Content file_content() const {
+    std::ifstream file(path_, std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    const auto* first = reinterpret_cast<const std::byte*>(bytes.data());
+    return {first, first + bytes.size()};
+  }
+  int logs_left() const {
+    const auto directory = CacheDirectory::open(base_ / "local", CacheDirectory::Access::existing);
+    return directory ? static_cast<int>((*directory)->logs()->size()) : 0;
+  }
+
+  /// What a schedule does, the same on all ranks.
+  struct Schedule {
+    unsigned seed = 0;
+    int ranks = 1;
+    int steps = 0;
+    bool share = false;  ///< Ranks write anywhere; else each in granules of its own.
+  };
+  void run(const Schedule& schedule);
+
+  fs::path base_;
+  std::string path_;
+  Hints hints_;
+};
+
+void CoherentCacheTest::run(const Schedule& schedule) {
+  constexpr Bytes room = 40 * granule;
+  Content model;
+  std::mutex mutex;  // Of gtest's failures.
+  run_ranks(schedule.ranks, schedule.ranks, [&](const std::shared_ptr<Exchange>& exchange) {
+    const auto opened = open(*exchange);
+    CoherentCache& cache = *opened->cache;
+    std::mt19937 random(schedule.seed);
+    const auto any = [&random](Bytes below) {
+      return static_cast<Bytes>(random() % static_cast<std::uint64_t>(below));
+    };
+    const auto expect = [&mutex](bool right, const std::string& what) {
+      const std::scoped_lock lock(mutex);
+      EXPECT_TRUE(right) << what;
+    };
+    for (int step = 0; step < schedule.steps; ++step) {
+      const int actor = static_cast<int>(any(schedule.ranks));
+      const Bytes kind = any(20);
+      Bytes offset = any(room);
+      Bytes length = 1 + any(2 * granule);
+      const auto fill = static_cast<std::byte>(1 + any(255));
+      if (!schedule.share && kind < 10) {
+        offset = offset / granule / schedule.ranks * schedule.ranks * granule + actor * granule;
+        length = std::min(length, granule);
+      }
+      const bool mine = exchange->rank() == actor;
+      const std::string told = "step " + std::to_string(step);
+      if (kind < 10) {
+        if (mine) {
+          const Content bytes(static_cast<std::size_t>(length), fill);
+          expect(cache.write_at(bytes, offset).has_value(), told + ": write");
+          expect(cache.commit().has_value(), told + ": commit");
+          if (static_cast<Bytes>(model.size()) < offset + length) {
+            model.resize(static_cast<std::size_t>(offset + length));
+          }
+          std::copy(bytes.begin(), bytes.end(), model.begin() + offset);
+        }
+      } else if (kind < 16) {
+        if (mine) {
+          Content bytes(static_cast<std::size_t>(length));
+          const auto got = cache.read_at(bytes, offset);
+          expect(got.has_value(), told + ": read");
+          const Bytes size = static_cast<Bytes>(model.size());
+          const Bytes there = std::clamp<Bytes>(size - offset, 0, length);
+          expect(got.value_or(-1) == there, told + ": count read");
+          expect(std::equal(bytes.begin(), bytes.begin() + there,
+                            model.begin() + std::min(offset, size)),
+                 told + ": bytes read");
+        }
+      } else if (kind == 16) {
+        if (mine) {
+          expect(cache.size().value_or(-1) == static_cast<Bytes>(model.size()), told + ": size");
+        }
+      } else if (kind == 17) {
+        expect(cache.sync().has_value(), told + ": sync");
+        exchange->barrier();
+        if (mine) expect(file_content() == model, told + ": the file after a sync");
+      } else if (kind == 18) {
+        expect(cache.settle().has_value(), told + ": settle");
+        exchange->barrier();
+        if (mine) {
+          expect(cache.resize(offset).has_value(), told + ": resize");
+          model.resize(static_cast<std::size_t>(offset));
+        }
+      } else {
+        std::int64_t epoch = static_cast<std::int64_t>(cache.epoch());
+        exchange->all_reduce({&epoch, 1}, Reduce::max);
+        expect(cache.commit(static_cast<std::uint64_t>(epoch) + 1).has_value(), told + ": commit");
+      }
+      exchange->barrier();
+    }
+    expect(cache.close(false).has_value(), "close");
+    exchange->barrier();
+  });
+  EXPECT_EQ(file_content(), model);
+  EXPECT_EQ(logs_left(), 0);
+  EXPECT_FALSE(fs::exists(base_ / ".data.forebay-dirty"));
+}
+
+TEST_F(CoherentCacheTest, RanksWithGranulesOfTheirOwnSeeEachOthersBytes) {
+  for (const auto flush : {CacheFlush::immediate, CacheFlush::onsync, CacheFlush::onclose}) {
+    hints_.cache_flush = flush;
+    for (unsigned seed = 1; seed <= 2; ++seed) {
+      fs::resize_file(path_, 0);
+      run({.seed = seed, .ranks = 3, .steps = 100});
+    }
+  }
+}
+
+TEST_F(CoherentCacheTest, RanksThatWriteIntoEachOthersGranulesDoToo) {
+  for (const auto flush : {CacheFlush::immediate, CacheFlush::onclose}) {
+    hints_.cache_flush = flush;
+    for (unsigned seed = 11; seed <= 12; ++seed) {
+      fs::resize_file(path_, 0);
+      run({.seed = seed, .ranks = 3, .steps = 100, .share = true});
+    }
+  }
+}
+
+TEST_F(CoherentCacheTest, WhatIsWrittenWaitsInTheLogUntilTheFileIsClosed) {
+  hints_.cache_flush = CacheFlush::onclose;
+  run_ranks(2, 2, [&](const std::shared_ptr<Exchange>& exchange) {
+    const auto opened = open(*exchange);
+    const Content bytes(100, static_cast<std::byte>(exchange->rank() + 1));
+    ASSERT_TRUE(opened->cache->write_at(bytes, exchange->rank() * granule));
+    ASSERT_TRUE(opened->cache->commit());
+    exchange->barrier();
+    EXPECT_EQ(opened->cache->size().value_or(-1), granule + 100);
+    if (exchange->rank() == 0) {
+      EXPECT_EQ(fs::file_size(path_), 0U);
+    }
+    exchange->barrier();
+    ASSERT_TRUE(opened->cache->close(false));
+    exchange->barrier();
+  });
+  EXPECT_EQ(fs::file_size(path_), static_cast<std::uintmax_t>(granule + 100));
+}
+
+TEST_F(CoherentCacheTest, WhatIsDiscardedNeverReachesTheFile) {
+  hints_.cache_flush = CacheFlush::onclose;
+  run_ranks(1, 1, [&](const std::shared_ptr<Exchange>& exchange) {
+    const auto opened = open(*exchange);
+    ASSERT_TRUE(opened->cache->write_at(Content(100, std::byte{1}), 0));
+    ASSERT_TRUE(opened->cache->close(true));
+  });
+  EXPECT_EQ(fs::file_size(path_), 0U);
+  EXPECT_EQ(logs_left(), 0);
+}
+
+TEST_F(CoherentCacheTest, AfterACrashTheRankThatWroteLastWins) {
+  hints_.cache_flush = CacheFlush::onclose;
+  run_ranks(2, 2, [&](const std::shared_ptr<Exchange>& exchange) {
+    const auto opened = open(*exchange);
+    for (const int writer : {1, 0}) {  // Against the order of ranks.
+      if (exchange->rank() == writer) {
+        const Content bytes(100, static_cast<std::byte>(writer + 1));
+        EXPECT_TRUE(opened->cache->write_at(bytes, 0));
+        EXPECT_TRUE(opened->cache->commit());
+      }
+      exchange->barrier();
+    }
+  });  // Nobody closes.
+  EXPECT_EQ(logs_left(), 2);
+  const auto directory = CacheDirectory::open(base_ / "local", CacheDirectory::Access::existing);
+  ASSERT_TRUE(directory);
+  const auto names = (*directory)->logs();
+  ASSERT_TRUE(names);
+  std::vector<LeftLog> left;
+  for (const std::string& name : *names) {
+    auto log = LogDirectory::open(*directory, name, LogDirectory::Use::replace);
+    ASSERT_TRUE(log);
+    left.push_back({name, std::move(*log)});
+  }
+  Counters counters;
+  const auto file = open_posix_file(path_, OpenMode::read_write, counters);
+  ASSERT_TRUE(file);
+  Sidecar sidecar(path_);
+  ASSERT_TRUE(recover(**file, sidecar, std::move(left), {}));
+  EXPECT_EQ(file_content(), Content(100, std::byte{1}));
+}
+
+TEST_F(CoherentCacheTest, WithoutAPlaceForLogsThereIsNoneAndANoteSaysWhy) {
+  hints_.cache_path = (base_ / "nowhere").string();
+  run_ranks(2, 2, [&](const std::shared_ptr<Exchange>& exchange) {
+    const auto opened = open(*exchange);
+    EXPECT_EQ(opened->cache, nullptr);
+    ASSERT_EQ(opened->notes.size(), 1U);
+    EXPECT_NE(opened->notes[0].find("nowhere"), std::string::npos) << opened->notes[0];
+  });
+}
+
+TEST_F(CoherentCacheTest, ALogThatFailsTurnsAllRanksToTheFile) {
+  hints_.cache_flush = CacheFlush::onclose;
+  run_ranks(2, 2, [&](const std::shared_ptr<Exchange>& exchange) {
+    const auto opened = open(*exchange);
+    const auto write = [&](Bytes offset) {
+      EXPECT_TRUE(opened->cache->write_at(Content(100, std::byte{7}), offset));
+      EXPECT_TRUE(opened->cache->commit());
+    };
+    if (exchange->rank() == 0) write(0);
+    exchange->barrier();
+    if (exchange->rank() == 1) {
+      EXPECT_TRUE(opened->cache->write_through("a test"));
+    }
+    exchange->barrier();
+    EXPECT_EQ(fs::file_size(path_), 100U) << "what was in a log already";
+    exchange->barrier();
+    write(granule * (1 + exchange->rank()));
+    exchange->barrier();
+    EXPECT_EQ(fs::file_size(path_), static_cast<std::uintmax_t>(2 * granule + 100));
+    exchange->barrier();
+    EXPECT_TRUE(opened->cache->close(false));
+    exchange->barrier();
+  });
+}
+
+}  // namespace
+}  // namespace forebay
