@@ -52,6 +52,7 @@ OWN = (
             "get_info",
             "get_position",
             "get_position_shared",
+            "get_size",
             "get_view",
             "preallocate",
             "seek",

@@ -78,7 +78,7 @@ static inline MPI_File check_open(int more_amode) {
   return file;
 }
 
-static int check_finish(void) {
+static inline int check_finish(void) {
   MPI_Barrier(MPI_COMM_WORLD);
   if (check_rank == 0) remove(check_path);
   MPI_Finalize();

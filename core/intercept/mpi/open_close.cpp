@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -123,6 +124,26 @@ bool others_may_write(MPI_Comm comm, const Exchange& exchange) {
   return likeness == MPI_UNEQUAL || parent != MPI_COMM_NULL || threads_call_at_once();
 }
 
+/// What waits in the cache for files that the program never closes goes to them when it ends MPI.
+int finish_unclosed(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*extra*/) {
+  for (const auto& file : open_files().all()) {
+    if (file->shadow == nullptr) continue;
+    const Status closed = file->shadow->engine->close(false);
+    if (!closed) std::fprintf(stderr, "forebay: %s\n", to_string(closed.error()).c_str());
+  }
+  return MPI_SUCCESS;
+}
+
+/// MPI_Finalize takes the attributes of MPI_COMM_SELF away first (MPI 4.0, section 11.2.4).
+void finish_unclosed_at_finalize() {
+  static const bool registered = [] {
+    int keyval = MPI_KEYVAL_INVALID;
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finish_unclosed, &keyval, nullptr);
+    return PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr) == MPI_SUCCESS;
+  }();
+  (void)registered;
+}
+
 /// Gives `file` its shadow, or the reason why it has none. `declared`: as far as the ranks know
 /// already. Collective.
 void make_shadow(OpenFile& file, OpenWord& word, const std::vector<std::uint8_t>& declarations,
@@ -151,6 +172,8 @@ void make_shadow(OpenFile& file, OpenWord& word, const std::vector<std::uint8_t>
   }
   if (!file.pass_reason.empty()) return;
 
+  // Who only reads has nothing to hold back.
+  if ((record.amode & MPI_MODE_RDONLY) != 0) declared.hints.cache.reset();
   record.layout = storage->layout();
   const std::string pointer_path = shared_pointer_path(storage->path(), word[OpenWord::id]);
   // Ranks of one node see one /dev/shm (mpi_exchange.cpp).
@@ -160,6 +183,7 @@ void make_shadow(OpenFile& file, OpenWord& word, const std::vector<std::uint8_t>
   const Writers writers = word[OpenWord::others_write] == 0 ? Writers::ranks : Writers::others;
   auto engine = CollectiveFile::open(file.exchange, std::move(storage), declared.hints,
                                      record.counters, steady_nanoseconds(), writers);
+  if (engine->holds_back()) finish_unclosed_at_finalize();
   file.shadow = std::make_unique<ShadowFile>(std::move(engine), datatype_reader(), declared.hints,
                                              pointer_path, in_memory, word[OpenWord::end_of_file]);
 }
@@ -259,10 +283,12 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
 /// all ranks have heard of yet. Collective.
 int end_shadow(OpenFile& file) {
   ShadowFile& shadow = *file.shadow;
+  const Status closed = shadow.engine->close((file.record.amode & MPI_MODE_DELETE_ON_CLOSE) != 0);
   file.record.hints = to_pairs(shadow.engine->hints_in_force());
   file.record.aggregators = shadow.engine->aggregators();
   for (std::string& note : shadow.engine->notes()) file.record.notes.push_back(std::move(note));
-  const Error mine = shadow.engine->untold_error();
+  const Error untold = shadow.engine->untold_error();
+  const Error mine = !closed && closed.error().kind > untold.kind ? closed.error() : untold;
   std::array<std::int64_t, 2> word{shadow.shared_pointer.used(), pack(mine)};
   file.exchange->all_reduce(word, Reduce::max);  // Also: nobody is still using the pointer.
   if (word[0] != 0 && file.exchange->rank() == 0) shadow.shared_pointer.remove();

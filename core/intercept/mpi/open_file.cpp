@@ -40,6 +40,14 @@ std::shared_ptr<OpenFile> OpenFiles::remove(MPI_File handle) {
   return node.empty() ? nullptr : std::move(node.mapped());
 }
 
+std::vector<std::shared_ptr<OpenFile>> OpenFiles::all() const {
+  const std::shared_lock lock(mutex_);
+  std::vector<std::shared_ptr<OpenFile>> files;
+  files.reserve(files_.size());
+  for (const auto& [handle, file] : files_) files.push_back(file);
+  return files;
+}
+
 OpenFiles& open_files() {
   // Never destroyed: a program may close files in exit handlers.
   static OpenFiles& instance = *new OpenFiles;

@@ -6,6 +6,7 @@
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "core/engine/collective/exchange.hpp"
 #include "core/intercept/mpi/file_record.hpp"
@@ -42,6 +43,7 @@ class OpenFiles {
   /// Null for a handle that is not ours.
   std::shared_ptr<OpenFile> find(MPI_File handle) const;
   std::shared_ptr<OpenFile> remove(MPI_File handle);
+  std::vector<std::shared_ptr<OpenFile>> all() const;
 
  private:
   mutable std::shared_mutex mutex_;

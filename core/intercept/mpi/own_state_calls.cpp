@@ -102,6 +102,19 @@ Status reset_pointers(OpenFile& file, bool pointer_used) {
   return reset;
 }
 
+/// Bytes in the file, with what the cache holds back, or an MPI error code.
+tl::expected<MPI_Offset, int> size_of(OpenFile& file) {
+  if (!file.shadow->engine->holds_back()) {
+    MPI_Offset size = 0;
+    const int code = real().get_size(file.handle, &size);
+    if (code != MPI_SUCCESS) return tl::unexpected(code);
+    return size;
+  }
+  const Result<Bytes> size = file.shadow->engine->storage().size();
+  if (!size) return tl::unexpected(file.code_of(size.error()));
+  return *size;
+}
+
 /// The position that a seek means; none where the standard forbids it.
 tl::expected<Bytes, int> seek_target(OpenFile& file, MPI_Offset offset, int whence, Bytes current) {
   const FileView& view = file.shadow->view;
@@ -111,11 +124,9 @@ tl::expected<Bytes, int> seek_target(OpenFile& file, MPI_Offset offset, int when
   if (whence == MPI_SEEK_CUR) {
     base = current;
   } else if (whence == MPI_SEEK_END) {
-    MPI_Offset size = 0;
-    if (const int code = real().get_size(file.handle, &size); code != MPI_SUCCESS) {
-      return tl::unexpected(code);
-    }
-    base = view.end_position(size);
+    const auto size = size_of(file);
+    if (!size) return tl::unexpected(size.error());
+    base = view.end_position(*size);
   } else if (whence != MPI_SEEK_SET) {
     return tl::unexpected(MPI_ERR_ARG);
   }
@@ -130,11 +141,15 @@ tl::expected<Bytes, int> seek_target(OpenFile& file, MPI_Offset offset, int when
 template <typename Change>
 int change_size(OpenFile& file, MPI_Offset size, Change&& change) {
   const std::int64_t asked = std::max<MPI_Offset>(size, -1);
-  std::array<std::int64_t, 2> highest_and_negated_lowest{asked, -asked};
-  file.exchange->all_reduce(highest_and_negated_lowest, Reduce::max);
-  const auto [highest, negated_lowest] = highest_and_negated_lowest;
-  std::int64_t code = MPI_SUCCESS;
-  if ((file.record.amode & MPI_MODE_RDONLY) != 0) {
+  const Status settled = file.shadow->engine->flush();
+  std::array<std::int64_t, 3> word{asked, -asked,
+                                   settled ? MPI_SUCCESS : file.code_of(settled.error())};
+  file.exchange->all_reduce(word, Reduce::max);
+  const auto [highest, negated_lowest, unsettled] = word;
+  std::int64_t code = unsettled;
+  if (code != MPI_SUCCESS) {
+    // What is still to come would meet another size.
+  } else if ((file.record.amode & MPI_MODE_RDONLY) != 0) {
     code = MPI_ERR_READ_ONLY;
   } else if (highest != -negated_lowest || size < 0) {
     code = MPI_ERR_ARG;
@@ -185,13 +200,18 @@ int set_view(OpenFile& file, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype f
   }
 
   if (word[ViewFlags::foreign_representation] || word[ViewFlags::not_walkable]) {
+    const std::string_view pass_reason = word[ViewFlags::foreign_representation]
+                                             ? "data representation other than native"
+                                             : "file view whose offsets do not ascend";
+    const Status settled = shadow.engine->hold_nothing_back(std::string(pass_reason));
+    std::int64_t unsettled = settled ? MPI_SUCCESS : file.code_of(settled.error());
+    file.exchange->all_reduce({&unsettled, 1}, Reduce::max);
+    if (unsettled != MPI_SUCCESS) return file.raise(static_cast<int>(unsettled));
     const int real_code = real().set_view(file.handle, disp, etype, filetype, datarep, info);
     std::int64_t failed = real_code != MPI_SUCCESS;
     file.exchange->all_reduce({&failed, 1}, Reduce::max);
     if (failed != 0) return real_code;  // Raised by the MPI already.
-    shadow.pass_reason = word[ViewFlags::foreign_representation]
-                             ? "data representation other than native"
-                             : "file view whose offsets do not ascend";
+    shadow.pass_reason = pass_reason;
     file.record.count_passed_through(shadow.pass_reason);
     return MPI_SUCCESS;
   }
@@ -289,6 +309,16 @@ int set_size(OpenFile& file, MPI_Offset size) {
 /// data through the root's file pointer.
 int preallocate(OpenFile& file, MPI_Offset size) {
   return change_size(file, size, [&](StorageFile& storage) { return storage.allocate(size); });
+}
+
+int get_size(OpenFile& file, MPI_Offset* size) {
+  if (size == nullptr || !file.shadow->engine->holds_back()) {
+    return real().get_size(file.handle, size);
+  }
+  const auto found = size_of(file);
+  if (!found) return file.raise(found.error());
+  *size = *found;
+  return MPI_SUCCESS;
 }
 
 int sync(OpenFile& file) {

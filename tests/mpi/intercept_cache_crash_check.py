@@ -1,0 +1,81 @@
+"""Goal: what a program wrote before it was killed is in the file after a recovery, the newest.
+
+Method: run intercept_cache_crash, which kills one of its ranks or all while everything is in logs;
+recover with forebay-cache; compare each byte.
+
+Usage: intercept_cache_crash_check.py FOREBAY_CACHE DIRECTORY RANKS COMMAND...
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+BLOCK = 1000
+BLOCKS = 32
+
+
+def expected(ranks: int) -> bytes:
+    """The third turn of every rank, and over its first block what it wrote by itself."""
+    content = bytearray(BLOCK * BLOCKS * ranks)
+    for rank in range(ranks):
+        for i in range(BLOCKS):
+            at = BLOCK * (i * ranks + rank)
+            turn = bytes((180 + rank * 7 + j % 50) % 256 for j in range(i * BLOCK, (i + 1) * BLOCK))
+            content[at : at + BLOCK] = turn if i else bytes([250 + rank]) * BLOCK
+    return bytes(content)
+
+
+def run(victim: int, directory: Path, command: list[str]) -> None:
+    """Leaves the file's bytes in logs."""
+    environment = os.environ | {
+        "FOREBAY_HINTS": f"e10_cache=enable;e10_cache_path={directory / 'logs'};"
+        "forebay_cache_flush=onclose;forebay_cache_capacity=32MiB;romio_cb_write=enable"
+    }
+    result = subprocess.run(
+        [*command, str(victim), str(directory / "data")],
+        env=environment,
+        timeout=100,
+        capture_output=True,
+        check=False,
+    )
+    assert result.returncode != 0, "the program was not killed"
+
+
+def recover(program: str, logs: Path, data: Path) -> None:
+    """Recovers the file once all killed ranks are gone, which a launcher may not await."""
+    command = [program, "recover", "--incomplete", "drop", "--directory", str(logs)]
+    deadline = time.monotonic() + 60
+    while True:
+        result = subprocess.run(
+            [*command, "--file", str(data)], capture_output=True, text=True, check=True
+        )
+        (file,) = json.loads(result.stdout.splitlines()[-1])["files"]
+        if file["state"] != "in use":
+            break
+        assert time.monotonic() < deadline, "the ranks live on"
+        time.sleep(0.05)
+    assert file["state"] == "recovered", file
+
+
+def main() -> None:
+    program, directory, ranks = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+    for victim in (-1, *range(ranks)):
+        shutil.rmtree(directory, ignore_errors=True)
+        (directory / "logs").mkdir(parents=True)
+        run(victim, directory, sys.argv[4:])
+        data = directory / "data"
+        assert (directory / ".data.forebay-dirty").is_dir(), "nobody is warned"
+        recover(program, directory / "logs", data)
+        assert data.read_bytes() == expected(ranks), f"rank {victim} was killed"
+        assert not (directory / ".data.forebay-dirty").exists()
+        assert not [p for p in (directory / "logs").rglob("*") if p.is_file()]
+
+
+if __name__ == "__main__":
+    main()
