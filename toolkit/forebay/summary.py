@@ -186,7 +186,18 @@ def _lines(file: FileSummary) -> list[tuple[str, str]]:
         ranks = ", ".join(str(rank) for rank in file.aggregators[:16])
         more = " ..." if len(file.aggregators) > 16 else ""
         lines.append((f"aggregators: ranks {ranks}{more}" if ranks else "aggregators: none", ""))
-    elif file.mode == "observe":
+    absorbed = file.counters.get("cache_absorbed", 0)
+    if absorbed:
+        drained = show_bytes(file.counters.get("cache_drained", 0))
+        waited = show_seconds(file.counters.get("cache_exposed_ns", 0) / 1e9)
+        lines.append(
+            (
+                f"write-behind cache: took {show_bytes(absorbed)}, wrote {drained} to the file; "
+                f"calls waited {waited} for it",
+                "",
+            )
+        )
+    if file.seconds is None and file.mode == "observe":
         lines.append(("observed only: the MPI itself carried out the calls", "dim"))
     if file.hints:
         lines.append(("hints in force: " + _pairs(file.hints), ""))
