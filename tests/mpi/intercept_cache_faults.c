@@ -1,0 +1,203 @@
+/* Goal: with the write-behind cache, a file system that refuses what the logs hold makes a later
+ * write, sync or close fail on all ranks, with the class that fits; nobody hangs, nothing that was
+ * taken is lost, and once the file system takes it, it is in the file. A log that cannot be written
+ * is no error at all. Method: a limit on the size of files that only the program's file exceeds,
+ * and for intercept_cache_faults_check.py, file systems that are full. Arguments: one of the cases
+ * below, the directory for the file, the one for logs. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/mpi/intercept_check.h"
+
+enum { block = 4096, blocks = 32, mine = block * blocks };
+
+static const MPI_Offset beyond_limit = 64 << 20;
+static const char* logs;
+static char ballast[4200];
+static MPI_File file;
+
+static unsigned char byte_of(int rank, int turn, int i) {
+  return (unsigned char)(1 + (rank * 31 + turn * 57 + i * 7) % 251);
+}
+
+/* Ranks interleave blocks from `start` on, through aggregators. */
+static void open_interleaved(const char* flush, const char* capacity, MPI_Offset start) {
+  MPI_Info info;
+  OK(MPI_Info_create(&info));
+  OK(MPI_Info_set(info, "e10_cache", "enable"));
+  OK(MPI_Info_set(info, "e10_cache_path", logs));
+  OK(MPI_Info_set(info, "forebay_cache_flush", flush));
+  OK(MPI_Info_set(info, "forebay_cache_capacity", capacity));
+  OK(MPI_Info_set(info, "romio_cb_write", "enable"));
+  OK(MPI_Info_set(info, "cb_buffer_size", "65536"));
+  if (check_rank == 0) remove(check_path);
+  MPI_Barrier(MPI_COMM_WORLD);
+  OK(MPI_File_open(MPI_COMM_WORLD, check_path, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file));
+  OK(MPI_Info_free(&info));
+  MPI_Datatype one, type;
+  OK(MPI_Type_contiguous(block, MPI_BYTE, &one));
+  OK(MPI_Type_create_resized(one, 0, (MPI_Aint)block * check_size, &type));
+  OK(MPI_Type_commit(&type));
+  OK(MPI_File_set_view(file, start + (MPI_Offset)block * check_rank, MPI_BYTE, type, "native",
+                       MPI_INFO_NULL));
+  OK(MPI_Type_free(&type));
+  OK(MPI_Type_free(&one));
+}
+
+static int write_turn(int turn) {
+  static unsigned char bytes[mine];
+  for (int i = 0; i < mine; ++i) bytes[i] = byte_of(check_rank, turn, i);
+  return MPI_File_write_at_all(file, (MPI_Offset)(turn - 1) * mine, bytes, mine, MPI_BYTE,
+                               MPI_STATUS_IGNORE);
+}
+
+/* What the file holds, read without the MPI. */
+static void expect_file(int turns, MPI_Offset start) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  const int descriptor = open(check_path, O_RDONLY);
+  CHECK(descriptor >= 0);
+  static unsigned char bytes[block];
+  for (int i = 0; i < turns * blocks; ++i) {
+    for (int rank = 0; rank < check_size; ++rank) {
+      CHECK(pread(descriptor, bytes, block, start + (off_t)block * (i * check_size + rank)) ==
+            block);
+      for (int j = 0; j < block; ++j) {
+        CHECK(bytes[j] == byte_of(rank, i / blocks + 1, i % blocks * block + j));
+      }
+    }
+  }
+  close(descriptor);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void limit_files(int limited) {
+  static struct rlimit before;
+  if (limited) {
+    getrlimit(RLIMIT_FSIZE, &before);
+    const struct rlimit limit = {(rlim_t)beyond_limit, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  } else {
+    setrlimit(RLIMIT_FSIZE, &before);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* The file system lacks the space that it took; or it has it again. */
+static void fill_file_system(int full) {
+  if (check_rank == 0 && full) {
+    const int descriptor = open(ballast, O_CREAT | O_WRONLY, 0600);
+    CHECK(descriptor >= 0);
+    static char bytes[65536];
+    while (write(descriptor, bytes, sizeof bytes) > 0) continue;
+    close(descriptor);
+  } else if (check_rank == 0) {
+    CHECK(remove(ballast) == 0);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void a_sync_fails_until_the_file_system_takes_it(void) {
+  open_interleaved("onclose", "32MiB", beyond_limit);
+  limit_files(1);
+  OK(write_turn(1));
+  FAILS(MPI_ERR_IO, MPI_File_sync(file));
+  FAILS(MPI_ERR_IO, MPI_File_sync(file));
+  limit_files(0);
+  OK(MPI_File_sync(file));
+  expect_file(1, beyond_limit);
+  OK(write_turn(2));
+  OK(MPI_File_close(&file));
+  expect_file(2, beyond_limit);
+}
+
+static void a_write_meets_what_failed_in_the_background(void) {
+  open_interleaved("immediate", "32MiB", beyond_limit);
+  limit_files(1);
+  /* The same bytes again: sooner or later the flush of earlier ones has failed. */
+  int code;
+  while ((code = write_turn(1)) == MPI_SUCCESS) continue;
+  FAILS(MPI_ERR_IO, code);
+  limit_files(0);
+  OK(MPI_File_sync(file)); /* Else another rank's flush may be still to be told of. */
+  OK(write_turn(1));
+  OK(write_turn(2));
+  OK(MPI_File_close(&file));
+  expect_file(2, beyond_limit);
+}
+
+static void a_change_of_size_fails(void) {
+  open_interleaved("onclose", "32MiB", beyond_limit);
+  limit_files(1);
+  OK(write_turn(1));
+  FAILS(MPI_ERR_IO, MPI_File_set_size(file, 1000));
+  limit_files(0);
+  OK(MPI_File_sync(file));
+  expect_file(1, beyond_limit);
+  OK(MPI_File_set_size(file, 1000));
+  OK(MPI_File_close(&file));
+}
+
+/* What is left is for the check to recover. */
+static void a_close_fails_and_leaves_the_log(void) {
+  open_interleaved("onclose", "32MiB", beyond_limit);
+  limit_files(1);
+  OK(write_turn(1));
+  OK(write_turn(2));
+  FAILS(MPI_ERR_IO, MPI_File_close(&file));
+  CHECK(file == MPI_FILE_NULL);
+  limit_files(0);
+}
+
+/* The file's file system has a few MiB. */
+static void a_full_file_system_is_no_space(void) {
+  open_interleaved("onclose", "32MiB", 0);
+  OK(write_turn(1)); /* The notice beside the file needs space, too. */
+  fill_file_system(1);
+  OK(write_turn(2));
+  FAILS(MPI_ERR_NO_SPACE, MPI_File_sync(file));
+  fill_file_system(0);
+  OK(MPI_File_sync(file));
+  expect_file(2, 0);
+  OK(write_turn(3));
+  OK(MPI_File_close(&file));
+  expect_file(3, 0);
+}
+
+/* The logs' file system has less than they may take. */
+static void a_full_log_is_no_error(void) {
+  enum { turns = 160 };
+  open_interleaved("onclose", "128MiB", 0);
+  for (int turn = 1; turn <= turns; ++turn) OK(write_turn(turn));
+  OK(MPI_File_sync(file));
+  expect_file(turns, 0);
+  OK(MPI_File_close(&file));
+}
+
+int main(int argc, char** argv) {
+  signal(SIGXFSZ, SIG_IGN); /* Writing beyond the limit then fails with EFBIG. */
+  MPI_Init(NULL, NULL);
+  CHECK(argc == 4);
+  const char* name = argv[1];
+  logs = argv[3];
+  snprintf(ballast, sizeof ballast, "%s/ballast", argv[2]);
+  char* rest[] = {argv[0], argv[2]};
+  check_arguments(2, rest, "data");
+  if (strcmp(name, "refused") == 0) {
+    a_sync_fails_until_the_file_system_takes_it();
+    a_write_meets_what_failed_in_the_background();
+    a_change_of_size_fails();
+  } else if (strcmp(name, "left") == 0) {
+    a_close_fails_and_leaves_the_log();
+  } else if (strcmp(name, "full-file") == 0) {
+    a_full_file_system_is_no_space();
+  } else {
+    CHECK(strcmp(name, "full-log") == 0);
+    a_full_log_is_no_error();
+  }
+  MPI_Finalize();
+  return 0;
+}
