@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "core/engine/compression/adaptive_compressor.hpp"
 #include "core/model/error.hpp"
-#include "core/plan/compression_policy.hpp"
 
 namespace forebay {
 
@@ -33,7 +33,7 @@ class MessageCodec {
 
  private:
   Toggle toggle_;
-  std::map<int, CompressionPolicy> policies_;
+  std::map<int, AdaptiveCompressor> peers_;
 };
 
 }  // namespace forebay
