@@ -255,11 +255,11 @@ def test_a_log_of_another_version_is_refused_by_its_number(
 ) -> None:
     segment = segment_of(finished)
     content = bytearray(segment.read_bytes())
-    content[8] = 2
+    content[8] = 3
     segment.write_bytes(content)
     answer = forebay("cache", "recover", finished.local)
     assert answer.code == 1
-    assert "version 2" in answer.output
+    assert "version 3" in answer.output
     assert finished.logs() == ["log-0"]
 
 

@@ -49,6 +49,7 @@ RC_GTEST_PROP(CachedFileProperty, is_the_file_to_who_writes_it, ()) {
   rig.options.flush = *rc::gen::element(FlushPolicy::immediate, FlushPolicy::onsync,
                                         FlushPolicy::onclose, FlushPolicy::deferred);
   rig.options.sync = *rc::gen::element(SyncScope::file, SyncScope::node);
+  if (*rc::gen::arbitrary<bool>()) rig.options.log = {128 * KiB, 8 * KiB, Toggle::enable};
   // Little enough that writers have to wait for a flush now and then.
   rig.capacity =
       std::make_shared<Resource>("cache.local", *rc::gen::element(Bytes{128} * KiB, MiB));

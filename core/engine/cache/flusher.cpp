@@ -18,6 +18,11 @@ iovec piece_of(std::span<const std::byte> bytes) {
   return {const_cast<std::byte*>(bytes.data()), bytes.size()};
 }
 
+/// The file's bytes lie in memory, where they are.
+bool in_memory(const DirtyMap::Piece& piece) {
+  return piece.place.segment->in_memory() && piece.place.plain();
+}
+
 /// Writes a unit's pieces to the file, neighbours together.
 class UnitWriter {
  public:
@@ -28,8 +33,8 @@ class UnitWriter {
   Status collect(const DirtyExtents::Work& work);
 
   StorageFile& file_;
-  std::vector<std::byte> copies_;                    ///< Of pieces that do not lie in memory.
-  std::vector<std::byte> payload_;                   ///< A payload of which a part is needed.
+  std::vector<std::byte> copies_;   ///< Of pieces that do not lie in memory as they are.
+  std::vector<std::byte> payload_;  ///< A payload of which a part is needed.
   std::vector<std::span<const std::byte>> sources_;  ///< By piece.
 };
 
@@ -37,14 +42,14 @@ class UnitWriter {
 Status UnitWriter::collect(const DirtyExtents::Work& work) {
   std::size_t copied = 0;
   for (const DirtyMap::Piece& piece : work.pieces) {
-    if (!piece.place.segment->in_memory()) copied += static_cast<std::size_t>(piece.extent.length);
+    if (!in_memory(piece)) copied += static_cast<std::size_t>(piece.extent.length);
   }
   copies_.resize(copied);
   sources_.clear();
   std::size_t at = 0;
   for (const DirtyMap::Piece& piece : work.pieces) {
     const auto length = static_cast<std::size_t>(piece.extent.length);
-    if (piece.place.segment->in_memory()) {
+    if (in_memory(piece)) {
       const auto bytes = verified_bytes(piece.place, piece.extent.length, payload_);
       if (!bytes) return tl::unexpected(bytes.error());
       sources_.push_back(*bytes);

@@ -208,8 +208,7 @@ class Reading {
   static LogPlace place_of(const Located& located) {
     const LogRecord& record = located.found.record;
     if (record.kind != RecordKind::data) return {};
-    return {located.segment, located.found.position + record_header_bytes, record.length,
-            record.data_checksum, 0};
+    return LogPlace::of(record, located.segment, located.found.position + record_header_bytes);
   }
 
   LogStore& store_;

@@ -21,6 +21,8 @@ namespace {
 using Content = std::vector<std::byte>;
 using Files = std::map<std::string, Content>;
 
+constexpr auto header_bytes = static_cast<std::size_t>(record_header_bytes);
+
 /// What the records of a log say, by sequence number, and where each lies.
 struct History {
   struct Entry {
@@ -30,7 +32,7 @@ struct History {
     std::size_t position = 0;  ///< Of the header.
 
     std::size_t end() const {
-      return position + static_cast<std::size_t>(record_bytes(record.length));
+      return position + static_cast<std::size_t>(record_bytes(record.stored));
     }
   };
   std::map<std::uint64_t, Entry> entries;
@@ -163,7 +165,7 @@ TEST_F(LogCrash, LeavesAPrefixWhereverTheWriterDies) {
   int cuts = 0;
   for (const auto& [sequence, entry] : history_.entries) {
     for (const std::size_t cut : {entry.position, entry.position + 1, entry.position + 20,
-                                  entry.position + 39, entry.position + 40, entry.position + 41,
+                                  entry.position + 47, entry.position + 48, entry.position + 49,
                                   (entry.position + entry.end()) / 2, entry.end() - 8}) {
       if (cut >= entry.end()) continue;
       // Preallocated: what was not written is zeros. And where nothing was preallocated: nothing.
@@ -184,8 +186,8 @@ TEST_F(LogCrash, LeavesAPrefixWhereverTheWriterDies) {
                                               written.begin() + static_cast<std::ptrdiff_t>(end),
                                               [](std::byte byte) { return byte == std::byte{0}; }));
         };
-        const bool header = is_there(entry.position + 40);
-        const bool whole = is_there(entry.position + 40 + entry.record.length);
+        const bool header = is_there(entry.position + header_bytes);
+        const bool whole = is_there(entry.position + header_bytes + entry.record.length);
         if (whole) {
           expect_prefix(files, sequence, false);
         } else {
@@ -205,7 +207,7 @@ TEST_F(LogCrash, NeverMakesAnythingOfAFlippedBit) {
   const std::uint64_t last = small.entries.rbegin()->first;
   const std::uint64_t commit = small.last_commit(last);
   for (const auto& [sequence, entry] : small.entries) {
-    const std::size_t end = entry.position + 40 + entry.record.length;
+    const std::size_t end = entry.position + header_bytes + entry.record.length;
     for (std::size_t at = entry.position; at < end; ++at) {
       Files files = small.files;
       files[entry.file][at] ^= static_cast<std::byte>(1U << (at % 8));
@@ -222,7 +224,7 @@ TEST_F(LogCrash, NeverMakesAnythingOfAFlippedBit) {
         ASSERT_EQ(contents->damage.size(), 1U) << "record " << sequence << ", byte " << at;
         EXPECT_EQ(contents->damage[0].first_sequence, sequence);
         EXPECT_EQ(contents->damage[0].last_sequence, sequence);
-        const bool header_stands = at >= entry.position + 40;
+        const bool header_stands = at >= entry.position + header_bytes;
         EXPECT_EQ(contents->damage[0].extent.has_value(), header_stands);
         ++damaged;
       } else {
@@ -233,7 +235,7 @@ TEST_F(LogCrash, NeverMakesAnythingOfAFlippedBit) {
     }
   }
   EXPECT_GT(damaged, 500U);
-  EXPECT_EQ(incomplete, 40U);
+  EXPECT_EQ(incomplete, header_bytes);
 }
 
 TEST_F(LogCrash, ReadsRecordsThatLieInAnotherOrder) {
@@ -263,7 +265,7 @@ TEST_F(LogCrash, NamesARecordThatAnotherOneLiesOver) {
   Files files = history_.files;
   Content& content = files[lost.file];
   std::copy(content.begin() + static_cast<std::ptrdiff_t>(copied.position),
-            content.begin() + static_cast<std::ptrdiff_t>(copied.position) + 40,
+            content.begin() + static_cast<std::ptrdiff_t>(copied.position) + record_header_bytes,
             content.begin() + static_cast<std::ptrdiff_t>(lost.position));
   const auto contents = read_files(files);
   ASSERT_TRUE(contents);
@@ -305,7 +307,7 @@ TEST_F(LogCrash, NamesWhatASegmentWithoutSuperblockHeld) {
 }
 
 TEST_F(LogCrash, RefusesALogOfAnotherVersion) {
-  for (const std::uint32_t version : {0U, 2U}) {
+  for (const std::uint32_t version : {0U, 1U, 3U}) {
     for (const auto& [name, content] : history_.files) {
       Files files = history_.files;
       store_little_endian(std::span(files[name]), 8, version);

@@ -2,10 +2,12 @@
 // what follows a sound superblock, and as damage to a sound log. Whatever is read must be within
 // what is there, in order, and, in a damaged log, be what was written.
 
+#include <algorithm>
 #include <cassert>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <random>
 
 #include "core/engine/cache/log_contents.hpp"
 #include "core/engine/cache/log_writer.hpp"
@@ -16,17 +18,27 @@ namespace {
 using namespace forebay;
 using Content = std::vector<std::byte>;
 
-/// Two segments, commits, a flush and a truncation.
+/// What an epoch writes, 9000 bytes: what shrinks, or what does not.
+Content written(std::uint64_t epoch) {
+  Content bytes(9000, static_cast<std::byte>(epoch));
+  if (epoch % 2 == 0) {
+    std::mt19937_64 random(epoch);
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+  }
+  return bytes;
+}
+
+/// Two segments, compressed payloads and others, commits, a flush and a truncation.
 std::map<std::string, Content> sound_log() {
   MemoryLog log;
   LogIdentity identity;
   identity.log = "log";
   identity.file.path = "/scratch/a";
-  LogWriter writer(log.open(), identity, {16 * KiB, 512},
+  LogWriter writer(log.open(), identity, {32 * KiB, 5000, Toggle::enable},
                    *ResourceHolder::join(std::make_shared<Resource>("cache.local", GiB)),
                    [](const LogRecord&, const LogPlace&) {});
   for (std::uint64_t epoch = 1; epoch <= 5; ++epoch) {
-    const Content bytes(2000, static_cast<std::byte>(epoch));
+    const Content bytes = written(epoch);
     const iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
     assert(writer.append({&piece, 1}, static_cast<Bytes>(epoch) * 100, epoch).status);
     if (epoch < 5) assert(writer.commit(epoch));
@@ -55,8 +67,9 @@ void check(const std::map<std::string, Content>& files, bool genuine) {
       const auto bytes = verified_bytes(entry.place, entry.record.length, buffer);
       assert(bytes);
       if (!genuine) continue;
-      for (const std::byte byte : *bytes)
-        assert(byte == static_cast<std::byte>(entry.record.epoch));
+      const Content wanted = written(entry.record.epoch);
+      const auto at = static_cast<std::ptrdiff_t>(entry.record.value - entry.record.epoch * 100);
+      assert(std::equal(bytes->begin(), bytes->end(), wanted.begin() + at));
     }
   }
   for (const LogEntry& entry : contents->complete) {

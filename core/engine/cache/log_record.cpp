@@ -19,9 +19,27 @@ constexpr std::size_t length_at = 12;
 constexpr std::size_t epoch_at = 16;
 constexpr std::size_t sequence_at = 24;
 constexpr std::size_t value_at = 32;
+constexpr std::size_t stored_at = 40;
+constexpr std::size_t codec_at = 44;  ///< Three bytes of zeros follow it.
 
 std::uint32_t header_checksum(std::span<const std::byte> header, std::uint32_t salt) {
   return crc32c(header.subspan(data_checksum_at), crc32c(header.first(header_checksum_at), salt));
+}
+
+bool payload_sensible(const LogRecord& record) {
+  if (record.length == 0 || record.length > largest_payload || record.stored == 0) return false;
+  switch (record.codec) {
+    case PayloadCodec::none:
+      return record.stored == record.length;
+    case PayloadCodec::lz4:
+      return record.stored < record.length;
+  }
+  return false;
+}
+
+bool no_payload(const LogRecord& record) {
+  return record.length == 0 && record.stored == 0 && record.codec == PayloadCodec::none &&
+         record.data_checksum == 0;
 }
 
 bool sensible(const LogRecord& record) {
@@ -29,15 +47,14 @@ bool sensible(const LogRecord& record) {
   if (record.sequence == 0) return false;
   switch (record.kind) {
     case RecordKind::data:
-      return record.length > 0 && record.length <= largest_payload &&
-             record.value <= most - record.length;
+      return payload_sensible(record) && record.value <= most - record.length;
     case RecordKind::commit:
-      return record.length == 0 && record.data_checksum == 0 && record.value == 0;
+      return no_payload(record) && record.value == 0;
     case RecordKind::flushed:
     case RecordKind::truncated:
-      return record.length == 0 && record.data_checksum == 0 && record.value < record.sequence;
+      return no_payload(record) && record.value < record.sequence;
     case RecordKind::truncate:
-      return record.length == 0 && record.data_checksum == 0 && record.value <= most;
+      return no_payload(record) && record.value <= most;
   }
   return false;
 }
@@ -54,6 +71,8 @@ RecordHeader encode_record(const LogRecord& record, std::uint32_t salt) {
   store_little_endian(header, epoch_at, record.epoch);
   store_little_endian(header, sequence_at, record.sequence);
   store_little_endian(header, value_at, record.value);
+  store_little_endian(header, stored_at, record.stored);
+  header[codec_at] = static_cast<std::byte>(record.codec);
   store_little_endian(header, header_checksum_at, header_checksum(header, salt));
   return header;
 }
@@ -74,6 +93,8 @@ std::optional<LogRecord> decode_record(std::span<const std::byte> header, std::u
       .sequence = load_little_endian<std::uint64_t>(header, sequence_at),
       .value = load_little_endian<std::uint64_t>(header, value_at),
       .length = load_little_endian<std::uint32_t>(header, length_at),
+      .stored = load_little_endian<std::uint32_t>(header, stored_at),
+      .codec = static_cast<PayloadCodec>(header[codec_at]),
       .data_checksum = load_little_endian<std::uint32_t>(header, data_checksum_at),
   };
   if (!sensible(record)) return {};

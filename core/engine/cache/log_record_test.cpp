@@ -27,6 +27,11 @@ LogRecord draw_record() {
   switch (record.kind) {
     case RecordKind::data:
       record.length = *rc::gen::inRange<std::uint32_t>(1, largest_payload + 1);
+      record.stored = record.length;
+      if (record.length > 1 && *rc::gen::arbitrary<bool>()) {
+        record.codec = PayloadCodec::lz4;
+        record.stored = *rc::gen::inRange<std::uint32_t>(1, record.length);
+      }
       record.value =
           *rc::gen::inRange<std::uint64_t>(0, std::numeric_limits<Bytes>::max() - largest_payload);
       record.data_checksum = *rc::gen::arbitrary<std::uint32_t>();
@@ -73,7 +78,7 @@ RecordHeader with_right_checksum(RecordHeader header) {
 }
 
 TEST(LogRecord, IsRefusedWhereItMeansNothingThoughItsChecksumIsRight) {
-  const LogRecord data{RecordKind::data, 1, 2, 3, 4, 5};
+  const LogRecord data{RecordKind::data, 1, 2, 3, 4, 4, PayloadCodec::none, 5};
   const RecordHeader good = encode_record(data, 0);
   ASSERT_TRUE(decode_record(with_right_checksum(good), 0));
 
@@ -82,17 +87,29 @@ TEST(LogRecord, IsRefusedWhereItMeansNothingThoughItsChecksumIsRight) {
   EXPECT_FALSE(decode_record(with_right_checksum(header), 0)) << "an unknown kind";
   header = good;
   store_little_endian(std::span(header), 12, std::uint32_t{0});
+  store_little_endian(std::span(header), 40, std::uint32_t{0});
   EXPECT_FALSE(decode_record(with_right_checksum(header), 0)) << "data without bytes";
   header = good;
   store_little_endian(std::span(header), 12, static_cast<std::uint32_t>(largest_payload + 1));
+  store_little_endian(std::span(header), 40, static_cast<std::uint32_t>(largest_payload + 1));
   EXPECT_FALSE(decode_record(with_right_checksum(header), 0)) << "too long";
+  header = good;
+  store_little_endian(std::span(header), 40, std::uint32_t{3});
+  EXPECT_FALSE(decode_record(with_right_checksum(header), 0)) << "cut, though not compressed";
+  header[44] = std::byte{1};
+  EXPECT_TRUE(decode_record(with_right_checksum(header), 0));
+  header[44] = std::byte{2};
+  EXPECT_FALSE(decode_record(with_right_checksum(header), 0)) << "an unknown codec";
+  header[44] = std::byte{1};
+  store_little_endian(std::span(header), 40, std::uint32_t{4});
+  EXPECT_FALSE(decode_record(with_right_checksum(header), 0)) << "compressed, and not smaller";
   header = good;
   store_little_endian(std::span(header), 32, std::uint64_t{1} << 63);
   EXPECT_FALSE(decode_record(with_right_checksum(header), 0)) << "beyond every file";
   header = good;
   store_little_endian(std::span(header), 24, std::uint64_t{0});
   EXPECT_FALSE(decode_record(with_right_checksum(header), 0)) << "sequence numbers start at 1";
-  header = encode_record({RecordKind::flushed, 1, 7, 6, 0, 0}, 0);
+  header = encode_record({RecordKind::flushed, 1, 7, 6}, 0);
   store_little_endian(std::span(header), 32, std::uint64_t{7});
   EXPECT_FALSE(decode_record(with_right_checksum(header), 0)) << "it vouches for itself";
 }
@@ -100,11 +117,17 @@ TEST(LogRecord, IsRefusedWhereItMeansNothingThoughItsChecksumIsRight) {
 TEST(LogRecord, LooksAsTheFormatsExampleSays) {
   const std::string_view text = "hello";
   const RecordHeader header =
-      encode_record({RecordKind::data, 7, 1, 4096, 5, crc32c(std::as_bytes(std::span(text)))}, 0);
-  const std::vector<int> expected{0x46, 0x42, 0x52, 0x01, 0x46, 0xe9, 0x9a, 0x80, 0x4c, 0xbb,
-                                  0x71, 0x9a, 5,    0,    0,    0,    7,    0,    0,    0,
-                                  0,    0,    0,    0,    1,    0,    0,    0,    0,    0,
-                                  0,    0,    0,    0x10, 0,    0,    0,    0,    0,    0};
+      encode_record({.epoch = 7,
+                     .sequence = 1,
+                     .value = 4096,
+                     .length = 5,
+                     .stored = 5,
+                     .data_checksum = crc32c(std::as_bytes(std::span(text)))},
+                    0);
+  const std::vector<int> expected{
+      0x46, 0x42, 0x52, 0x01, 0x11, 0x4f, 0xec, 0xd0, 0x4c, 0xbb, 0x71, 0x9a, 5, 0, 0, 0,
+      7,    0,    0,    0,    0,    0,    0,    0,    1,    0,    0,    0,    0, 0, 0, 0,
+      0,    0x10, 0,    0,    0,    0,    0,    0,    5,    0,    0,    0,    0, 0, 0, 0};
   ASSERT_EQ(header.size(), expected.size());
   for (std::size_t i = 0; i < header.size(); ++i) {
     EXPECT_EQ(std::to_integer<int>(header[i]), expected[i]) << "byte " << i;
@@ -112,17 +135,17 @@ TEST(LogRecord, LooksAsTheFormatsExampleSays) {
 }
 
 TEST(LogRecord, IsNotReadFromFewerBytes) {
-  const RecordHeader header = encode_record({RecordKind::commit, 1, 2, 0, 0, 0}, 9);
+  const RecordHeader header = encode_record({RecordKind::commit, 1, 2}, 9);
   for (std::size_t length = 0; length < header.size(); ++length) {
     EXPECT_FALSE(decode_record(std::span(header).first(length), 9));
   }
 }
 
 TEST(LogRecord, StartsAtMultiplesOfEight) {
-  EXPECT_EQ(record_bytes(0), 40);
-  EXPECT_EQ(record_bytes(1), 48);
-  EXPECT_EQ(record_bytes(8), 48);
-  EXPECT_EQ(record_bytes(4096), 4136);
+  EXPECT_EQ(record_bytes(0), 48);
+  EXPECT_EQ(record_bytes(1), 56);
+  EXPECT_EQ(record_bytes(8), 56);
+  EXPECT_EQ(record_bytes(4096), 4144);
   EXPECT_EQ(record_padding(4095), 1);
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/engine/cache/crc32c.hpp"
+#include "core/engine/compression/adaptive_compressor.hpp"
 
 namespace forebay {
 namespace {
@@ -26,7 +27,16 @@ Status verify(const LogPlace& place, std::span<const std::byte> payload) {
   return tl::unexpected(
       Error{ErrorKind::io, 0,
             fmt::format("{} is damaged: the checksum of {} bytes at {} is wrong",
-                        place.segment->storage().path(), place.length, place.payload)});
+                        place.segment->storage().path(), place.stored, place.payload)});
+}
+
+Status expand_payload(const LogPlace& place, std::span<const std::byte> stored,
+                      std::span<std::byte> to) {
+  if (expand(stored, to)) return {};
+  return tl::unexpected(Error{
+      ErrorKind::io, 0,
+      fmt::format("{} is damaged: {} bytes at {} do not expand to {}",
+                  place.segment->storage().path(), place.stored, place.payload, place.length)});
 }
 
 }  // namespace
@@ -48,16 +58,33 @@ Result<std::span<const std::byte>> LogSegment::bytes(Bytes position, Bytes lengt
 
 Result<std::span<const std::byte>> verified_bytes(const LogPlace& place, Bytes length,
                                                   std::vector<std::byte>& buffer) {
-  const auto payload = place.segment->bytes(place.payload, place.length, buffer);
-  if (!payload) return payload;
-  if (auto right = verify(place, *payload); !right) return tl::unexpected(right.error());
-  return payload->subspan(static_cast<std::size_t>(place.skip), static_cast<std::size_t>(length));
+  std::vector<std::byte> compressed;
+  const auto stored =
+      place.segment->bytes(place.payload, place.stored, place.plain() ? buffer : compressed);
+  if (!stored) return stored;
+  if (auto right = verify(place, *stored); !right) return tl::unexpected(right.error());
+  std::span<const std::byte> payload = *stored;
+  if (!place.plain()) {
+    buffer.resize(place.length);
+    if (auto expanded = expand_payload(place, *stored, buffer); !expanded) {
+      return tl::unexpected(expanded.error());
+    }
+    payload = buffer;
+  }
+  return payload.subspan(static_cast<std::size_t>(place.skip), static_cast<std::size_t>(length));
 }
 
 Status read_verified(const LogPlace& place, std::span<std::byte> to,
                      std::vector<std::byte>& payload) {
   const auto length = static_cast<Bytes>(to.size());
-  if (place.skip == 0 && length == static_cast<Bytes>(place.length)) {
+  const bool whole = place.skip == 0 && length == static_cast<Bytes>(place.length);
+  if (whole && !place.plain()) {
+    const auto stored = place.segment->bytes(place.payload, place.stored, payload);
+    if (!stored) return tl::unexpected(stored.error());
+    if (auto right = verify(place, *stored); !right) return right;
+    return expand_payload(place, *stored, to);
+  }
+  if (whole) {
     StorageFile& file = place.segment->storage();
     const auto got = file.read_at(to, place.payload);
     if (!got) return tl::unexpected(got.error());

@@ -5,8 +5,10 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "core/engine/cache/log_record.hpp"
 #include "core/engine/cache/log_store.hpp"
 #include "core/engine/cache/superblock.hpp"
 #include "core/model/error.hpp"
@@ -37,11 +39,22 @@ class LogSegment {
 /// Where in a log the payload of one data record is, or a part of it: `skip` bytes into it.
 struct LogPlace {
   std::shared_ptr<const LogSegment> segment;
-  Bytes payload = 0;           ///< Position in the segment of the payload's first byte.
-  std::uint32_t length = 0;    ///< Of the whole payload, bytes.
-  std::uint32_t checksum = 0;  ///< CRC-32C of the whole payload.
+  Bytes payload = 0;         ///< Position in the segment of the payload's first byte.
+  std::uint32_t length = 0;  ///< Of the whole payload, bytes of the file.
+  std::uint32_t stored = 0;  ///< What it takes in the segment.
+  PayloadCodec codec = PayloadCodec::none;
+  std::uint32_t checksum = 0;  ///< CRC-32C of all that is stored.
   Bytes skip = 0;              ///< Bytes of the payload before the part that is meant.
 
+  /// Of the record, whose payload is at `position` of `segment`.
+  static LogPlace of(const LogRecord& record, std::shared_ptr<const LogSegment> segment,
+                     Bytes position) {
+    return {std::move(segment), position,     record.length,
+            record.stored,      record.codec, record.data_checksum};
+  }
+
+  /// Its bytes lie in the segment as they are in the file: from position() on.
+  bool plain() const { return codec == PayloadCodec::none; }
   Bytes position() const { return payload + skip; }
   LogPlace from(Bytes more) const {
     LogPlace place = *this;
@@ -51,7 +64,8 @@ struct LogPlace {
 };
 
 /// The `length` bytes that `place` means, once the checksum of the whole payload was found right;
-/// in memory or in `buffer` as above. Error: io, where the log is damaged or cannot be read.
+/// in memory or in `buffer` as above, where a compressed payload is expanded. Error: io, where the
+/// log is damaged or cannot be read.
 Result<std::span<const std::byte>> verified_bytes(const LogPlace& place, Bytes length,
                                                   std::vector<std::byte>& buffer);
 

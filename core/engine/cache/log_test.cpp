@@ -44,7 +44,7 @@ Content counting(Bytes length, int seed) {
 
 class Rig {
  public:
-  explicit Rig(LogSettings settings = {64 * KiB, 4 * KiB}, Bytes capacity = GiB,
+  explicit Rig(LogSettings settings = {64 * KiB, 4 * KiB, Toggle::disable}, Bytes capacity = GiB,
                std::shared_ptr<FaultPlan> plan = nullptr)
       : resource(std::make_shared<Resource>("cache.local", capacity)),
         writer(std::make_unique<LogWriter>(log->open(std::move(plan)), some_identity(), settings,
@@ -104,7 +104,8 @@ Flat flat_writes(const std::vector<Write>& writes) {
 }
 
 RC_GTEST_PROP(LogProperty, is_read_back_as_it_was_written, ()) {
-  Rig rig({*rc::gen::inRange<Bytes>(16, 64) * KiB, *rc::gen::inRange<Bytes>(1, 5000)});
+  Rig rig({*rc::gen::inRange<Bytes>(16, 64) * KiB, *rc::gen::inRange<Bytes>(1, 15'000),
+           *rc::gen::element(Toggle::automatic, Toggle::enable, Toggle::disable)});
   std::vector<Write> whole;
   std::vector<Write> open;
   std::uint64_t epoch = 1;
@@ -149,7 +150,7 @@ RC_GTEST_PROP(LogProperty, is_read_back_as_it_was_written, ()) {
 }
 
 TEST(Log, CutsPayloadsWhereStripesEnd) {
-  Rig rig({64 * KiB, 4 * KiB});
+  Rig rig;
   ASSERT_TRUE(rig.append({1, 4 * KiB - 10, counting(9000, 1)}).status);
   ASSERT_EQ(rig.placed.size(), 4U);
   EXPECT_EQ(rig.placed[0].record.extent(), (Extent{4 * KiB - 10, 10}));
@@ -159,7 +160,7 @@ TEST(Log, CutsPayloadsWhereStripesEnd) {
 }
 
 TEST(Log, TakesLessThanOnePercentMoreThanItsData) {
-  Rig rig({32 * MiB, 1 * MiB});
+  Rig rig({32 * MiB, 1 * MiB, Toggle::disable});
   const Content data = counting(64 * KiB, 1);
   for (int i = 0; i < 600; ++i) {
     ASSERT_TRUE(rig.append({static_cast<std::uint64_t>(i), i * 64 * KiB, data}).status);
@@ -169,11 +170,59 @@ TEST(Log, TakesLessThanOnePercentMoreThanItsData) {
   EXPECT_LT(rig.writer->bytes(), rig.writer->payload_bytes() * 1002 / 1000);
 
   // Segments are cut off when a payload does not fit any more: that is overhead, too.
-  Rig small({32 * MiB, 1 * MiB});
+  Rig small({32 * MiB, 1 * MiB, Toggle::disable});
   for (int i = 0; i < 10'000; ++i) {
     ASSERT_TRUE(small.append({1, i * 8 * KiB, {data.begin(), data.begin() + 8 * KiB}}).status);
   }
   EXPECT_LE(small.writer->bytes(), small.writer->payload_bytes() * 101 / 100);
+}
+
+TEST(Log, TakesLessRoomForWhatShrinks) {
+  Rig rig({1 * MiB, 16 * KiB, Toggle::enable});
+  const Write shrinks{1, 5000, Content(100'000, std::byte{3})};
+  const Write small{1, 200'000, Content(3000, std::byte{4})};
+  ASSERT_TRUE(rig.append(shrinks).status);
+  EXPECT_LT(rig.writer->bytes(), superblock_bytes + 5000);
+  EXPECT_EQ(rig.writer->payload_bytes(), 100'000);
+  EXPECT_EQ(rig.placed[0].record.codec, PayloadCodec::lz4);
+  ASSERT_TRUE(rig.append(small).status);
+  EXPECT_EQ(rig.placed.back().record.codec, PayloadCodec::none) << "too little to be worth it";
+  ASSERT_TRUE(rig.writer->commit(1));
+  const LogContents contents = rig.read();
+  EXPECT_TRUE(contents.damage.empty());
+  EXPECT_EQ(contents.complete_bytes(), 103'000);
+  EXPECT_EQ(flat_entries(contents.complete), flat_writes({shrinks, small}));
+  // A part of a payload, which is expanded for it.
+  Content buffer;
+  const auto part = verified_bytes(contents.complete[1].place.from(700), 50, buffer);
+  ASSERT_TRUE(part);
+  EXPECT_EQ(Content(part->begin(), part->end()), Content(50, std::byte{3}));
+}
+
+TEST(Log, TellsOfACompressedPayloadThatDoesNotExpand) {
+  Rig rig({1 * MiB, 16 * KiB, Toggle::enable});
+  ASSERT_TRUE(rig.append({1, 0, Content(16 * KiB, std::byte{3})}).status);
+  ASSERT_TRUE(rig.writer->commit(1));
+  // Another length that the header vouches for: only a faulty writer does that.
+  LogRecord record = rig.placed[0].record;
+  --record.length;
+  auto files = rig.log->files();
+  Content& segment = files.at(segment_name(0));
+  const auto salt = parse_superblock(segment)->salt;
+  std::ranges::copy(encode_record(record, salt), segment.begin() + superblock_bytes);
+  MemoryLog damaged(files);
+  const auto store = damaged.open();
+  const auto contents = read_log(*store, ReadDepth::payloads);
+  ASSERT_TRUE(contents);
+  ASSERT_EQ(contents->damage.size(), 1U);
+  EXPECT_EQ(contents->damage[0].first_sequence, 1U);
+  const auto hasty = read_log(*store, ReadDepth::headers);
+  ASSERT_TRUE(hasty);
+  Content buffer;
+  const LogEntry& entry = hasty->complete.at(0);
+  EXPECT_EQ(verified_bytes(entry.place, entry.record.length, buffer).error().kind, ErrorKind::io);
+  Content whole(entry.record.length);
+  EXPECT_EQ(read_verified(entry.place, whole, buffer).error().kind, ErrorKind::io);
 }
 
 TEST(Log, GivesSegmentsBackOnceTheyAreFlushed) {
@@ -279,7 +328,7 @@ TEST(Log, TakesNothingMoreOnceAWriteFailed) {
   // The superblock is the first write.
   const auto plan = std::make_shared<FaultPlan>(std::vector<Fault>{
       {.call = StorageCall::write, .nth = 2, .os_errno = EIO, .after_bytes = 700}});
-  Rig rig({64 * KiB, 4 * KiB}, GiB, plan);
+  Rig rig({64 * KiB, 4 * KiB, Toggle::disable}, GiB, plan);
   ASSERT_TRUE(rig.append({1, 0, counting(1000, 1)}).status);
   const auto failed = rig.append({1, 1000, counting(1000, 2)});
   EXPECT_EQ(failed.status.error().kind, ErrorKind::io);

@@ -69,24 +69,42 @@ struct LogWriter::Batch {
   };
   std::vector<Entry> entries;
   std::vector<iovec> pieces;
-  Bytes length = 0;
+  std::deque<std::vector<std::byte>> compressed;  ///< Payloads; some pieces are of them.
+  Bytes length = 0;                               ///< Before compression.
 
   /// Adds a record of the next `record_length` bytes, which are there.
-  void add(PieceCursor& cursor, Bytes offset, std::uint64_t epoch, Bytes record_length) {
+  void add(PieceCursor& cursor, Bytes offset, std::uint64_t epoch, Bytes record_length,
+           AdaptiveCompressor& compressor) {
     Entry entry;
     entry.first_piece = pieces.size();
-    std::uint32_t checksum = 0;
     for (Bytes left = record_length; left > 0;) {
-      const iovec piece = cursor.next(left);
+      pieces.push_back(cursor.next(left));
+      left -= static_cast<Bytes>(pieces.back().iov_len);
+    }
+    auto stored = static_cast<std::uint32_t>(record_length);
+    auto codec = PayloadCodec::none;
+    if (!compressor.disabled()) {
+      std::vector<std::byte> storage;
+      const auto small = compressor.encode(std::span(pieces).subspan(entry.first_piece), storage);
+      if (!small.empty()) {
+        codec = PayloadCodec::lz4;
+        stored = static_cast<std::uint32_t>(small.size());
+        pieces.resize(entry.first_piece);
+        pieces.push_back(piece_of(small));
+        compressed.push_back(std::move(storage));  // What lies in it stays where it is.
+      }
+    }
+    std::uint32_t checksum = 0;
+    for (const iovec& piece : std::span(pieces).subspan(entry.first_piece)) {
       checksum = crc32c({static_cast<const std::byte*>(piece.iov_base), piece.iov_len}, checksum);
-      pieces.push_back(piece);
-      left -= static_cast<Bytes>(piece.iov_len);
     }
     entry.end_piece = pieces.size();
     entry.record = {.kind = RecordKind::data,
                     .epoch = epoch,
                     .value = static_cast<std::uint64_t>(offset),
                     .length = static_cast<std::uint32_t>(record_length),
+                    .stored = stored,
+                    .codec = codec,
                     .data_checksum = checksum};
     entries.push_back(entry);
     length += record_length;
@@ -100,7 +118,8 @@ LogWriter::LogWriter(std::unique_ptr<LogStore> store, LogIdentity identity, LogS
       settings_(in_range(settings)),
       placed_(std::move(placed)),
       mark_(FlushMark::open(*store_)),
-      pool_(*store_, settings_.segment_bytes, std::move(capacity)) {
+      pool_(*store_, settings_.segment_bytes, std::move(capacity)),
+      compressor_(settings_.compress) {
   if (!mark_) broken_ = mark_.error();
 }
 
@@ -168,7 +187,8 @@ LogWriter::Outcome LogWriter::append(std::span<const iovec> pieces, Bytes offset
     while (batch.length < batch_bytes && outcome.logged + batch.length < total) {
       const Bytes at = offset + outcome.logged + batch.length;
       const Bytes to_cut = settings_.payload_bytes - at % settings_.payload_bytes;
-      batch.add(cursor, at, epoch, std::min(to_cut, total - outcome.logged - batch.length));
+      batch.add(cursor, at, epoch, std::min(to_cut, total - outcome.logged - batch.length),
+                compressor_);
     }
     Outcome part = append_batch(batch);
     outcome.logged += part.logged;
@@ -191,7 +211,7 @@ LogWriter::Outcome LogWriter::append_batch(const Batch& batch) {
       outcome.status = tl::unexpected(broken_);
       return outcome;
     }
-    if (!fits(record_bytes(batch.entries[next].record.length), mark_reserve)) {
+    if (!fits(record_bytes(batch.entries[next].record.stored), mark_reserve)) {
       const auto room = roll();
       if (!room) outcome.status = tl::unexpected(room.error());
       if (!room || *room == Room::none) {
@@ -205,7 +225,7 @@ LogWriter::Outcome LogWriter::append_batch(const Batch& batch) {
     io.clear();
     while (next < batch.entries.size()) {
       const Batch::Entry& entry = batch.entries[next];
-      const Bytes whole = record_bytes(entry.record.length);
+      const Bytes whole = record_bytes(entry.record.stored);
       if (!fits(length + whole, mark_reserve)) break;
       LogRecord record = entry.record;
       record.sequence = sequence_ + 1 + (next - first);
@@ -213,22 +233,23 @@ LogWriter::Outcome LogWriter::append_batch(const Batch& batch) {
       io.push_back(piece_of(headers[next]));
       io.insert(io.end(), batch.pieces.begin() + static_cast<std::ptrdiff_t>(entry.first_piece),
                 batch.pieces.begin() + static_cast<std::ptrdiff_t>(entry.end_piece));
-      const auto padding = static_cast<std::size_t>(record_padding(record.length));
+      const auto padding = static_cast<std::size_t>(record_padding(record.stored));
       if (padding > 0) io.push_back(piece_of(std::span(zeros).first(padding)));
       length += whole;
       ++next;
     }
     Bytes at = position_;
+    const auto begin = std::chrono::steady_clock::now();
     if (auto written = write_current(io, length); !written) {
       outcome.status = std::move(written);
       return outcome;
     }
+    compressor_.passed(length, std::chrono::steady_clock::now() - begin);
     for (std::size_t i = first; i < next; ++i) {
       LogRecord record = batch.entries[i].record;
       record.sequence = ++sequence_;
-      placed_(record,
-              {current.segment, at + record_header_bytes, record.length, record.data_checksum, 0});
-      at += record_bytes(record.length);
+      placed_(record, LogPlace::of(record, current.segment, at + record_header_bytes));
+      at += record_bytes(record.stored);
       outcome.logged += record.length;
       payload_bytes_ += record.length;
     }

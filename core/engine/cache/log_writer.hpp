@@ -17,6 +17,7 @@
 #include "core/engine/cache/log_record.hpp"
 #include "core/engine/cache/log_segment.hpp"
 #include "core/engine/cache/segment_pool.hpp"
+#include "core/engine/compression/adaptive_compressor.hpp"
 #include "core/model/error.hpp"
 
 // docs/formats/write-behind-log.md
@@ -28,6 +29,8 @@ struct LogSettings {
   /// A payload ends where the offset in the file is a multiple of this, so that a flush of one
   /// stripe reads whole payloads.
   Bytes payload_bytes = 1 * MiB;
+  /// Of payloads, where the device is slower than lz4: `automatic` measures it.
+  Toggle compress = Toggle::automatic;
 };
 
 /// Appends to the write-behind log of one file by one rank. Thread-safe. Records are in the log in
@@ -86,7 +89,7 @@ class LogWriter {
   /// No value: there is none that holds data.
   std::optional<std::uint64_t> oldest_segment_end() const;
   bool broken() const;
-  /// Bytes appended so far, all records and superblocks; and payloads alone.
+  /// Bytes appended so far: all that lies in the log; and payloads alone, before compression.
   Bytes bytes() const;
   Bytes payload_bytes() const;
   const std::string& path() const { return store_->path(); }
@@ -115,6 +118,7 @@ class LogWriter {
   const Placed placed_;
   Result<FlushMark> mark_;
   SegmentPool pool_;
+  AdaptiveCompressor compressor_;
   mutable std::mutex mutex_;
   std::deque<Live> live_;       ///< Oldest first; the last is appended to. Guarded by mutex_, as is
                                 ///< what follows.

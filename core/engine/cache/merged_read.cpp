@@ -94,8 +94,10 @@ Result<Bytes> read_merged(StorageFile& file, const DirtyExtents& extents,
   PieceFiller filler(pieces);
   std::vector<std::byte> buffer;
   for (const auto& piece : dirty) {
-    const auto bytes =
-        piece.place.segment->bytes(piece.place.position(), piece.extent.length, buffer);
+    const LogPlace& place = piece.place;
+    const auto bytes = place.plain()
+                           ? place.segment->bytes(place.position(), piece.extent.length, buffer)
+                           : verified_bytes(place, piece.extent.length, buffer);
     if (!bytes) return tl::unexpected(bytes.error());
     filler.put(piece.extent.offset - range.offset, *bytes);
   }

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/engine/cache/crc32c.hpp"
+#include "core/engine/compression/adaptive_compressor.hpp"
 
 namespace forebay {
 namespace {
@@ -44,19 +45,25 @@ class Scan {
     return decode_record(*header, segment_.superblock().salt);
   }
 
+  bool expands(const LogRecord& record, std::span<const std::byte> stored) {
+    if (record.codec == PayloadCodec::none) return true;
+    expanded_.resize(record.length);
+    return expand(stored, expanded_);
+  }
+
   /// Takes a record down; where the next one is to be found.
   Bytes note(const LogRecord& record, Bytes position) {
     FoundRecord found{record, position, true};
     const Bytes payload = position + record_header_bytes;
-    if (payload + static_cast<Bytes>(record.length) > end_) {
+    if (payload + static_cast<Bytes>(record.stored) > end_) {
       found.intact = false;
     } else if (depth_ == ReadDepth::payloads && record.kind == RecordKind::data) {
-      const auto bytes = segment_.bytes(payload, record.length, payload_);
-      found.intact = bytes && crc32c(*bytes) == record.data_checksum;
+      const auto bytes = segment_.bytes(payload, record.stored, payload_);
+      found.intact = bytes && crc32c(*bytes) == record.data_checksum && expands(record, *bytes);
     }
     findings_.records.push_back(found);
     // Behind a payload that is not all there, another record may have been begun anywhere.
-    const Bytes next = found.intact ? position + record_bytes(record.length) : payload;
+    const Bytes next = found.intact ? position + record_bytes(record.stored) : payload;
     report(next);
     return next;
   }
@@ -99,6 +106,7 @@ class Scan {
   SegmentFindings findings_;
   std::vector<std::byte> header_;
   std::vector<std::byte> payload_;
+  std::vector<std::byte> expanded_;
   Bytes reported_ = 0;
 };
 

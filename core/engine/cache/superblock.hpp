@@ -41,7 +41,7 @@ struct Superblock {
 };
 
 constexpr Bytes superblock_bytes = 8 * KiB;
-constexpr std::uint32_t log_version = 1;
+constexpr std::uint32_t log_version = 2;
 
 /// superblock_bytes bytes. Error: invalid_argument where a path is longer than any system's.
 Result<std::vector<std::byte>> encode_superblock(const Superblock& superblock);
