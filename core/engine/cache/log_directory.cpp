@@ -142,7 +142,9 @@ Result<std::shared_ptr<CacheDirectory>> CacheDirectory::open(const std::string& 
 }
 
 Result<std::vector<std::string>> CacheDirectory::logs() const {
-  return names_in(directory_.get(), path_, DT_DIR);
+  auto names = names_in(directory_.get(), path_, DT_DIR);
+  if (names) std::erase_if(*names, [](const std::string& name) { return name.starts_with('.'); });
+  return names;
 }
 
 LogDirectory::LogDirectory(std::shared_ptr<CacheDirectory> parent, std::string name,
@@ -194,6 +196,17 @@ Status LogDirectory::take_lock() {
   if (errno != EAGAIN && errno != EACCES) return fail(errno, "lock " + path_);
   return tl::unexpected(
       Error{ErrorKind::exists, 0, "a running process uses the write-behind log " + path_});
+}
+
+Status LogDirectory::rename_log(const std::string& name) {
+  const int parent = parent_->directory_.get();
+  const std::string path = parent_->path() + "/" + name;
+  if (::renameat2(parent, name_.c_str(), parent, name.c_str(), RENAME_NOREPLACE) != 0) {
+    return fail(errno, "rename " + path_ + " to " + path);
+  }
+  name_ = name;
+  path_ = path;
+  return {};
 }
 
 bool LogDirectory::in_use() const {

@@ -24,7 +24,8 @@ class CacheDirectory {
 
   /// Without symbolic links: the same however it was reached, so that others find it.
   const std::string& path() const { return path_; }
-  /// Names of the logs, ascending. What is no directory is left out.
+  /// Names of the logs, ascending. What is no directory is left out, and what begins with a dot: a
+  /// log that is not all there yet.
   Result<std::vector<std::string>> logs() const;
 
  private:
@@ -50,6 +51,9 @@ class LogDirectory final : public LogStore {
   };
   static Result<std::unique_ptr<LogDirectory>> open(std::shared_ptr<CacheDirectory> parent,
                                                     const std::string& name, Use use);
+
+  /// Gives it another name, which must be new.
+  Status rename_log(const std::string& name);
 
   /// Whether anybody but this LogDirectory holds the lock.
   bool in_use() const;

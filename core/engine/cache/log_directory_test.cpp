@@ -178,6 +178,22 @@ TEST_F(LogDirectoryTest, ListsRenamesAndRemovesItsFiles) {
   EXPECT_TRUE(fs::is_empty(own_));
 }
 
+TEST_F(LogDirectoryTest, ShowsALogUnderItsNameWhenItHasOne) {
+  const auto log = LogDirectory::create(cache(), ".half");
+  ASSERT_TRUE(log);
+  ASSERT_TRUE((*log)->create("one", 10));
+  EXPECT_TRUE(cache()->logs().value().empty());
+  ASSERT_TRUE(LogDirectory::create(cache(), "taken"));
+  EXPECT_EQ((*log)->rename_log("taken").error().kind, ErrorKind::exists);
+  ASSERT_TRUE((*log)->rename_log("whole"));
+  EXPECT_EQ(cache()->logs().value(), (std::vector<std::string>{"taken", "whole"}));
+  EXPECT_EQ((*log)->path(), (own_ / "whole").string());
+  EXPECT_TRUE((*LogDirectory::open(cache(), "whole", Use::look))->in_use());
+  EXPECT_EQ((*log)->list().value(), std::vector<std::string>{"one"});
+  ASSERT_TRUE((*log)->destroy());
+  EXPECT_EQ(cache()->logs().value(), std::vector<std::string>{"taken"});
+}
+
 TEST_F(LogDirectoryTest, LeavesNothingOfAFileThatHasNoRoom) {
   const auto log = LogDirectory::create(cache(), "a");
   ASSERT_TRUE(log);

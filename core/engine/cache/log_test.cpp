@@ -258,6 +258,51 @@ TEST(Log, GivesSegmentsBackOnceTheyAreFlushed) {
       << "the last segment was worn, and given back too";
 }
 
+TEST(Log, TellsWhereWhatCameBetweenTwoPointsLies) {
+  Rig rig({16 * KiB, 1 * KiB});
+  const LogPoint begin = rig.writer->end();
+  EXPECT_TRUE(rig.writer->between(begin, begin).empty());
+  ASSERT_TRUE(rig.append({1, 0, counting(KiB, 1)}).status);
+  const LogPoint first = rig.writer->end();
+  for (int i = 0; i < 8; ++i) ASSERT_TRUE(rig.append({1, i * KiB, counting(KiB, i)}).status);
+  const LogPoint last = rig.writer->end();
+  EXPECT_EQ(last.sequence, 9U);
+  EXPECT_TRUE(rig.writer->between(last, last).empty());
+
+  const auto runs = rig.writer->between(first, last);
+  ASSERT_EQ(runs.size(), 2U) << "6 records a segment";
+  EXPECT_EQ(runs[0].begin, superblock_bytes + record_bytes(KiB));
+  EXPECT_EQ(runs[0].length(), 5 * record_bytes(KiB));
+  EXPECT_EQ(runs[1].begin, superblock_bytes);
+  EXPECT_EQ(runs[1].length(), 3 * record_bytes(KiB));
+  EXPECT_EQ(runs[1].segment->superblock().first_sequence, 7U);
+  const auto all = rig.writer->between(begin, last);
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].length(), 6 * record_bytes(KiB));
+}
+
+TEST(Log, KeepsWhatIsHeldUntilItIsReleased) {
+  LogSettings settings{16 * KiB, 1 * KiB, Toggle::disable};
+  settings.held = true;
+  Rig rig(settings);
+  for (int i = 0; i < 18; ++i) ASSERT_TRUE(rig.append({1, i * KiB, counting(KiB, i)}).status);
+  rig.placed.clear();
+  const auto segments = [&] {
+    const auto files = rig.log->files();
+    return std::ranges::count_if(files, [](const auto& f) { return is_segment_name(f.first); });
+  };
+  ASSERT_TRUE(rig.writer->flushed(1, 12));
+  EXPECT_EQ(segments(), 3);
+  EXPECT_EQ(rig.writer->oldest_segment_end(), 18U) << "what a flush would still be good for";
+  EXPECT_EQ(rig.read().flushed, 12U);
+  ASSERT_TRUE(rig.writer->release(7));
+  EXPECT_EQ(segments(), 2);
+  ASSERT_TRUE(rig.writer->release(18));
+  EXPECT_EQ(segments(), 1) << "no more than is flushed";
+  ASSERT_TRUE(rig.writer->flushed(1, 18));
+  EXPECT_EQ(segments(), 0);
+}
+
 TEST(Log, GoesOnInTheSameSegmentAfterAFlush) {
   Rig rig;
   for (std::uint64_t epoch = 1; epoch <= 5; ++epoch) {

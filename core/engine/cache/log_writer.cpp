@@ -158,7 +158,7 @@ Result<LogWriter::Room> LogWriter::roll() {
     return tl::unexpected(broken_);
   }
   live_.push_back({std::make_shared<LogSegment>(std::move(blank->file), std::move(superblock)),
-                   std::move(name), 0});
+                   std::move(name)});
   ++next_segment_;
   position_ = superblock_bytes;
   bytes_ += superblock_bytes;
@@ -173,6 +173,7 @@ Status LogWriter::write_current(std::span<const iovec> pieces, Bytes length) {
     return written;
   }
   position_ += length;
+  live_.back().end = position_;
   bytes_ += length;
   return {};
 }
@@ -317,9 +318,19 @@ Status LogWriter::flushed(std::uint64_t epoch, std::uint64_t sequence) {
     // It says nothing that the mark does not, so it is left out where the log has no room for it.
     (void)append_mark({.kind = RecordKind::flushed, .epoch = epoch, .value = sequence});
   }
+  return give_back(settings_.held ? std::min(sequence, released_) : sequence, all && worn);
+}
+
+Status LogWriter::release(std::uint64_t sequence) {
+  const std::scoped_lock lock(mutex_);
+  released_ = std::max(released_, sequence);
+  return give_back(std::min(flushed_, released_), false);
+}
+
+/// Gives segments back that hold no data record beyond `sequence`.
+Status LogWriter::give_back(std::uint64_t sequence, bool last_too) {
   Status status;
-  while (!live_.empty() && live_.front().last_data <= sequence &&
-         (live_.size() > 1 || (all && worn))) {
+  while (!live_.empty() && live_.front().last_data <= sequence && (live_.size() > 1 || last_too)) {
     if (auto given = give_back_front(); !given) status = given;
   }
   return status;
@@ -332,6 +343,25 @@ Status LogWriter::give_back_front() {
   if (front.segment.use_count() == 1) file = front.segment->release();
   front.segment.reset();
   return pool_.give_back(front.name, std::move(file));
+}
+
+LogPoint LogWriter::end() const {
+  const std::scoped_lock lock(mutex_);
+  if (live_.empty()) return {next_segment_, superblock_bytes, sequence_};
+  return {live_.back().segment->superblock().segment, live_.back().end, sequence_};
+}
+
+std::vector<LogRun> LogWriter::between(const LogPoint& from, const LogPoint& to) const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<LogRun> runs;
+  for (const Live& live : live_) {
+    const std::uint64_t number = live.segment->superblock().segment;
+    if (number < from.segment || number > to.segment) continue;
+    const LogRun run{live.segment, number == from.segment ? from.position : superblock_bytes,
+                     number == to.segment ? to.position : live.end};
+    if (run.length() > 0) runs.push_back(run);
+  }
+  return runs;
 }
 
 Status LogWriter::sync() {

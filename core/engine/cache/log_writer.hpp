@@ -31,6 +31,24 @@ struct LogSettings {
   Bytes payload_bytes = 1 * MiB;
   /// Of payloads, where the device is slower than lz4: `automatic` measures it.
   Toggle compress = Toggle::automatic;
+  /// Segments stay until release() as well: other logs are rebuilt from what they hold.
+  bool held = false;
+};
+
+/// A place between two records of a log.
+struct LogPoint {
+  std::uint64_t segment = 0;
+  Bytes position = superblock_bytes;  ///< In that segment.
+  std::uint64_t sequence = 0;         ///< Of the last record before it.
+};
+
+/// Bytes [begin, end) of a segment: records, one behind the other.
+struct LogRun {
+  std::shared_ptr<const LogSegment> segment;
+  Bytes begin = 0;
+  Bytes end = 0;
+
+  Bytes length() const { return end - begin; }
 };
 
 /// Appends to the write-behind log of one file by one rank. Thread-safe. Records are in the log in
@@ -69,6 +87,15 @@ class LogWriter {
   /// they are not.
   Status flushed(std::uint64_t epoch, std::uint64_t sequence);
 
+  /// Of a log that is held: nobody needs records up to `sequence` any more to rebuild another log.
+  /// Segments that hold nothing else and are flushed are given back.
+  Status release(std::uint64_t sequence);
+
+  /// Behind the last record.
+  LogPoint end() const;
+  /// What was appended between two points that end() gave; the segments are still there.
+  std::vector<LogRun> between(const LogPoint& from, const LogPoint& to) const;
+
   /// The log is durable on its device.
   Status sync();
   /// Removes the log.
@@ -99,7 +126,8 @@ class LogWriter {
   struct Live {
     std::shared_ptr<LogSegment> segment;
     std::string name;
-    std::uint64_t last_data = 0;  ///< Sequence of the last data record; 0: none.
+    std::uint64_t last_data = 0;   ///< Sequence of the last data record; 0: none.
+    Bytes end = superblock_bytes;  ///< Where its last record ends.
   };
   struct Batch;
   enum class Room { made, none };
@@ -109,6 +137,7 @@ class LogWriter {
   Status write_current(std::span<const iovec> pieces, Bytes length);
   Result<std::uint64_t> append_mark(LogRecord record);
   Outcome append_batch(const Batch& batch);
+  Status give_back(std::uint64_t sequence, bool last_too);
   Status give_back_front();
   bool is_broken() const { return broken_.kind != ErrorKind::none; }
 
@@ -126,6 +155,7 @@ class LogWriter {
   std::uint64_t sequence_ = 0;  ///< Of the last record.
   std::uint64_t next_segment_ = 0;
   std::uint64_t flushed_ = 0;
+  std::uint64_t released_ = 0;
   Bytes bytes_ = 0;
   Bytes payload_bytes_ = 0;
   Error broken_;  ///< Why nothing is appended any more, if so.

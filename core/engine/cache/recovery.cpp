@@ -54,8 +54,11 @@ Result<RecoveryReport> recover(StorageFile& file, Sidecar& sidecar, std::vector<
                                const RecoveryChoices& choices, const RecoveryProgress& progress) {
   const auto finished = finish_interrupted(sidecar, logs);
   if (!finished) return tl::unexpected(finished.error());
+  std::stable_partition(logs.begin(), logs.end(),
+                        [](const LeftLog& log) { return log.purpose == LogPurpose::protection; });
   std::vector<LogContents> contents;
   for (const LeftLog& log : logs) {
+    if (log.purpose == LogPurpose::protection) continue;
     auto read = read_log(*log.store, ReadDepth::payloads, progress.checked);
     // One that holds nothing was just begun, or is removed in part.
     if (!read && read.error().kind == ErrorKind::no_such_file) continue;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/engine/cache/log_identity.hpp"
 #include "core/engine/cache/log_store.hpp"
 #include "core/engine/cache/replay.hpp"
 #include "core/engine/cache/sidecar.hpp"
@@ -18,6 +19,8 @@ namespace forebay {
 struct LeftLog {
   std::string name;
   std::unique_ptr<LogStore> store;
+  /// What protects other logs is not replayed; it goes first when the file has everything.
+  LogPurpose purpose = LogPurpose::data;
 };
 
 struct RecoveryChoices {

@@ -225,6 +225,30 @@ TEST_F(RecoveryTest, IsFinishedByTheNextOneWhereTheFileFails) {
   expect_done();
 }
 
+TEST_F(RecoveryTest, RemovesWhatProtectsTheLogsBeforeThem) {
+  leave_logs(false);
+  MemoryLog parity;
+  {
+    LogIdentity identity;
+    identity.log = "parity";
+    identity.purpose = LogPurpose::protection;
+    LogWriter writer(parity.open(), identity, {32 * KiB, 1 * KiB},
+                     *ResourceHolder::join(std::make_shared<Resource>("cache.local", GiB)),
+                     [](const LogRecord&, const LogPlace&) {});
+    Content bytes = filled(500, 77);
+    const iovec piece{bytes.data(), bytes.size()};
+    ASSERT_TRUE(writer.append({&piece, 1}, 0, 1).status);
+    ASSERT_TRUE(writer.commit(1));
+  }
+  auto logs = left(true);
+  logs.push_back({"parity", parity.open(), LogPurpose::protection});
+  EXPECT_FALSE(recover(*open_volatile_file(file_), sidecar_, std::move(logs), {}));
+  EXPECT_TRUE(parity.destroyed()) << "or it would bring back logs that are done with";
+  EXPECT_EQ(file_->content(), model_.content());
+  EXPECT_TRUE(recover_all());
+  expect_done();
+}
+
 TEST_F(RecoveryTest, RemovesLogsThatHoldNothing) {
   {
     const auto opened = rigs_[0].open();

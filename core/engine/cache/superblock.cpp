@@ -1,6 +1,8 @@
 #include "core/engine/cache/superblock.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "core/engine/cache/sealed_block.hpp"
 
@@ -8,53 +10,45 @@ namespace forebay {
 namespace {
 
 constexpr BlockKind segment_block{"FBWBLOG\n", log_version, "write-behind log segment"};
+/// Another magic, so that nobody takes parity for bytes of the file.
+constexpr BlockKind parity_segment_block{"FBWBPAR\n", parity_log_version, "parity log segment"};
+
+constexpr const BlockKind& kind_of(LogPurpose purpose) {
+  return purpose == LogPurpose::data ? segment_block : parity_segment_block;
+}
+
+bool starts_with(std::span<const std::byte> block, std::string_view magic) {
+  return block.size() >= magic.size() &&
+         std::equal(magic.begin(), magic.end(), block.begin(),
+                    [](char c, std::byte b) { return static_cast<std::byte>(c) == b; });
+}
 
 }  // namespace
 
 Result<std::vector<std::byte>> encode_superblock(const Superblock& superblock) {
-  const LogIdentity& identity = superblock.identity;
-  const nlohmann::json body = {
-      {"log", identity.log},
-      {"path", byte_string(identity.file.path)},
-      {"device", identity.file.device},
-      {"inode", identity.file.inode},
-      {"stripe_size", identity.layout.stripe_size},
-      {"servers", identity.layout.servers},
-      {"lock_conflicts", identity.layout.lock_conflicts},
-      {"job", byte_string(identity.job)},
-      {"host", byte_string(identity.host)},
-      {"process", identity.process},
-      {"rank", identity.rank},
-      {"made_unix_s", identity.made_unix_s},
+  nlohmann::json body = identity_map(superblock.identity);
+  body.update({
       {"segment", superblock.segment},
       {"first_sequence", superblock.first_sequence},
       {"segment_bytes", superblock.segment_bytes},
       {"salt", superblock.salt},
-  };
-  return seal_block(segment_block, body, superblock_bytes);
+  });
+  return seal_block(kind_of(superblock.identity.purpose), body, superblock_bytes);
 }
 
 Result<Superblock> parse_superblock(std::span<const std::byte> block) {
-  const auto body = open_block(segment_block, block);
+  const LogPurpose purpose =
+      starts_with(block, parity_segment_block.magic) ? LogPurpose::protection : LogPurpose::data;
+  const auto body = open_block(kind_of(purpose), block);
   if (!body) return tl::unexpected(body.error());
   Superblock result;
-  LogIdentity& identity = result.identity;
-  const bool complete =
-      get_field(*body, "log", identity.log) && get_field(*body, "path", identity.file.path) &&
-      get_field(*body, "device", identity.file.device) &&
-      get_field(*body, "inode", identity.file.inode) &&
-      get_field(*body, "stripe_size", identity.layout.stripe_size) &&
-      get_field(*body, "servers", identity.layout.servers) &&
-      get_field(*body, "lock_conflicts", identity.layout.lock_conflicts) &&
-      get_field(*body, "job", identity.job) && get_field(*body, "host", identity.host) &&
-      get_field(*body, "process", identity.process) && get_field(*body, "rank", identity.rank) &&
-      get_field(*body, "made_unix_s", identity.made_unix_s) &&
-      get_field(*body, "segment", result.segment) &&
-      get_field(*body, "first_sequence", result.first_sequence) &&
-      get_field(*body, "segment_bytes", result.segment_bytes) &&
-      get_field(*body, "salt", result.salt);
-  const bool sensible = result.first_sequence > 0 && result.segment_bytes >= superblock_bytes &&
-                        identity.layout.stripe_size >= 0 && identity.layout.servers > 0;
+  result.identity.purpose = purpose;
+  const bool complete = get_identity(*body, result.identity) &&
+                        get_field(*body, "segment", result.segment) &&
+                        get_field(*body, "first_sequence", result.first_sequence) &&
+                        get_field(*body, "segment_bytes", result.segment_bytes) &&
+                        get_field(*body, "salt", result.salt);
+  const bool sensible = result.first_sequence > 0 && result.segment_bytes >= superblock_bytes;
   if (!complete || !sensible) {
     return tl::unexpected(
         Error{ErrorKind::io, 0, "this write-behind log segment lacks a field or has a wrong one"});

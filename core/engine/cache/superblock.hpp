@@ -3,30 +3,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "core/engine/cache/file_identity.hpp"
+#include "core/engine/cache/log_identity.hpp"
 #include "core/model/error.hpp"
-#include "core/model/stripe_layout.hpp"
+#include "core/model/extent.hpp"
 
 // docs/formats/write-behind-log.md, "Superblock"
 
 namespace forebay {
-
-/// Whose log it is, and of which file: the same in all segments of one log.
-struct LogIdentity {
-  std::string log;  ///< Names the log: unique among all logs.
-  FileIdentity file;
-  StripeLayout layout;           ///< Of the file: how a replay cuts its writes.
-  std::string job;               ///< The batch system's number of the job, or empty.
-  std::string host;              ///< The node whose storage holds the log.
-  std::int64_t process = 0;      ///< Process number of the writer.
-  int rank = 0;                  ///< Of the writer in the file's communicator.
-  std::int64_t made_unix_s = 0;  ///< When the log was made.
-
-  bool operator==(const LogIdentity&) const = default;
-};
 
 /// What stands at the start of every segment.
 struct Superblock {
@@ -42,6 +27,7 @@ struct Superblock {
 
 constexpr Bytes superblock_bytes = 8 * KiB;
 constexpr std::uint32_t log_version = 2;
+constexpr std::uint32_t parity_log_version = 1;
 
 /// superblock_bytes bytes. Error: invalid_argument where a path is longer than any system's.
 Result<std::vector<std::byte>> encode_superblock(const Superblock& superblock);

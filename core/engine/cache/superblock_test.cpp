@@ -25,6 +25,7 @@ Superblock draw_superblock() {
   };
   Superblock result;
   result.identity.log = "0123456789abcdef";
+  result.identity.purpose = *rc::gen::element(LogPurpose::data, LogPurpose::protection);
   result.identity.file = {"/" + bytes(), *rc::gen::arbitrary<std::uint64_t>(),
                           *rc::gen::arbitrary<std::uint64_t>()};
   result.identity.layout = {count(), *rc::gen::inRange(1, 1000), *rc::gen::arbitrary<bool>()};
@@ -98,6 +99,17 @@ TEST(Superblock, OfAnotherVersionIsRecognisedWhateverElseChanged) {
   std::copy_n(known.begin(), 8, block.begin());
   store_little_endian(std::span(block), 8, std::uint32_t{3});
   EXPECT_EQ(parse_superblock(block).error().kind, ErrorKind::unsupported);
+}
+
+TEST(Superblock, OfParityHasAVersionOfItsOwn) {
+  Superblock superblock = *parse_superblock(some_block());
+  superblock.identity.purpose = LogPurpose::protection;
+  auto block = *encode_superblock(superblock);
+  EXPECT_EQ(*parse_superblock(block), superblock);
+  store_little_endian(std::span(block), 8, parity_log_version + 1);
+  EXPECT_EQ(parse_superblock(block).error().what,
+            "the parity log segment is of format version 2, and this Forebay reads version 1; use "
+            "the newer Forebay that wrote it");
 }
 
 TEST(Superblock, OfSomethingElseIsRefused) {
