@@ -6,7 +6,9 @@
 #include <cassert>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
+#include "core/engine/cache/cbor_map.hpp"
 #include "core/engine/cache/crc32c.hpp"
 #include "core/engine/cache/little_endian.hpp"
 
@@ -89,11 +91,9 @@ Result<json> open_block(const BlockKind& kind, std::span<const std::byte> block)
   if (load_little_endian<std::uint32_t>(block, checksum_at) != checksum(block, body_bytes)) {
     return damaged(kind, "its checksum is wrong");
   }
-  const auto* bytes =
-      reinterpret_cast<const std::uint8_t*>(block.data() + sealed_block_header_bytes);
-  json body = json::from_cbor(bytes, bytes + body_bytes, true, false);
-  if (!body.is_object()) return damaged(kind, "it holds no map");
-  return body;
+  auto body = parse_cbor_map(block.subspan(sealed_block_header_bytes, body_bytes));
+  if (!body) return damaged(kind, "it holds no map");
+  return std::move(*body);
 }
 
 bool get_field(const json& map, const char* key, std::uint64_t& value) {
