@@ -15,7 +15,8 @@ Entry = dict[str, Any]
 """An object of the tool's answer; its keys are in docs/guide/command.md."""
 
 Progress = Callable[[str, str, int, int], None]
-"""Called with a phase ("check", "replay"), a file, and how many bytes of how many are done."""
+"""Called with a phase ("check", "rebuild", "replay"), a file, and how many bytes of how many are
+done."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,8 @@ class RecoverOptions:
     skip_damage: bool = False
     partial: bool = False
     into: Path | None = None
+    lost: list[str] = field(default_factory=list)
+    """Nodes and logs that are lost for good; "all"."""
 
 
 def recover(options: RecoverOptions, progress: Progress = _ignore) -> Outcome:
@@ -122,6 +125,7 @@ def recover(options: RecoverOptions, progress: Progress = _ignore) -> Outcome:
         words.append("--partial")
     if options.into is not None:
         words += ["--into", str(options.into.absolute())]
+    words += [word for name in options.lost for word in ("--lost", name)]
     return _outcome(_ask(words, progress))
 
 

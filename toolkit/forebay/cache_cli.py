@@ -94,7 +94,8 @@ def _incomplete(value: str | None) -> str | None:
 @app.command(
     "recover",
     epilog="Examples:\n\n  forebay cache recover\n\n"
-    "  forebay cache recover --incomplete drop /scratch/me/run1/out.h5",
+    "  forebay cache recover --incomplete drop /scratch/me/run1/out.h5\n\n"
+    "  forebay cache recover --lost node17 /rescued/node16 /rescued/node18",
 )
 @app.command("flush", hidden=True)
 def recover_command(
@@ -113,6 +114,14 @@ def recover_command(
     partial: Annotated[
         bool, typer.Option("--partial", help="Also files of which other logs are not here.")
     ] = False,
+    lost: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NODE|LOG|all",
+            help="Other nodes, or logs of theirs, that are lost for good: rebuild the logs from "
+            "what protects them. May be repeated.",
+        ),
+    ] = None,
     into: Annotated[
         Path | None,
         typer.Option(dir_okay=False, help="Into this file, for one that is gone or replaced."),
@@ -135,7 +144,7 @@ def recover_command(
         )
     if incomplete is None:
         incomplete = _ask_about_incomplete(errors, cache.survey(selection))
-    options = cache.RecoverOptions(selection, incomplete, skip_damage, partial, into)
+    options = cache.RecoverOptions(selection, incomplete, skip_damage, partial, into, lost or [])
     with cache_report.progress_bars(errors) as progress:
         outcome = cache.recover(options, progress)
     if json:

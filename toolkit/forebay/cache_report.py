@@ -20,6 +20,7 @@ STATES = {
     "left": ("its program has ended; 'forebay cache recover' brings it to the file", "yellow"),
     "incomplete": ("the same, and its program died in the middle of an access", "yellow"),
     "damaged": ("what was promised to be there is not; 'verify' says what", "red"),
+    "protects": ("parity of logs of other nodes: it rebuilds them if those are lost", "green"),
     "clean": ("all of it is in the file", "green"),
     "empty": ("nothing was written to it", "green"),
     "unreadable": ("nothing can be read of it", "red"),
@@ -44,6 +45,8 @@ def dirty_bytes(log: Entry) -> int:
     progress = log["progress"]
     if log["in_use"] and progress is not None:
         return int(progress["dirty_bytes"])
+    if log.get("purpose") == "protection":
+        return 0
     return int(log.get("complete_bytes", 0)) + int(log.get("incomplete_bytes", 0))
 
 
@@ -153,8 +156,8 @@ def show_doomed(console: Console, logs: list[Entry]) -> None:
 
 _ADVICE = {
     "in use": "it will drain by itself",
-    "partial": "recover where all its logs are, or say --partial if ranks of different nodes never "
-    "write the same bytes",
+    "partial": "recover where all its logs are; if a node is lost and they are protected, say "
+    "--lost NODE; say --partial if ranks of different nodes never write the same bytes",
     "gone": "--into FILE brings the data to another file; 'forebay cache drop' gives it up",
     "replaced": "--into FILE brings the data to another file; 'forebay cache drop' gives it up",
     "elsewhere": "run this on those nodes ('forebay cache ls FILE' names them)",
@@ -176,6 +179,12 @@ def show_recovery(console: Console, outcome: Outcome) -> None:
             f"({entry['records']} records of {show_bytes(entry['record_bytes'])}, "
             f"{entry['logs']} logs) at {show_bytes(rate)}/s",
         )
+        if entry["rebuilt_logs"]:
+            _line(
+                console,
+                f"  {entry['rebuilt_logs']} of the logs were lost, and rebuilt from what protected "
+                f"them ({show_bytes(entry['rebuilt_bytes'])})",
+            )
         for amount, what in (
             (entry["dropped_bytes"], "of an access that was not finished were dropped"),
             (entry["unusable_bytes"], "behind a gap at the end of a log were never whole"),

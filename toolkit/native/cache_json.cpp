@@ -16,6 +16,9 @@ std::string state_of(const LogSummary& log) {
   if (empty) return "empty";
   if (!log.readable) return "unreadable";
   if (!log.contents.damage.empty()) return "damaged";
+  if (log.contents.identity.purpose == LogPurpose::protection) {
+    return log.complete_records > 0 ? "protects" : "clean";
+  }
   if (log.incomplete_records > 0) return "incomplete";
   return log.complete_records > 0 ? "left" : "clean";
 }
@@ -46,7 +49,10 @@ json log_json(const FoundLog& log) {
   }
   const LogContents& contents = summary.contents;
   const LogIdentity& identity = contents.identity;
+  // What was not finished of parity was of no use to anybody yet.
+  const bool data = identity.purpose == LogPurpose::data;
   result.update({{"file", identity.file.path},
+                 {"purpose", data ? "data" : "protection"},
                  {"file_state", file_state(identity.file)},
                  {"job", identity.job},
                  {"host", identity.host},
@@ -55,8 +61,8 @@ json log_json(const FoundLog& log) {
                  {"made_unix_s", identity.made_unix_s},
                  {"complete_bytes", summary.complete_bytes},
                  {"complete_records", summary.complete_records},
-                 {"incomplete_bytes", summary.incomplete_bytes},
-                 {"incomplete_records", summary.incomplete_records},
+                 {"incomplete_bytes", data ? summary.incomplete_bytes : 0},
+                 {"incomplete_records", data ? summary.incomplete_records : 0},
                  {"unusable_bytes", contents.beyond_gap_bytes},
                  {"stored_bytes", contents.stored_bytes}});
   // What is being written changes while it is read.

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdio>
 #include <exception>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "core/engine/cache/recovery.hpp"
+#include "core/engine/redundancy/lost_logs.hpp"
 #include "core/storage/file.hpp"
 #include "toolkit/native/cache_json.hpp"
 #include "toolkit/native/found_logs.hpp"
@@ -38,7 +40,15 @@ struct Options {
   bool skip_damage = false;
   bool partial = false;
   std::string into;
+  std::vector<std::string> lost;
   int threads = 0;
+
+  /// Whether the user says that the node's storage, or this log, is lost.
+  bool says_lost(const DirtyNotice& notice) const {
+    return std::ranges::any_of(lost, [&](const std::string& word) {
+      return word == "all" || word == notice.host || word == notice.log;
+    });
+  }
 };
 
 /// Paths may be no UTF-8; JSON is.
@@ -95,6 +105,7 @@ void list(const Options& options, ReadDepth depth) {
 struct FileLogs {
   FileIdentity file;
   std::vector<const FoundLog*> logs;
+  std::vector<const FoundLog*> parity;  ///< Logs that protect others.
   std::vector<const DirtyNotice*> missing;
 };
 
@@ -107,7 +118,10 @@ std::vector<FileLogs> by_file(const FoundLogs& found) {
     return logs;
   };
   for (const FoundLog& log : found.logs) {
-    if (log.summary.readable) entry(log.summary.contents.identity.file).logs.push_back(&log);
+    if (!log.summary.readable) continue;
+    const LogIdentity& identity = log.summary.contents.identity;
+    FileLogs& file = entry(identity.file);
+    (identity.purpose == LogPurpose::data ? file.logs : file.parity).push_back(&log);
   }
   for (const DirtyNotice& notice : found.missing) entry(notice.file).missing.push_back(&notice);
   std::vector<FileLogs> result;
@@ -121,7 +135,9 @@ Result<std::vector<LeftLog>> lock_all(const std::vector<const FoundLog*>& logs) 
   for (const FoundLog* log : logs) {
     auto store = LogDirectory::open(log->directory, log->summary.name, LogDirectory::Use::replace);
     if (!store) return tl::unexpected(store.error());
-    locked.push_back({log->summary.name, std::move(*store)});
+    locked.push_back({.name = log->summary.name,
+                      .store = std::move(*store),
+                      .purpose = log->summary.contents.identity.purpose});
   }
   return locked;
 }
@@ -133,7 +149,57 @@ json refused(json result, const char* state, const std::string& why) {
 }
 
 bool in_use(const FileLogs& logs) {
-  return std::ranges::any_of(logs.logs, [](const FoundLog* log) { return log->summary.in_use; });
+  const auto used = [](const FoundLog* log) { return log->summary.in_use; };
+  return std::ranges::any_of(logs.logs, used) || std::ranges::any_of(logs.parity, used);
+}
+
+/// Makes logs again that this node has lost, or that the user says are lost, as far as they are
+/// protected by what is here: they are among `locked` then. What else is missing stays in
+/// `missing`. Errors: io, where something cannot be got back, ...
+Result<RebuildReport> rebuild_lost(const FileLogs& logs, const Options& options,
+                                   std::vector<LeftLog>& locked,
+                                   std::vector<const DirtyNotice*>& missing,
+                                   ProgressPrinter& printer) {
+  std::vector<ParityContents> parity;
+  StoresByName left;
+  for (const LeftLog& log : locked) {
+    if (log.purpose == LogPurpose::data) {
+      left[log.name] = log.store.get();
+      continue;
+    }
+    auto contents = read_parity_log(*log.store, ReadDepth::payloads);
+    // One that holds nothing was just begun.
+    if (!contents && contents.error().kind == ErrorKind::no_such_file) continue;
+    if (!contents) return tl::unexpected(contents.error());
+    parity.push_back(std::move(*contents));
+  }
+  const auto known = protected_logs(parity);
+  std::vector<std::string> names;
+  Bytes all = 0;
+  std::erase_if(missing, [&](const DirtyNotice* notice) {
+    const auto log = known.find(notice->log);
+    if (log == known.end()) return false;
+    if (notice->host != this_host() && !options.says_lost(*notice)) return false;
+    names.push_back(notice->log);
+    all += log->second.bytes;
+    return true;
+  });
+  if (names.empty() || (!missing.empty() && !options.partial)) return RebuildReport{};
+  Bytes done = 0;
+  auto rebuilt = rebuild_logs(logs.parity.front()->directory, parity, left, names,
+                              options.skip_damage, [&](Bytes more) {
+                                done += more;
+                                printer.print("rebuild", logs.file.path, done, all);
+                              });
+  if (!rebuilt) return tl::unexpected(rebuilt.error());
+  std::ranges::move(rebuilt->logs, std::back_inserter(locked));
+  return std::move(rebuilt->report);
+}
+
+std::vector<const FoundLog*> all_of(const FileLogs& logs) {
+  std::vector<const FoundLog*> all = logs.logs;
+  all.insert(all.end(), logs.parity.begin(), logs.parity.end());
+  return all;
 }
 
 Result<std::unique_ptr<StorageFile>> open_target(const FileLogs& logs, const Options& options,
@@ -148,22 +214,28 @@ Result<std::unique_ptr<StorageFile>> open_target(const FileLogs& logs, const Opt
 
 json recover_file(const FileLogs& logs, const Options& options, ProgressPrinter& printer) {
   json result = {{"file", logs.file.path}, {"error", nullptr}};
-  if (logs.logs.empty()) {
+  if (logs.logs.empty() && logs.parity.empty()) {
     return refused(result, "elsewhere", "its logs are on other nodes, or lost");
   }
   if (in_use(logs)) return refused(result, "in use", "a running process writes it");
-  if (!logs.missing.empty() && !options.partial) {
-    return refused(result, "partial",
-                   "other logs of the file are not here, and what they hold may be older or newer");
-  }
   const std::string state = file_state(logs.file);
   if (state != "there" && options.into.empty()) {
     return refused(result, state.c_str(), "the file that was written is not there any more");
   }
-  auto locked = lock_all(logs.logs);
+  auto locked = lock_all(all_of(logs));
   if (!locked) {
     const bool used = locked.error().kind == ErrorKind::exists;
     return refused(result, used ? "in use" : "failed", to_string(locked.error()));
+  }
+  std::vector<const DirtyNotice*> missing = logs.missing;
+  const std::size_t before = locked->size();
+  const auto rebuilt = rebuild_lost(logs, options, *locked, missing, printer);
+  if (!rebuilt) return refused(result, "failed", to_string(rebuilt.error()));
+  result["rebuilt_logs"] = locked->size() - before;
+  result["rebuilt_bytes"] = rebuilt->bytes;
+  if (!missing.empty() && !options.partial) {
+    return refused(result, "partial",
+                   "other logs of the file are not here, and what they hold may be older or newer");
   }
   RecoveryChoices choices{
       .incomplete = {}, .skip_damage = options.skip_damage, .threads = options.threads};
@@ -191,6 +263,7 @@ json recover_file(const FileLogs& logs, const Options& options, ProgressPrinter&
     return refused(result, asks ? "incomplete" : "failed", to_string(report.error()));
   }
   result.update(report_json(*report));
+  for (const std::string& what : rebuilt->missing) result["damage"].push_back(what);
   result["state"] = "recovered";
   result["into"] = (*file)->path();
   result["seconds"] = std::chrono::duration<double>(Clock::now() - started).count();
@@ -198,9 +271,11 @@ json recover_file(const FileLogs& logs, const Options& options, ProgressPrinter&
 }
 
 json drop_file(const FileLogs& logs) {
-  json result = {{"file", logs.file.path}, {"error", nullptr}, {"logs", logs.logs.size()}};
+  json result = {{"file", logs.file.path},
+                 {"error", nullptr},
+                 {"logs", logs.logs.size() + logs.parity.size()}};
   if (in_use(logs)) return refused(result, "in use", "a running process writes it");
-  auto locked = lock_all(logs.logs);
+  auto locked = lock_all(all_of(logs));
   if (!locked) return refused(result, "failed", to_string(locked.error()));
   Sidecar sidecar(logs.file.path);
   if (auto dropped = drop(sidecar, *locked); !dropped) {
@@ -281,6 +356,10 @@ int run(int argc, char** argv) {
       ->check(CLI::IsMember({"drop", "replay"}));
   recover_command->add_flag("--skip-damage", options.skip_damage);
   recover_command->add_flag("--partial", options.partial, "Also where other logs are elsewhere");
+  recover_command
+      ->add_option("--lost", options.lost,
+                   "Node, or log, that is lost for good: rebuilt from what protects it")
+      ->allow_extra_args(false);
   recover_command->add_option("--into", options.into, "Another file, which is made");
   recover_command->add_option("--threads", options.threads)->check(CLI::NonNegativeNumber);
   CLI11_PARSE(app, argc, argv);

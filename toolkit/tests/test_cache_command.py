@@ -4,6 +4,7 @@ dropped, and nothing is lost without being asked for."""
 import json
 import os
 import random
+import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import pytest
 from conftest import Answer, Forebay
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-NATIVE = ("forebay-cache", "forebay-leave-log")
+NATIVE = ("forebay-cache", "forebay-leave-log", "forebay-leave-protected-logs")
 BLOCK = 10_000  # bytes of one write
 USER_DIRECTORY = f"forebay-cache-{os.getuid()}"
 
@@ -366,3 +367,109 @@ def test_the_native_part_that_is_missing_is_named(forebay: Forebay, left: Left) 
     if answer.code == 0:
         pytest.skip("the package is installed with its native parts")
     assert "forebay-cache is not installed" in answer.errors
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Node-local directories with the logs of a program that was killed: members wrote the blocks
+    of `data` to `file` in turn, and parity logs on two more nodes protect them."""
+
+    base: Path
+    file: Path
+    data: bytes
+    members: int = 3
+
+    def local(self, name: str) -> Path:
+        return self.base / name
+
+    def lose(self, *names: str) -> None:
+        for name in names:
+            shutil.rmtree(self.local(name))
+
+    def left(self) -> list[Path]:
+        return sorted(path for path in self.base.iterdir() if path.is_dir())
+
+
+def leave_nodes(left: Left, *options: str) -> Nodes:
+    nodes = Nodes(left.local, left.file, left.data)
+    source = left.local / "data"
+    source.write_bytes(left.data)
+    words = []
+    for i in range(nodes.members):
+        words += ["--member", str(nodes.local(f"member-{i}"))]
+    for i in range(2):
+        words += ["--parity", str(nodes.local(f"parity-{i}"))]
+    for word in words[1::2]:
+        Path(word).mkdir(mode=0o700)
+    done = subprocess.run(
+        [str(left.native / "forebay-leave-protected-logs"), *words, "--file", str(left.file),
+         "--data", str(source), "--block", str(BLOCK), *options],
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == -9
+    return nodes
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [(), ("member-1",), ("member-0", "member-2"), ("member-0", "parity-0"), ("parity-1",)],
+)
+def test_logs_of_lost_nodes_are_rebuilt_from_parity(
+    forebay: Forebay, left: Left, lost: tuple[str, ...]
+) -> None:
+    nodes = leave_nodes(left)
+    nodes.lose(*lost)
+    answer = forebay("cache", "recover", "--json", *nodes.left())
+    assert answer.code == 0, answer.output
+    (entry,) = result_of(answer)["files"]
+    members = [name for name in lost if name.startswith("member")]
+    assert entry["rebuilt_logs"] == len(members)
+    assert (entry["rebuilt_bytes"] > 0) == bool(members)
+    assert nodes.file.read_bytes() == nodes.data
+    assert not left.notices.exists()
+    for local in nodes.left():
+        assert list((local / USER_DIRECTORY).iterdir()) == []
+
+
+def test_more_lost_nodes_than_parity_are_said_to_be_too_many(forebay: Forebay, left: Left) -> None:
+    nodes = leave_nodes(left)
+    nodes.lose("member-0", "member-1", "parity-1")
+    answer = forebay("cache", "recover", "--json", *nodes.left())
+    assert answer.code == 1
+    (entry,) = result_of(answer)["files"]
+    assert entry["state"] == "failed"
+    assert "2 logs are not there (log-0, log-1), and 1 parity pieces are" in entry["error"]
+    assert nodes.file.read_bytes() == b""
+    assert left.notices.exists()
+
+
+def test_a_log_on_another_node_is_rebuilt_only_if_that_is_said_to_be_lost(
+    forebay: Forebay, left: Left
+) -> None:
+    nodes = leave_nodes(left, "--host", "node17")
+    nodes.lose("member-1")
+    answer = forebay("cache", "recover", *nodes.left())
+    assert answer.code == 1
+    assert "--lost NODE" in answer.output
+    assert nodes.file.read_bytes() == b""
+    answer = forebay("cache", "recover", "--lost", "node17", *nodes.left())
+    assert answer.code == 0
+    assert "1 of the logs were lost, and rebuilt" in answer.output
+    assert nodes.file.read_bytes() == nodes.data
+
+
+def test_parity_is_listed_as_what_it_is(forebay: Forebay, left: Left) -> None:
+    nodes = leave_nodes(left)
+    found = result_of(forebay("cache", "ls", "--json", nodes.local("parity-0")))["logs"]
+    (parity,) = [log for log in found if log["purpose"] == "protection"]
+    assert parity["state"] == "protects"
+    assert len(found) == 1 + nodes.members, "notices lead to the members"
+    assert forebay("cache", "verify", *nodes.left()).code == 0
+    assert "protects: parity of logs" in forebay("cache", "ls", *nodes.left()).output
+
+
+def test_dropping_the_logs_of_a_file_drops_its_parity(forebay: Forebay, left: Left) -> None:
+    nodes = leave_nodes(left)
+    assert forebay("cache", "drop", "--yes", *nodes.left()).code == 0
+    for local in nodes.left():
+        assert list((local / USER_DIRECTORY).iterdir()) == []
