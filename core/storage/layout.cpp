@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/storage/file.hpp"
+#include "core/storage/mount_table.hpp"
 
 namespace forebay {
 namespace {
@@ -125,7 +126,6 @@ constexpr std::array known_file_systems = {
     KnownFileSystem{XFS_SUPER_MAGIC, "xfs", true},
     KnownFileSystem{BTRFS_SUPER_MAGIC, "btrfs"},
     KnownFileSystem{NFS_SUPER_MAGIC, "nfs"},
-    KnownFileSystem{FUSE_SUPER_MAGIC, "fuse"},
     KnownFileSystem{OVERLAYFS_SUPER_MAGIC, "overlay"},
     KnownFileSystem{CEPH_SUPER_MAGIC, "ceph"},
     KnownFileSystem{SMB2_SUPER_MAGIC, "smb"},
@@ -158,6 +158,10 @@ const KnownFileSystem* known_file_system(std::optional<std::uint32_t> magic) {
 std::string file_system_name(const std::string& path) {
   const auto magic = file_system_magic(path);
   if (!magic) return "unknown";
+  if (*magic == FUSE_SUPER_MAGIC) {
+    const std::string type = mounted_type(path);
+    return type.starts_with("fuse") ? type : "fuse";
+  }
   if (const KnownFileSystem* known = known_file_system(magic)) return known->name;
   std::array<char, 16> text{};
   std::snprintf(text.data(), text.size(), "0x%x", *magic);
@@ -165,7 +169,8 @@ std::string file_system_name(const std::string& path) {
 }
 
 bool coherent_between_hosts(std::string_view file_system) {
-  return file_system != "nfs" && file_system != "smb";
+  static constexpr std::array caching = {"nfs", "smb", "fuse.glusterfs", "fuse.sshfs"};
+  return std::find(caching.begin(), caching.end(), file_system) == caching.end();
 }
 
 std::optional<std::uint64_t> file_system_id(const std::string& path) {

@@ -12,13 +12,14 @@
 namespace forebay {
 
 /// The kind of file system that holds `path`, or that would hold it: "ext4" (also for ext2 and
-/// ext3, which cannot be told apart), "tmpfs", "fuse", "lustre", ...; the magic number of statfs(2)
-/// in hexadecimal if it is not known; "unknown" if neither `path` nor its directory can be asked.
+/// ext3, which cannot be told apart), "tmpfs", "fuse.sshfs", "lustre", ...; the magic number of
+/// statfs(2) in hexadecimal if it is not known; "unknown" if neither `path` nor its directory can
+/// be asked.
 std::string file_system_name(const std::string& path);
 
 /// Whether processes on several hosts see what one of them wrote as soon as its call returned,
 /// without locks of their own: not in the file systems, named as by file_system_name, whose clients
-/// keep what they once read for a while (NFS, SMB).
+/// keep what they once read for a while (NFS, SMB, sshfs, and GlusterFS, for a second as it comes).
 bool coherent_between_hosts(std::string_view file_system);
 
 /// A number that the file system of `path` has while it is mounted, and no other has; none if there

@@ -182,10 +182,13 @@ TEST(FileSystemName, KnowsFileSystemsAndFilesYetToBeMade) {
 }
 
 TEST(FileSystemName, TellsWhoseClientsSeeEachOthersBytes) {
-  for (const char* parallel : {"lustre", "gpfs", "beegfs", "fuse", "ext4", "tmpfs"}) {
+  for (const char* parallel :
+       {"lustre", "gpfs", "beegfs", "fuse", "fuse.forebay-testbed", "ext4", "tmpfs"}) {
     EXPECT_TRUE(coherent_between_hosts(parallel)) << parallel;
   }
-  for (const char* caching : {"nfs", "smb"}) EXPECT_FALSE(coherent_between_hosts(caching));
+  for (const char* caching : {"nfs", "smb", "fuse.glusterfs", "fuse.sshfs"}) {
+    EXPECT_FALSE(coherent_between_hosts(caching)) << caching;
+  }
 }
 
 }  // namespace
