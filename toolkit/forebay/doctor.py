@@ -40,6 +40,10 @@ _PROBE_TIMEOUT_S = 60
 _SHARED_MEMORY_LEAST = 64 * 1024 * 1024
 
 
+# Of several nodes, as core/storage/layout.cpp has it.
+_KEEPING_OLD_BYTES = frozenset({gluster_mount.TYPE, "fuse.sshfs"})
+
+
 class Level(enum.Enum):
     """How a check ended."""
 
@@ -316,6 +320,13 @@ def _path(path: Path) -> Iterable[Check]:
             "NFS gives processes on several nodes no common view of a file: there, Forebay leaves "
             "files to the MPI library",
             "Write shared files to a parallel file system; on NFS, one node at a time is served.",
+        )
+    if mount.type in _KEEPING_OLD_BYTES:
+        yield Check(
+            area,
+            Level.INFO,
+            f"clients of {mount.type.removeprefix('fuse.')} keep what they have read for a while: "
+            "files of ranks on several nodes are left to the MPI library",
         )
 
 

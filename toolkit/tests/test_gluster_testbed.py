@@ -143,6 +143,7 @@ def test_the_doctor_names_its_layout(gluster: Gluster) -> None:
     answer = gluster.forebay("doctor", gluster.mount)
     assert "fuse.glusterfs mounted on" in answer.output
     assert said[gluster.layout] in answer.output
+    assert "files of ranks on several nodes are left to the MPI library" in answer.output
 
 
 def test_one_in_use_stays_up_and_says_so(gluster: Gluster) -> None:
