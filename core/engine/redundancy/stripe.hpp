@@ -47,7 +47,7 @@ struct Stripe {
   std::uint64_t generation = 0;  ///< Rises from stripe to stripe of a group.
   int piece = 0;                 ///< Which parity piece this is.
   int parities = 1;              ///< How many there are.
-  std::vector<StripeMember> members;
+  std::vector<StripeMember> members = {};
 
   /// Of a parity piece, that is of the longest block.
   Bytes length() const;
