@@ -281,6 +281,7 @@ CoherentCache::Attempt CoherentCache::try_write(std::span<const iovec> pieces, B
   // Whoever changed to writing through before this rank had a log did not ask it to.
   if (through()) return {};
   if (auto foreign = claims_.claim(extent)) return {.foreign = foreign};
+  unsettled_ = true;
   Attempt attempt{.done = true, .written = (*log)->write_pieces(pieces, offset)};
   claims_.raise_end(extent.end());
   if ((*log)->writes_through()) attempt.failure = (*log)->state().reason;
@@ -350,6 +351,10 @@ Status CoherentCache::commit(std::uint64_t next_epoch) {
 Status CoherentCache::settle() {
   const ScopedNanoseconds exposed(counters_.cache_exposed_ns);
   const std::unique_lock turn(turn_);
+  return settle_log();
+}
+
+Status CoherentCache::settle_log() {
   auto emptied = empty_log();
   if (made_ == nullptr || closed_ || through()) return emptied;
   auto back = log_->set_write_through(false);
@@ -393,6 +398,7 @@ Status CoherentCache::empty_log() {
   if (!emptied) return emptied;
   claims_.release_all();
   claims_.reset_end();
+  unsettled_ = false;
   return {};
 }
 
@@ -414,6 +420,13 @@ Claims::Answer CoherentCache::answer(const Claims::Question& question) {
   if (closed_) return answer;
   if (question.wish == Claims::Wish::write_through) {
     answer.status = empty_log();
+    return answer;
+  }
+  if (question.wish == Claims::Wish::write && unsettled_) {
+    // In the file is not enough: what this log still holds would be replayed over what the other
+    // rank writes now, if that one's records are flushed for good and gone by then.
+    answer.was_dirty = true;
+    answer.status = settle_log();
     return answer;
   }
   answer.was_dirty = log_->dirty(question.extent);

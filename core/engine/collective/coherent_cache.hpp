@@ -110,6 +110,7 @@ class CoherentCache final : public StorageFile {
   Claims::Answer ask(int rank, const Claims::Question& question);
   Claims::Answer answer(const Claims::Question& question);
   Status empty_log();
+  Status settle_log();
 
   StorageFile& file_;
   const SieveWatch& watch_;
@@ -129,6 +130,8 @@ class CoherentCache final : public StorageFile {
   mutable std::mutex notes_mutex_;
   std::vector<std::string> notes_;
   bool closed_ = false;  ///< Guarded by turn_.
+  /// The log holds records that a recovery would replay.
+  std::atomic<bool> unsettled_{false};
   std::thread answering_;
 };
 

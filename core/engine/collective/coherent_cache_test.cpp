@@ -69,6 +69,37 @@ class CoherentCacheTest : public ::testing::Test {
     return directory ? static_cast<int>((*directory)->logs()->size()) : 0;
   }
 
+  /// Rank 1 writes, then rank 0 over it.
+  static void write_in_turn(Exchange& exchange, CoherentCache& cache) {
+    for (const int writer : {1, 0}) {
+      if (exchange.rank() == writer) {
+        const Content bytes(100, static_cast<std::byte>(writer + 1));
+        EXPECT_TRUE(cache.write_at(bytes, 0));
+        EXPECT_TRUE(cache.commit());
+      }
+      exchange.barrier();
+    }
+  }
+
+  /// Replays all logs that are left.
+  void recover_logs() const {
+    const auto directory = CacheDirectory::open(base_ / "local", CacheDirectory::Access::existing);
+    ASSERT_TRUE(directory);
+    const auto names = (*directory)->logs();
+    ASSERT_TRUE(names);
+    std::vector<LeftLog> left;
+    for (const std::string& name : *names) {
+      auto log = LogDirectory::open(*directory, name, LogDirectory::Use::replace);
+      ASSERT_TRUE(log);
+      left.push_back({name, std::move(*log)});
+    }
+    Counters counters;
+    const auto file = open_posix_file(path_, OpenMode::read_write, counters);
+    ASSERT_TRUE(file);
+    Sidecar sidecar(path_);
+    ASSERT_TRUE(recover(**file, sidecar, std::move(left), {}));
+  }
+
   /// What a schedule does, the same on all ranks.
   struct Schedule {
     unsigned seed = 0;
@@ -216,32 +247,28 @@ TEST_F(CoherentCacheTest, AfterACrashTheRankThatWroteLastWins) {
   hints_.cache_flush = CacheFlush::onclose;
   run_ranks(2, 2, [&](const std::shared_ptr<Exchange>& exchange) {
     const auto opened = open(*exchange);
-    for (const int writer : {1, 0}) {  // Against the order of ranks.
-      if (exchange->rank() == writer) {
-        const Content bytes(100, static_cast<std::byte>(writer + 1));
-        EXPECT_TRUE(opened->cache->write_at(bytes, 0));
-        EXPECT_TRUE(opened->cache->commit());
-      }
-      exchange->barrier();
-    }
+    write_in_turn(*exchange, *opened->cache);
   });  // Nobody closes.
   EXPECT_EQ(logs_left(), 2);
-  const auto directory = CacheDirectory::open(base_ / "local", CacheDirectory::Access::existing);
-  ASSERT_TRUE(directory);
-  const auto names = (*directory)->logs();
-  ASSERT_TRUE(names);
-  std::vector<LeftLog> left;
-  for (const std::string& name : *names) {
-    auto log = LogDirectory::open(*directory, name, LogDirectory::Use::replace);
-    ASSERT_TRUE(log);
-    left.push_back({name, std::move(*log)});
-  }
-  Counters counters;
-  const auto file = open_posix_file(path_, OpenMode::read_write, counters);
-  ASSERT_TRUE(file);
-  Sidecar sidecar(path_);
-  ASSERT_TRUE(recover(**file, sidecar, std::move(left), {}));
+  recover_logs();
   EXPECT_EQ(file_content(), Content(100, std::byte{1}));
+}
+
+/// What was flushed for good is in no log any more that could set older records right.
+TEST_F(CoherentCacheTest, AfterACrashWhatWasSettledStays) {
+  for (const CacheFlush flush : {CacheFlush::onclose, CacheFlush::immediate}) {
+    hints_.cache_flush = flush;
+    run_ranks(2, 2, [&](const std::shared_ptr<Exchange>& exchange) {
+      const auto opened = open(*exchange);
+      write_in_turn(*exchange, *opened->cache);
+      if (exchange->rank() == 0) {
+        EXPECT_TRUE(opened->cache->settle());
+      }
+      exchange->barrier();
+    });  // Nobody closes.
+    recover_logs();
+    EXPECT_EQ(file_content(), Content(100, std::byte{1}));
+  }
 }
 
 TEST_F(CoherentCacheTest, WithoutAPlaceForLogsThereIsNoneAndANoteSaysWhy) {
