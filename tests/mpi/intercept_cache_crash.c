@@ -17,12 +17,7 @@ int main(int argc, char** argv) {
   const int victim = atoi(argv[1]);
   MPI_File file;
   OK(MPI_File_open(MPI_COMM_WORLD, argv[2], MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
-  MPI_Datatype one, type;
-  OK(MPI_Type_contiguous(block, MPI_BYTE, &one));
-  OK(MPI_Type_create_resized(one, 0, (MPI_Aint)block * check_size, &type));
-  OK(MPI_Type_commit(&type));
-  OK(MPI_File_set_view(file, (MPI_Offset)block * check_rank, MPI_BYTE, type, "native",
-                       MPI_INFO_NULL));
+  check_interleave(file, 0, block);
   static unsigned char bytes[block * blocks];
   for (int turn = 1; turn <= 3; ++turn) {
     for (int i = 0; i < block * blocks; ++i) {

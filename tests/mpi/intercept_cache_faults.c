@@ -38,14 +38,7 @@ static void open_interleaved(const char* flush, const char* capacity, MPI_Offset
   MPI_Barrier(MPI_COMM_WORLD);
   OK(MPI_File_open(MPI_COMM_WORLD, check_path, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file));
   OK(MPI_Info_free(&info));
-  MPI_Datatype one, type;
-  OK(MPI_Type_contiguous(block, MPI_BYTE, &one));
-  OK(MPI_Type_create_resized(one, 0, (MPI_Aint)block * check_size, &type));
-  OK(MPI_Type_commit(&type));
-  OK(MPI_File_set_view(file, start + (MPI_Offset)block * check_rank, MPI_BYTE, type, "native",
-                       MPI_INFO_NULL));
-  OK(MPI_Type_free(&type));
-  OK(MPI_Type_free(&one));
+  check_interleave(file, start, block);
 }
 
 static int write_turn(int turn) {

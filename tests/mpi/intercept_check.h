@@ -78,6 +78,18 @@ static inline MPI_File check_open(int more_amode) {
   return file;
 }
 
+/* From byte `start` on, the file's blocks of `block` bytes are the ranks' in turn. */
+static inline void check_interleave(MPI_File file, MPI_Offset start, int block) {
+  MPI_Datatype one, type;
+  OK(MPI_Type_contiguous(block, MPI_BYTE, &one));
+  OK(MPI_Type_create_resized(one, 0, (MPI_Aint)block * check_size, &type));
+  OK(MPI_Type_commit(&type));
+  OK(MPI_File_set_view(file, start + (MPI_Offset)block * check_rank, MPI_BYTE, type, "native",
+                       MPI_INFO_NULL));
+  OK(MPI_Type_free(&type));
+  OK(MPI_Type_free(&one));
+}
+
 static inline int check_finish(void) {
   MPI_Barrier(MPI_COMM_WORLD);
   if (check_rank == 0) remove(check_path);

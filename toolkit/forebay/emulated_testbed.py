@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from forebay import native, testbed_state
+from forebay import native, testbed_report, testbed_state
 from forebay.errors import ForebayError
 from forebay.testbed_state import State
 from forebay.units import (
@@ -139,31 +137,17 @@ def down(state: State) -> State:
 def show(console: Console, state: State) -> None:
     """Prints one testbed's parameters and counters."""
     parameters = state["parameters"]
-    console.print(
-        f"[bold]{escape(state['mount'])}[/bold]  "
-        f"{'up' if state['running'] else 'down'}, files in {escape(state['backing'])}",
-        soft_wrap=True,
-    )
-    console.print(
-        f"  {parameters['servers']} servers x "
+    about = (
+        f"{parameters['servers']} servers x "
         f"{show_bytes(parameters['bandwidth_bytes_per_s'])}/s, "
         f"latency {show_seconds(parameters['latency_s'])}, "
         f"stripe {show_bytes(parameters['stripe_bytes'])}, "
         f"{parameters['slots']} slots, "
         f"lock cost {show_seconds(parameters['lock_cost_s'])}"
     )
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2))
-    for name in ("server", "writes", "written", "reads", "read", "lock conflicts", "busy", "queue"):
-        table.add_column(name, justify="right")
-    for number, server in enumerate(state["servers"]):
-        table.add_row(
-            str(number),
-            show_count(server["write_requests"]),
-            show_bytes(server["write_bytes"]),
-            show_count(server["read_requests"]),
-            show_bytes(server["read_bytes"]),
-            show_count(server["lock_conflicts"]),
-            show_seconds(server["busy_s"]),
-            f"{server['queue']} (max {server['queue_max']})",
-        )
-    console.print(table)
+    more: list[testbed_report.Column] = [
+        ("lock conflicts", lambda server: show_count(server["lock_conflicts"])),
+        ("busy", lambda server: show_seconds(server["busy_s"])),
+        ("queue", lambda server: f"{server['queue']} (max {server['queue_max']})"),
+    ]
+    testbed_report.show(console, state, "files", about, "server", more)

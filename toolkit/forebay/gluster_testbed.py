@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from forebay import filesystem, gluster_volume, testbed_state
+from forebay import filesystem, gluster_volume, testbed_report, testbed_state
 from forebay.errors import ForebayError
 from forebay.gluster_daemons import Daemons, require_programs
 from forebay.gluster_volume import HOST, NAME, Kind, Layout
 from forebay.testbed_state import State
-from forebay.units import show_bytes, show_count
+from forebay.units import show_count
 
 _DEFAULT_SERVERS = {Kind.DISTRIBUTED: 4, Kind.DISPERSED: 3}
 _DEFAULT_REDUNDANCY = {Kind.DISTRIBUTED: 0, Kind.DISPERSED: 1}
@@ -191,23 +189,8 @@ def show(console: Console, state: State) -> None:
     """Prints its layout, and the counters of each brick."""
     parameters: dict[str, Any] = state["parameters"]
     layout = Layout(Kind(parameters["layout"]), parameters["servers"], parameters["redundancy"])
-    console.print(
-        f"[bold]{escape(state['mount'])}[/bold]  "
-        f"{'up' if state['running'] else 'down'}, bricks in {escape(state['backing'])}",
-        soft_wrap=True,
-    )
-    console.print(f"  GlusterFS, {layout}")
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2))
-    for name in ("brick", "writes", "written", "reads", "read", "syncs", "state"):
-        table.add_column(name, justify="right")
-    for number, server in enumerate(state["servers"]):
-        table.add_row(
-            str(number),
-            show_count(server["write_requests"]),
-            show_bytes(server["write_bytes"]),
-            show_count(server["read_requests"]),
-            show_bytes(server["read_bytes"]),
-            show_count(server["sync_requests"]),
-            "online" if server["online"] else "offline",
-        )
-    console.print(table)
+    more: list[testbed_report.Column] = [
+        ("syncs", lambda brick: show_count(brick["sync_requests"])),
+        ("state", lambda brick: "online" if brick["online"] else "offline"),
+    ]
+    testbed_report.show(console, state, "bricks", f"GlusterFS, {layout}", "brick", more)

@@ -1,9 +1,6 @@
 #include "toolkit/native/found_logs.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -11,6 +8,7 @@
 #include <utility>
 
 #include "core/engine/cache/file_identity.hpp"
+#include "core/engine/cache/log_identity.hpp"
 
 namespace forebay {
 namespace {
@@ -131,12 +129,6 @@ class Search {
 
 FoundLogs find_logs(const LogSelection& selection, ReadDepth depth, const ScanProgress& progress) {
   return Search(selection, depth, progress).run();
-}
-
-std::string this_host() {
-  std::array<char, 256> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  return name.data();
 }
 
 }  // namespace forebay

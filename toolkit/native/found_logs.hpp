@@ -42,7 +42,4 @@ struct FoundLogs {
 FoundLogs find_logs(const LogSelection& selection, ReadDepth depth,
                     const ScanProgress& progress = {});
 
-/// As `DirtyNotice::host` and `LogIdentity::host` have it.
-std::string this_host();
-
 }  // namespace forebay

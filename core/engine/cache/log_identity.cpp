@@ -1,10 +1,19 @@
 #include "core/engine/cache/log_identity.hpp"
 
+#include <unistd.h>
+
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "core/engine/cache/sealed_block.hpp"
 
 namespace forebay {
+
+std::string this_host() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
 
 nlohmann::json identity_map(const LogIdentity& identity) {
   return {

@@ -32,6 +32,9 @@ struct LogIdentity {
   bool operator==(const LogIdentity&) const = default;
 };
 
+/// This node, as LogIdentity::host and DirtyNotice::host have it.
+std::string this_host();
+
 /// All of it but the purpose, as a superblock and a parity log have it.
 nlohmann::json identity_map(const LogIdentity& identity);
 /// The reverse. False: a field lacks, or is of another type or makes no sense.

@@ -83,16 +83,14 @@ struct LogWriter::Batch {
     }
     auto stored = static_cast<std::uint32_t>(record_length);
     auto codec = PayloadCodec::none;
-    if (!compressor.disabled()) {
-      std::vector<std::byte> storage;
-      const auto small = compressor.encode(std::span(pieces).subspan(entry.first_piece), storage);
-      if (!small.empty()) {
-        codec = PayloadCodec::lz4;
-        stored = static_cast<std::uint32_t>(small.size());
-        pieces.resize(entry.first_piece);
-        pieces.push_back(piece_of(small));
-        compressed.push_back(std::move(storage));  // What lies in it stays where it is.
-      }
+    std::vector<std::byte> storage;
+    const auto small = compressor.encode(std::span(pieces).subspan(entry.first_piece), storage);
+    if (!small.empty()) {
+      codec = PayloadCodec::lz4;
+      stored = static_cast<std::uint32_t>(small.size());
+      pieces.resize(entry.first_piece);
+      pieces.push_back(piece_of(small));
+      compressed.push_back(std::move(storage));  // What lies in it stays where it is.
     }
     std::uint32_t checksum = 0;
     for (const iovec& piece : std::span(pieces).subspan(entry.first_piece)) {

@@ -77,20 +77,18 @@ void append(benchmark::State& state, bool synced) {
   if (!writer.destroy()) state.SkipWithError("destroy");
 }
 
-BENCHMARK_CAPTURE(append, plain, false)
-    ->ArgNames({"data", "compress"})
-    ->ArgsProduct({{noise, field, table},
-                   {static_cast<std::int64_t>(Toggle::automatic),
-                    static_cast<std::int64_t>(Toggle::enable),
-                    static_cast<std::int64_t>(Toggle::disable)}})
-    ->UseRealTime();
-BENCHMARK_CAPTURE(append, synced, true)
-    ->ArgNames({"data", "compress"})
-    ->ArgsProduct({{noise, field, table},
-                   {static_cast<std::int64_t>(Toggle::automatic),
-                    static_cast<std::int64_t>(Toggle::enable),
-                    static_cast<std::int64_t>(Toggle::disable)}})
-    ->UseRealTime();
+/// All data, compressed and not.
+void each_way(benchmark::internal::Benchmark* bench) {
+  bench->ArgNames({"data", "compress"})
+      ->ArgsProduct(
+          {{noise, field, table},
+           {static_cast<std::int64_t>(Toggle::automatic), static_cast<std::int64_t>(Toggle::enable),
+            static_cast<std::int64_t>(Toggle::disable)}})
+      ->UseRealTime();
+}
+
+BENCHMARK_CAPTURE(append, plain, false)->Apply(each_way);
+BENCHMARK_CAPTURE(append, synced, true)->Apply(each_way);
 
 }  // namespace
 }  // namespace forebay

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "core/engine/collective/exchange.hpp"
 #include "core/model/error.hpp"
 
 namespace forebay {
@@ -18,6 +19,14 @@ inline Error agreed_error(std::int64_t worst, const Error& mine) {
   error.os_errno = static_cast<int>(worst & 0xffffffff);
   if (mine.kind == ErrorKind::none) error.what = "a storage call of another rank failed";
   return error;
+}
+
+/// The most severe of all ranks' errors, on every rank. `mine`: kind none if there is none.
+/// Collective.
+inline Status worst_of_all(Exchange& exchange, const Error& mine) {
+  std::int64_t worst = pack(mine);
+  exchange.all_reduce({&worst, 1}, Reduce::max);
+  return worst == 0 ? Status{} : tl::unexpected(agreed_error(worst, mine));
 }
 
 }  // namespace forebay

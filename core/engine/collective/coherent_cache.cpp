@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -16,6 +15,7 @@
 
 #include "core/engine/cache/background_thread.hpp"
 #include "core/engine/cache/file_identity.hpp"
+#include "core/engine/cache/log_identity.hpp"
 #include "core/engine/collective/scoped_nanoseconds.hpp"
 #include "core/storage/forwarding_file.hpp"
 #include "core/storage/piece_walk.hpp"
@@ -55,12 +55,6 @@ class Borrowed final : public ForwardingFile {
   const SieveWatch& watch_;
 };
 
-std::string host_name() {
-  std::array<char, HOST_NAME_MAX + 1> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "unknown";
-  return name.data();
-}
-
 std::int64_t unix_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(
              std::chrono::system_clock::now().time_since_epoch())
@@ -71,7 +65,7 @@ std::int64_t unix_seconds() {
 std::string new_log_name() {
   std::uint64_t salt = 0;
   if (::getrandom(&salt, sizeof salt, 0) != sizeof salt) salt = 0;
-  return fmt::format("{}-{}-{}-{:016x}", host_name(), ::getpid(), unix_seconds(), salt);
+  return fmt::format("{}-{}-{}-{:016x}", this_host(), ::getpid(), unix_seconds(), salt);
 }
 
 /// The batch system's number of the job, or empty.
@@ -217,7 +211,7 @@ Status CoherentCache::open_log() {
   identity.file = std::move(*file);
   identity.layout = layout();
   identity.job = job_number();
-  identity.host = host_name();
+  identity.host = this_host();
   identity.process = ::getpid();
   identity.rank = place_.rank;
   identity.made_unix_s = unix_seconds();

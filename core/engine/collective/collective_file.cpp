@@ -366,17 +366,12 @@ class EngineFile final : public CollectiveFile {
     return one.kind >= other.kind ? std::move(one) : std::move(other);
   }
 
-  /// The most severe of all ranks' errors, on every rank. Kind none says that this one has none.
   Status settle(const Error& mine) {
-    std::int64_t worst = pack(mine);
-    {
-      const ScopedNanoseconds timer(counters_.waiting_ns);
-      exchange_->all_reduce({&worst, 1}, Reduce::max);
-    }
-    return worst == 0 ? Status{} : tl::unexpected(agreed_error(worst, mine));
+    const ScopedNanoseconds timer(counters_.waiting_ns);
+    return worst_of_all(*exchange_, mine);
   }
 
-  /// The same at the end of a collective write: what ranks wrote is whole.
+  /// settle() at the end of a collective write: what ranks wrote is whole.
   Status settle_write(const Error& mine) {
     std::array<std::int64_t, 2> word{pack(mine), epoch()};
     {

@@ -112,12 +112,13 @@ std::string LogGuard::group_name(std::size_t group) const {
 }
 
 /// The stripe of each group, as all ranks know it then.
-std::vector<Stripe> LogGuard::gather(LogWriter* log, const LogPoint& end, std::uint64_t flushed) {
+std::vector<Stripe> LogGuard::gather(const LogWriter* log, std::span<const LogRun> runs,
+                                     const LogPoint& end, std::uint64_t flushed) {
   std::vector<std::byte> word;
   if (log != nullptr) {
     Stripe mine{.group = name_};
     mine.members.push_back({.identity = log->identity(),
-                            .ranges = ranges_of(log->between(safe_, end)),
+                            .ranges = ranges_of(runs),
                             .last_sequence = end.sequence,
                             .flushed = flushed});
     word = encode_stripe(mine);
@@ -152,7 +153,9 @@ Status LogGuard::step(LogWriter* log, std::uint64_t flushed, bool durable) {
   if (broken_.kind != ErrorKind::none) return tl::unexpected(broken_);
   ++generation_;
   const LogPoint end = log == nullptr ? LogPoint{} : log->end();
-  const std::vector<Stripe> stripes = gather(log, end, flushed);
+  std::vector<LogRun> runs;
+  if (log != nullptr) runs = log->between(safe_, end);
+  const std::vector<Stripe> stripes = gather(log, runs, end, flushed);
   std::vector<int> holders;
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     if (std::ranges::find(groups_[group].members, exchange_.rank()) !=
@@ -160,8 +163,7 @@ Status LogGuard::step(LogWriter* log, std::uint64_t flushed, bool durable) {
       holders = groups_[group].holders;
     }
   }
-  Sending sending(exchange_, log == nullptr ? std::vector<LogRun>{} : log->between(safe_, end),
-                  holders);
+  Sending sending(exchange_, std::move(runs), holders);
   Status status;
   for (Kept& kept : kept_) {
     if (!worth_it(kept.group, stripes[kept.group])) continue;
@@ -170,7 +172,7 @@ Status LogGuard::step(LogWriter* log, std::uint64_t flushed, bool durable) {
   }
   sending.finish();
   if (status) status = sending.status();
-  status = agree(status);
+  status = worst_of_all(exchange_, status ? Error{} : status.error());
   if (!status) {
     broken_ = status.error();
     return status;
@@ -267,15 +269,6 @@ Status LogGuard::close() {
     if (auto destroyed = kept.log->destroy(); !destroyed) status = destroyed;
     kept.log.reset();
   }
-  return agree(status);
+  return worst_of_all(exchange_, status ? Error{} : status.error());
 }
-
-Status LogGuard::agree(const Status& mine) {
-  const Error own = mine ? Error{} : mine.error();
-  std::int64_t worst = pack(own);
-  exchange_.all_reduce({&worst, 1}, Reduce::max);
-  if (worst == 0) return {};
-  return tl::unexpected(agreed_error(worst, own));
-}
-
 }  // namespace forebay

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -55,11 +56,11 @@ class LogGuard {
   class Sending;
 
   std::string group_name(std::size_t group) const;
-  std::vector<Stripe> gather(LogWriter* log, const LogPoint& end, std::uint64_t flushed);
+  std::vector<Stripe> gather(const LogWriter* log, std::span<const LogRun> runs,
+                             const LogPoint& end, std::uint64_t flushed);
   bool worth_it(std::size_t group, const Stripe& stripe) const;
   Status keep(Kept& kept, Stripe stripe, Sending& sending, bool durable);
   Status release(LogWriter* log);
-  Status agree(const Status& mine);
 
   Exchange& exchange_;
   const std::vector<ProtectionGroup> groups_;
