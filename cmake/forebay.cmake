@@ -32,6 +32,16 @@ endfunction()
 add_custom_target(unit_tests)
 add_custom_target(fuzzers)
 
+# Every test reads gtest's headers, which takes longer than the rest of most tests: they are compiled
+# once, with the flags of those tests that are not OPTIMISED.
+if(FOREBAY_TESTS)
+  add_executable(forebay_test_headers ${CMAKE_CURRENT_LIST_DIR}/test_headers.cpp)
+  target_link_libraries(forebay_test_headers PRIVATE forebay_flags GTest::gtest GTest::gmock
+                                                     GTest::gtest_main)
+  target_compile_options(forebay_test_headers PRIVATE -O0)
+  target_precompile_headers(forebay_test_headers PRIVATE <gtest/gtest.h>)
+endif()
+
 # forebay_test(NAME SOURCES... [OPTIMISED] [LABEL label] [LINK libs...]): a GoogleTest program, run by
 # ctest with label "unit" if none is given. OPTIMISED is for one that computes for seconds itself:
 # optimising the code of the others takes longer than it saves.
@@ -49,9 +59,13 @@ function(forebay_test name)
                                         GTest::gtest_main)
   if(NOT ARG_OPTIMISED)
     target_compile_options(${name} PRIVATE -O0)
+    target_precompile_headers(${name} REUSE_FROM forebay_test_headers)
   endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 120)
+  if(ARG_OPTIMISED)
+    set_tests_properties(${name} PROPERTIES COST 10)  # It starts before the short ones.
+  endif()
 endfunction()
 
 # forebay_property_test: the same, with rapidcheck. The seed is fixed so that a run of the tests can

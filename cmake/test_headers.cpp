@@ -1,0 +1,1 @@
+// What holds the precompiled headers of the tests; there is nothing of its own in it.
