@@ -41,7 +41,7 @@ struct Hints {
   std::optional<bool> cache;               ///< e10_cache: writes go to a log on the node first.
   std::optional<std::string> cache_path;   ///< e10_cache_path: the node-local directory of logs.
   std::optional<CacheFlush> cache_flush;   ///< e10_cache_flush_flag.
-  std::optional<Bytes> cache_capacity;     ///< forebay_cache_capacity: of all ranks of a node.
+  std::optional<Bytes> cache_capacity;     ///< forebay_cache_capacity: of all logs on a node.
   std::optional<bool> cache_sync_to_node;  ///< forebay_cache_sync: a sync makes the log durable.
   std::optional<bool> cache_discard;       ///< e10_cache_discard_flag: no log is left at close.
   std::optional<int> cache_threads;        ///< e10_cache_threads: that flush, on each rank.

@@ -24,6 +24,8 @@ class CacheDirectory {
 
   /// Without symbolic links: the same however it was reached, so that others find it.
   const std::string& path() const { return path_; }
+  /// Of the directory itself, for what else lies in it.
+  int descriptor() const { return directory_.get(); }
   /// Names of the logs, ascending. What is no directory is left out, and what begins with a dot: a
   /// log that is not all there yet.
   Result<std::vector<std::string>> logs() const;

@@ -21,7 +21,7 @@ namespace forebay {
 /// gets nothing more until B has it, whatever A gives back meanwhile.
 class Resource {
  public:
-  static constexpr int most_holders = 128;
+  static constexpr int most_holders = 1024;
   /// What its state takes, for memory that is shared.
   static Bytes state_bytes();
 

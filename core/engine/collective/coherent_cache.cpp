@@ -15,6 +15,7 @@
 
 #include "core/engine/cache/background_thread.hpp"
 #include "core/engine/cache/file_identity.hpp"
+#include "core/engine/cache/host_capacity.hpp"
 #include "core/engine/cache/log_identity.hpp"
 #include "core/engine/collective/scoped_nanoseconds.hpp"
 #include "core/storage/forwarding_file.hpp"
@@ -111,10 +112,7 @@ Bytes capacity_at(const std::string& path, const Hints& hints) {
 }
 
 /// What rank 0 tells of the memory that it made for all.
-struct MemoryWord {
-  std::array<char, 64> name{};
-  Bytes capacity = 0;
-};
+using MemoryName = std::array<char, 64>;
 
 }  // namespace
 
@@ -133,26 +131,31 @@ std::unique_ptr<CoherentCache> CoherentCache::open(Exchange& exchange, StorageFi
     if (failure.kind == ErrorKind::none) failure = error;
   };
   auto directory = CacheDirectory::open(path, CacheDirectory::Access::create);
-  if (!directory) fail(directory.error());
+  std::shared_ptr<Resource> capacity;
+  if (!directory) {
+    fail(directory.error());
+  } else if (auto shared = share_host_capacity(*directory, capacity_at(path, hints))) {
+    capacity = std::move(*shared);
+  } else {
+    fail(shared.error());
+  }
 
   const Bytes claims_bytes = Claims::bytes(exchange.size());
-  const Bytes all_bytes = claims_bytes + Resource::state_bytes();
   std::unique_ptr<SharedMemory> memory;
-  std::array<MemoryWord, 1> word;
+  MemoryName name{};
   if (exchange.rank() == 0) {
-    if (auto made = SharedMemory::create(all_bytes)) {
+    if (auto made = SharedMemory::create(claims_bytes)) {
       memory = std::move(*made);
-      memory->name().copy(word[0].name.data(), word[0].name.size() - 1);
-      word[0].capacity = capacity_at(path, hints);
+      memory->name().copy(name.data(), name.size() - 1);
     } else {
       fail(made.error());
     }
   }
-  const std::span<const std::byte> told = std::as_bytes(std::span(word));
+  const std::span<const std::byte> told = std::as_bytes(std::span(name));
   const auto all = exchange.all_gather_varying(exchange.rank() == 0 ? told : told.first(0));
-  std::memcpy(word.data(), all.front().data(), sizeof word);
-  if (exchange.rank() != 0 && word[0].name[0] != '\0') {
-    if (auto attached = SharedMemory::attach(word[0].name.data(), all_bytes)) {
+  std::memcpy(name.data(), all.front().data(), sizeof name);
+  if (exchange.rank() != 0 && name[0] != '\0') {
+    if (auto attached = SharedMemory::attach(name.data(), claims_bytes)) {
       memory = std::move(*attached);
     } else {
       fail(attached.error());
@@ -167,10 +170,7 @@ std::unique_ptr<CoherentCache> CoherentCache::open(Exchange& exchange, StorageFi
                                                      : to_string(failure)));
     return nullptr;
   }
-  const auto bytes = static_cast<std::size_t>(claims_bytes);
-  Claims claims(memory->bytes().first(bytes), exchange.size(), exchange.rank(), granule);
-  auto capacity =
-      std::make_shared<Resource>("cache.local", word[0].capacity, memory->bytes().subspan(bytes));
+  Claims claims(memory->bytes(), exchange.size(), exchange.rank(), granule);
   Place place{std::move(*directory), options_of(hints, exchange.rank(), file.layout()),
               exchange.rank(), exchange.size()};
   return std::unique_ptr<CoherentCache>(new CoherentCache(

@@ -1,0 +1,93 @@
+#include "core/engine/cache/host_capacity.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace forebay {
+namespace {
+
+/// The number is that of the layout of Resource's state.
+constexpr const char* capacity_name = ".capacity-1";
+
+tl::unexpected<Error> fail(int os_errno, const std::string& doing) {
+  return tl::unexpected(error_from_errno(os_errno, doing));
+}
+
+bool set_lock(int descriptor, int command, short type) {
+  struct flock lock = {};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  return ::fcntl(descriptor, command, &lock) == 0;
+}
+
+/// One user's hold on the file.
+struct Hold {
+  std::shared_ptr<CacheDirectory> directory;
+  Descriptor file;
+  std::span<std::byte> memory;
+  std::optional<Resource> resource;
+
+  Hold() = default;
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+  ~Hold() {
+    resource.reset();
+    if (!memory.empty()) ::munmap(memory.data(), memory.size());
+    // The last one removes it. Who has opened it already, and waits for the lock, looks again.
+    if (file.valid() && set_lock(file.get(), F_OFD_SETLK, F_WRLCK)) {
+      ::unlinkat(directory->descriptor(), capacity_name, 0);
+    }
+  }
+};
+
+/// Opens the file and holds a lock on it; alone, and with nothing in it, if nobody else does.
+/// False: it was removed meanwhile.
+Result<bool> lock_file(Hold& hold, const std::string& path) {
+  constexpr int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
+  hold.file =
+      Descriptor(::openat(hold.directory->descriptor(), capacity_name, flags, S_IRUSR | S_IWUSR));
+  if (!hold.file.valid()) return fail(errno, "open " + path);
+  const int file = hold.file.get();
+  const bool alone = set_lock(file, F_OFD_SETLK, F_WRLCK);
+  if (!alone && !set_lock(file, F_OFD_SETLKW, F_RDLCK)) return fail(errno, "lock " + path);
+  struct stat status = {};
+  if (::fstat(file, &status) != 0) return fail(errno, "look at " + path);
+  if (status.st_nlink == 0) return false;
+  if (!alone) return true;
+  if (::ftruncate(file, 0) != 0) return fail(errno, "empty " + path);
+  // posix_fallocate returns its error and does not set errno.
+  const int failure = ::posix_fallocate(file, 0, Resource::state_bytes());
+  if (failure != 0) return fail(failure, "reserve " + path);
+  return true;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Resource>> share_host_capacity(
+    const std::shared_ptr<CacheDirectory>& directory, Bytes amount) {
+  const std::string path = directory->path() + "/" + capacity_name;
+  auto hold = std::make_shared<Hold>();
+  hold->directory = directory;
+  for (;;) {
+    const auto locked = lock_file(*hold, path);
+    if (!locked) return tl::unexpected(locked.error());
+    if (*locked) break;
+  }
+  const auto size = static_cast<std::size_t>(Resource::state_bytes());
+  void* address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, hold->file.get(), 0);
+  if (address == MAP_FAILED) return fail(errno, "map " + path);
+  hold->memory = {static_cast<std::byte*>(address), size};
+  hold->resource.emplace("cache.local", amount, hold->memory);
+  // Who had it alone lets others in; it is as he made it.
+  if (!set_lock(hold->file.get(), F_OFD_SETLK, F_RDLCK)) return fail(errno, "lock " + path);
+  return std::shared_ptr<Resource>(hold, &*hold->resource);
+}
+
+}  // namespace forebay
