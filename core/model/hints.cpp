@@ -124,7 +124,8 @@ struct FlushWord {
 };
 constexpr std::array flush_words = {
     FlushWord{"immediate", CacheFlush::immediate}, FlushWord{"onsync", CacheFlush::onsync},
-    FlushWord{"onclose", CacheFlush::onclose}, FlushWord{"none", CacheFlush::none}};
+    FlushWord{"onclose", CacheFlush::onclose}, FlushWord{"deferred", CacheFlush::deferred},
+    FlushWord{"none", CacheFlush::none}};
 
 bool set_cache_flush(Hints& hints, std::string_view text) {
   const auto* found = std::ranges::find(flush_words, text, &FlushWord::word);
@@ -243,7 +244,7 @@ constexpr std::array entries = {
           set_cache_path,
           [](const Hints& hints) { return hints.cache_path; }},
     Entry{{"e10_cache_path", path_form, "the same"}, set_cache_path, nullptr},
-    Entry{{"forebay_cache_flush", "immediate, onsync, onclose or none",
+    Entry{{"forebay_cache_flush", "immediate, onsync, onclose, deferred or none",
            "when what is in the logs goes on to the file"},
           set_cache_flush,
           get_cache_flush},

@@ -16,8 +16,9 @@ namespace forebay {
 enum class Toggle { automatic, enable, disable };
 
 /// When what the write-behind cache holds goes on to the file; a sync and a close wait for all of
-/// it, except with `none`, where the log stays for measurements.
-enum class CacheFlush { immediate, onsync, onclose, none };
+/// it, except the close with `deferred`, and both with `none`, where the log stays for
+/// measurements.
+enum class CacheFlush { immediate, onsync, onclose, deferred, none };
 
 /// What the user declared about one file: the one value that intent files, FOREBAY_HINTS and
 /// MPI_Info all become. A field without value leaves the choice to Forebay. MPI's and ROMIO's

@@ -284,8 +284,9 @@ Hints any_hints() {
   hints.cache = as_optional(maybe_bool());
   if (*rc::gen::arbitrary<bool>()) hints.cache_path = "/scratch/local";
   if (*rc::gen::arbitrary<bool>()) {
-    hints.cache_flush = *rc::gen::element(CacheFlush::immediate, CacheFlush::onsync,
-                                          CacheFlush::onclose, CacheFlush::none);
+    hints.cache_flush =
+        *rc::gen::element(CacheFlush::immediate, CacheFlush::onsync, CacheFlush::onclose,
+                          CacheFlush::deferred, CacheFlush::none);
   }
   hints.cache_capacity = as_optional(size());
   hints.cache_sync_to_node = as_optional(maybe_bool());

@@ -197,6 +197,43 @@ static void two_handles_are_of_one_file(void) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* After a close that waits for nothing, whoever opens the file, or one of its series, waits. */
+static void an_early_close_is_made_up_for(void) {
+  char first[sizeof check_path];
+  open_interleaved("deferred", "enable");
+  write_turn(1);
+  OK(MPI_File_close(&file));
+  open_once_more("deferred", "enable");
+  expect_file(1);
+  expect_mine(1, 0);
+  OK(MPI_File_close(&file));
+
+  memcpy(first, check_path, sizeof first);
+  char* number = strrchr(check_path, '.');
+  for (int i = 0; i < 3; ++i) {
+    snprintf(number, 8, "%d.dat", 9 + i);
+    open_interleaved("deferred", "enable");
+    if (i > 0) {
+      snprintf(number, 8, "%d.dat", 8 + i);
+      expect_file(i);
+      MPI_Barrier(MPI_COMM_WORLD);
+      if (check_rank == 0) remove(check_path);
+      snprintf(number, 8, "%d.dat", 9 + i);
+    }
+    write_turn(1 + i);
+    OK(MPI_File_close(&file));
+  }
+  /* One rank alone. */
+  if (check_rank == 0) {
+    OK(MPI_File_open(MPI_COMM_SELF, check_path, MPI_MODE_RDONLY, MPI_INFO_NULL, &file));
+    expect_file(3);
+    OK(MPI_File_close(&file));
+    remove(check_path);
+  }
+  memcpy(check_path, first, sizeof first);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 static void sizes_are_as_without(void) {
   const MPI_Offset all = (MPI_Offset)block * blocks * check_size;
   MPI_Offset size = -1;
@@ -250,11 +287,13 @@ int main(int argc, char** argv) {
   everybody_sees_what_was_written("immediate", "enable");
   everybody_sees_what_was_written("onsync", "disable");
   two_handles_are_of_one_file();
+  an_early_close_is_made_up_for();
   sizes_are_as_without();
   deleted_files_leave_no_trace();
-  /* A file that is never closed: MPI_Finalize flushes it. */
-  open_interleaved("onclose", "enable");
+  /* A file that is closed early, and one that is never closed: MPI_Finalize flushes them. */
+  open_interleaved("deferred", "enable");
   write_turn(8);
+  OK(MPI_File_close(&file));
   MPI_Finalize();
   if (check_size == 1) {
     expect_file(8);

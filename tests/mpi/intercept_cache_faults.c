@@ -93,8 +93,8 @@ static void fill_file_system(int full) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void a_sync_fails_until_the_file_system_takes_it(void) {
-  open_interleaved("onclose", "32MiB", beyond_limit);
+static void a_sync_fails_until_the_file_system_takes_it(const char* flush) {
+  open_interleaved(flush, "32MiB", beyond_limit);
   limit_files(1);
   OK(write_turn(1));
   FAILS(MPI_ERR_IO, MPI_File_sync(file));
@@ -131,6 +131,18 @@ static void a_change_of_size_fails(void) {
   OK(MPI_File_sync(file));
   expect_file(1, beyond_limit);
   OK(MPI_File_set_size(file, 1000));
+  OK(MPI_File_close(&file));
+}
+
+static void the_next_open_fails_after_an_early_close(void) {
+  open_interleaved("deferred", "32MiB", beyond_limit);
+  limit_files(1);
+  OK(write_turn(1));
+  OK(MPI_File_close(&file));
+  FAILS(MPI_ERR_IO, MPI_File_open(MPI_COMM_WORLD, check_path, MPI_MODE_RDWR, MPI_INFO_NULL, &file));
+  limit_files(0);
+  OK(MPI_File_open(MPI_COMM_WORLD, check_path, MPI_MODE_RDWR, MPI_INFO_NULL, &file));
+  expect_file(1, beyond_limit);
   OK(MPI_File_close(&file));
 }
 
@@ -180,9 +192,11 @@ int main(int argc, char** argv) {
   char* rest[] = {argv[0], argv[2]};
   check_arguments(2, rest, "data");
   if (strcmp(name, "refused") == 0) {
-    a_sync_fails_until_the_file_system_takes_it();
+    a_sync_fails_until_the_file_system_takes_it("onclose");
+    a_sync_fails_until_the_file_system_takes_it("immediate");
     a_write_meets_what_failed_in_the_background();
     a_change_of_size_fails();
+    the_next_open_fails_after_an_early_close();
   } else if (strcmp(name, "left") == 0) {
     a_close_fails_and_leaves_the_log();
   } else if (strcmp(name, "full-file") == 0) {

@@ -149,6 +149,10 @@ Claims::Answer Claims::ask(int rank, const Question& question) {
     const std::uint32_t seen = bell.rings.load();
     if (mine.state.load() == answered) break;
     bell.wait(seen, between_looks);
+    if (owner.open.load() == 0 && mine.state.load() == asked) {
+      mine.state.store(idle);
+      return {};
+    }
     const auto process = static_cast<pid_t>(owner.process.load());
     const bool gone =
         ::kill(process, 0) != 0 && errno == ESRCH && owner.process_space.load() == process_space();
@@ -197,7 +201,11 @@ void Claims::answer(const Answering& answering) {
       question.state.store(answered);
       place(asker).answered.ring();
     }
-    if (mine.closing.load() != 0) return;
+    if (mine.closing.load() != 0) {
+      mine.open.store(0);
+      for (int asker = 0; asker < ranks_; ++asker) place(asker).answered.ring();
+      return;
+    }
     mine.asked.wait(seen, between_looks);
   }
 }

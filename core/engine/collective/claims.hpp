@@ -72,7 +72,8 @@ class Claims {
   /// This rank, of the process of that number, answers from now on. To be called before it claims
   /// anything.
   void open(std::int64_t process);
-  /// Answers what is asked, and waits for more, until close() was called.
+  /// Answers what is asked, and waits for more, until close() was called. Who asks later hears that
+  /// there is nobody.
   void answer(const Answering& answering);
   void close();
 

@@ -89,6 +89,9 @@ CacheOptions options_of(const Hints& hints, int rank, const StripeLayout& layout
     case CacheFlush::onclose:
       options.flush = FlushPolicy::onclose;
       break;
+    case CacheFlush::deferred:
+      options.flush = FlushPolicy::deferred;
+      break;
     case CacheFlush::none:
       options.flush = FlushPolicy::none;
       break;
@@ -374,15 +377,20 @@ Status CoherentCache::write_through(const std::string& reason) {
     const std::scoped_lock lock(notes_mutex_);
     notes_.push_back("write-behind cache given up: " + reason);
   }
+  const Status status = ask_all_to_empty();
+  const std::unique_lock turn(turn_);
+  auto emptied = empty_log();
+  return status ? emptied : status;
+}
+
+Status CoherentCache::ask_all_to_empty() {
   Status status;
   for (int rank = 0; rank < place_.ranks; ++rank) {
     if (rank == place_.rank) continue;
     const auto answer = ask(rank, {Claims::Wish::write_through, {}});
     if (status) status = answer.status;
   }
-  const std::unique_lock turn(turn_);
-  auto emptied = empty_log();
-  return status ? emptied : status;
+  return status;
 }
 
 /// Nothing is in the log, and writes go to the file. With turn_ held alone.
@@ -436,15 +444,38 @@ Status CoherentCache::close(bool discard) {
   const std::unique_lock turn(turn_);
   if (made_ == nullptr || closed_) return {};
   auto closed = discard ? log_->discard() : log_->close();
-  const CachedFile::State state = log_->state();
-  Counters::add(counters_.cache_absorbed, state.progress.absorbed);
-  Counters::add(counters_.cache_drained, state.progress.drained);
-  Counters::add(counters_.cache_log_bytes, state.log_bytes);
+  count_progress();
   if (!closed) return closed;
   claims_.release_all();
   claims_.reset_end();
   closed_ = true;
   return {};
+}
+
+Result<bool> CoherentCache::close_early() {
+  if (place_.options.flush != FlushPolicy::deferred) {
+    auto closed = close(false);
+    return closed ? Result<bool>(false) : tl::unexpected(closed.error());
+  }
+  const std::unique_lock turn(turn_);
+  if (made_ == nullptr || closed_) return true;  // Other ranks may have logs.
+  log_->start_draining();
+  count_progress();
+  return true;
+}
+
+Status CoherentCache::finish() {
+  const Status others = ask_all_to_empty();
+  auto mine = close(false);
+  return mine ? others : mine;
+}
+
+/// The log's part of the counters.
+void CoherentCache::count_progress() {
+  const CachedFile::State state = log_->state();
+  counters_.cache_absorbed = state.progress.absorbed;
+  counters_.cache_drained = state.progress.drained;
+  counters_.cache_log_bytes = state.log_bytes;
 }
 
 std::vector<std::string> CoherentCache::notes() const {

@@ -78,6 +78,11 @@ class CoherentCache final : public StorageFile {
   /// This rank's log is empty and gone, or with `discard` forgotten. Other ranks may still read and
   /// write, until they have heard of it too.
   Status close(bool discard);
+  /// The same, as long as the hints ask for it, but what is in the log may go on to the file after
+  /// it: until finish(). False: it is closed.
+  Result<bool> close_early();
+  /// What any rank of them still has in its log is in the file, durably, and this one's is gone.
+  Status finish();
 
   /// What a person should know of it.
   std::vector<std::string> notes() const;
@@ -109,8 +114,10 @@ class CoherentCache final : public StorageFile {
   bool through() const { return claims_.flags() != 0; }
   Claims::Answer ask(int rank, const Claims::Question& question);
   Claims::Answer answer(const Claims::Question& question);
+  Status ask_all_to_empty();
   Status empty_log();
   Status settle_log();
+  void count_progress();
 
   StorageFile& file_;
   const SieveWatch& watch_;

@@ -58,6 +58,20 @@ bool locks_work(StorageFile& storage) {
   return storage.lock(nowhere, StorageFile::LockKind::shared) && storage.unlock(nowhere);
 }
 
+/// What the cache needs to go on without the file.
+class Unfinished final : public HeldBack {
+ public:
+  Unfinished(std::unique_ptr<StorageFile> storage, std::unique_ptr<SieveWatch> watch,
+             std::unique_ptr<CoherentCache> cache)
+      : storage_(std::move(storage)), watch_(std::move(watch)), cache_(std::move(cache)) {}
+  Status finish() override { return cache_->finish(); }
+
+ private:
+  std::unique_ptr<StorageFile> storage_;
+  std::unique_ptr<SieveWatch> watch_;
+  std::unique_ptr<CoherentCache> cache_;  ///< Last: it uses the others.
+};
+
 class EngineFile final : public CollectiveFile {
  public:
   EngineFile(std::shared_ptr<Exchange> exchange, std::unique_ptr<StorageFile> storage,
@@ -71,11 +85,11 @@ class EngineFile final : public CollectiveFile {
         cost_(agreed_.layout, *storage_, exchange_->ranks_on_host(), agreed_.start),
         agreement_(*exchange_, cost_, counters),
         writers_(writers),
-        watch_(storage_->id()),
+        watch_(std::make_unique<SieveWatch>(storage_->id())),
         cast_{domains_wanted(), {}},
-        cache_(CoherentCache::open(*exchange_, *storage_, watch_, agreed_.hints, granule(),
+        cache_(CoherentCache::open(*exchange_, *storage_, *watch_, agreed_.hints, granule(),
                                    counters, cache_notes_)),
-        direct_(data(), counters, expected_cost(agreed_.layout, false), watch_) {
+        direct_(data(), counters, expected_cost(agreed_.layout, false), *watch_) {
     direct_.set_hints(agreed_.hints);
   }
 
@@ -147,7 +161,7 @@ class EngineFile final : public CollectiveFile {
     const bool sieving = static_cast<SieveVote>(highest_vote) == SieveVote::wanted;
     direct_.set_sieving(sieving ? std::optional(sieving_cost()) : std::nullopt);
     // Only what all processes of the program know alike may be announced.
-    watch_.announce(sieving && writers_ == Writers::ranks);
+    watch_->announce(sieving && writers_ == Writers::ranks);
   }
 
   void set_atomic(bool atomic) override {
@@ -171,6 +185,15 @@ class EngineFile final : public CollectiveFile {
 
   Status close(bool discard) override {
     return cache_ == nullptr ? Status{} : cache_->close(discard);
+  }
+
+  Result<std::unique_ptr<HeldBack>> close_early() override {
+    if (cache_ == nullptr) return nullptr;
+    const auto early = cache_->close_early();
+    if (!early) return tl::unexpected(early.error());
+    if (!*early) return nullptr;
+    watch_->announce(false);
+    return std::make_unique<Unfinished>(std::move(storage_), std::move(watch_), std::move(cache_));
   }
 
   Status sync() override {
@@ -308,7 +331,7 @@ class EngineFile final : public CollectiveFile {
 
   /// Ranks that are not in this file's calls sieve through another handle, so its aggregators would
   /// write into their gaps; the same on every rank, since all are in the other file's calls too.
-  bool others_sieve() const { return writers_ != Writers::ranks && watch_.another_sieves(); }
+  bool others_sieve() const { return writers_ != Writers::ranks && watch_->another_sieves(); }
 
   Result<std::shared_ptr<const Schedule>> agree(const Access& access, bool writing) {
     auto agreed = agreement_.agree(
@@ -494,7 +517,7 @@ class EngineFile final : public CollectiveFile {
   AgreedCost cost_;
   CallAgreement agreement_;
   const Writers writers_;
-  SieveWatch watch_;
+  std::unique_ptr<SieveWatch> watch_;
   Cast cast_;
   std::vector<std::string> cache_notes_;  ///< Why there is none although it was asked for.
   std::unique_ptr<CoherentCache> cache_;  ///< Null: data calls go to the file.

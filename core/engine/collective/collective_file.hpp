@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/engine/collective/exchange.hpp"
+#include "core/engine/collective/held_back.hpp"
 #include "core/engine/collective/timed_file.hpp"
 #include "core/model/counters.hpp"
 #include "core/model/error.hpp"
@@ -79,6 +80,10 @@ class CollectiveFile {
   /// No data call follows on this rank; others may still be in theirs. `discard`: the file is about
   /// to be deleted.
   virtual Status close(bool discard) = 0;
+
+  /// As close(false), but where hints ask for it, what is held back goes on to the file after it:
+  /// then not null, on all ranks. To be called by all.
+  virtual Result<std::unique_ptr<HeldBack>> close_early() = 0;
 
   /// MPI_File_sync: what any rank wrote is durable and visible to all. Collective.
   virtual Status sync() = 0;

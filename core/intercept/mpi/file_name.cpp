@@ -41,4 +41,18 @@ std::optional<std::string> opened_path(const std::string& name) {
   return from_root(whole_is_there ? name : rest);
 }
 
+std::string family_of(const std::string& path) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const std::size_t name = path.rfind('/') + 1;  // 0 where there is none.
+  std::string family = path.substr(0, name);
+  for (std::size_t i = name; i < path.size(); ++i) {
+    if (!is_digit(path[i])) {
+      family += path[i];
+    } else if (i == name || !is_digit(path[i - 1])) {
+      family += '#';
+    }
+  }
+  return family;
+}
+
 }  // namespace forebay

@@ -17,4 +17,8 @@ std::string declared_path(const std::string& name);
 /// there now, and whichever of the two names is there alone is its name.
 std::optional<std::string> opened_path(const std::string& name);
 
+/// `path` with a sign in place of each number in the file's name: the same for all files of a
+/// series.
+std::string family_of(const std::string& path);
+
 }  // namespace forebay

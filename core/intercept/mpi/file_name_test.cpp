@@ -64,5 +64,13 @@ TEST_F(FileName, IsDeclaredWithoutFileSystem) {
   EXPECT_EQ(declared_path("12:30"), here("12:30"));
 }
 
+TEST(FamilyOf, IsOneForFilesWhoseNamesDifferInNumbersAlone) {
+  EXPECT_EQ(family_of("/run7/plt_0099.h5"), family_of("/run7/plt_00100.h5"));
+  EXPECT_NE(family_of("/run7/plt_1"), family_of("/run8/plt_1"));
+  EXPECT_NE(family_of("/run7/plt_1"), family_of("/run7/chk_1"));
+  EXPECT_EQ(family_of("/run7/7"), "/run7/#");
+  EXPECT_EQ(family_of("restart"), "restart");
+}
+
 }  // namespace
 }  // namespace forebay

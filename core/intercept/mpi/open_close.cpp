@@ -17,12 +17,14 @@
 #include "core/engine/collective/agreed_error.hpp"
 #include "core/engine/collective/exchange_protocol.hpp"
 #include "core/intercept/mpi/declared_hints.hpp"
+#include "core/intercept/mpi/error_class.hpp"
 #include "core/intercept/mpi/exchange_cache.hpp"
 #include "core/intercept/mpi/file_name.hpp"
 #include "core/intercept/mpi/info_pairs.hpp"
 #include "core/intercept/mpi/interception.hpp"
 #include "core/intercept/mpi/open_file.hpp"
 #include "core/intercept/mpi/real_mpi.hpp"
+#include "core/intercept/mpi/unfinished_files.hpp"
 #include "core/storage/descriptor.hpp"
 #include "core/storage/file.hpp"
 #include "core/storage/layout.hpp"
@@ -65,6 +67,7 @@ struct OpenWord {
     few_descriptors,
     incoherent,
     others_write,
+    unfinished,  ///< An earlier opening did not bring all of its bytes to the file.
     end_of_file,
     reporting,
     declarations,
@@ -126,6 +129,7 @@ bool others_may_write(MPI_Comm comm, const Exchange& exchange) {
 
 /// What waits in the cache for files that the program never closes goes to them when it ends MPI.
 int finish_unclosed(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*extra*/) {
+  unfinished_files().finish_all();
   for (const auto& file : open_files().all()) {
     if (file->shadow == nullptr) continue;
     const Status closed = file->shadow->engine->close(false);
@@ -188,6 +192,13 @@ void make_shadow(OpenFile& file, OpenWord& word, const std::vector<std::uint8_t>
                                              pointer_path, in_memory, word[OpenWord::end_of_file]);
 }
 
+/// Waits until nothing of `filename`, nor of its family, is on its way after an early close.
+Error finish_family(const char* filename) {
+  if (unfinished_files().empty()) return {};
+  const Status finished = unfinished_files().finish_family(declared_path(filename));
+  return finished ? Error{} : finished.error();
+}
+
 /// Opens a file whose ranks have no communicator of ours to talk over: each knows of itself alone.
 int open_crowded(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh,
                  Opening opening) {
@@ -217,6 +228,7 @@ int open_crowded(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
 }
 
 int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh) {
+  const Error unfinished = finish_family(filename);
   Opening opening = begin_opening(comm);
   if (opening.exchange == nullptr) return real().open(comm, filename, amode, info, fh);
   if (opening.crowded) return open_crowded(comm, filename, amode, info, fh, std::move(opening));
@@ -251,6 +263,7 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
   word[OpenWord::newest_protocol] = exchange_protocol_version;
   word[OpenWord::oldest_protocol] = -exchange_protocol_version;
   word[OpenWord::no_real_file] = code != MPI_SUCCESS;
+  word[OpenWord::unfinished] = pack(unfinished);
   if (file->exchange->rank() == 0) {
     word[OpenWord::reporting] = !settings().report_dir.empty();
     word[OpenWord::id] = opening_id();
@@ -266,6 +279,10 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
   // MPIs agree on the outcome of an open, mostly. Where they do not, the file is not ours: a
   // collective call of Forebay's would wait for the rank that has no file.
   if (word[OpenWord::no_real_file] != 0) return code;
+  if (word[OpenWord::unfinished] != 0) {
+    real().close(fh);
+    return error_class(agreed_error(word[OpenWord::unfinished], unfinished).kind);
+  }
 
   file->handle = *fh;
   file->reporting = word[OpenWord::reporting] != 0;
@@ -280,13 +297,20 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
 }
 
 /// Ends the shadow, keeping what the report tells of it. Returns the MPI error of writes that not
-/// all ranks have heard of yet. Collective.
-int end_shadow(OpenFile& file) {
+/// all ranks have heard of yet. `held_back`: what goes on to the file after the close. Collective.
+int end_shadow(OpenFile& file, std::unique_ptr<HeldBack>& held_back) {
   ShadowFile& shadow = *file.shadow;
-  const Status closed = shadow.engine->close((file.record.amode & MPI_MODE_DELETE_ON_CLOSE) != 0);
   file.record.hints = to_pairs(shadow.engine->hints_in_force());
   file.record.aggregators = shadow.engine->aggregators();
   for (std::string& note : shadow.engine->notes()) file.record.notes.push_back(std::move(note));
+  Status closed;
+  if ((file.record.amode & MPI_MODE_DELETE_ON_CLOSE) != 0) {
+    closed = shadow.engine->close(true);
+  } else if (auto early = shadow.engine->close_early()) {
+    held_back = std::move(*early);
+  } else {
+    closed = tl::unexpected(early.error());
+  }
   const Error untold = shadow.engine->untold_error();
   const Error mine = !closed && closed.error().kind > untold.kind ? closed.error() : untold;
   std::array<std::int64_t, 2> word{shadow.shared_pointer.used(), pack(mine)};
@@ -319,13 +343,16 @@ int wrapped_close(MPI_File* fh) noexcept {
   if (file == nullptr) return real().close(fh);
   int code = MPI_SUCCESS;
   try {
+    std::unique_ptr<HeldBack> held_back;
     {
       const MeasuredCall measured(file->record, CallClass::close);
-      if (file->shadow != nullptr) code = end_shadow(*file);
+      if (file->shadow != nullptr) code = end_shadow(*file, held_back);
       const int closed = real().close(fh);
       if (code == MPI_SUCCESS) code = closed;
     }
     if (file->reporting) write_report(file->record, *file->exchange, settings().report_dir);
+    file->exchange.reset();  // The next file's.
+    if (held_back != nullptr) unfinished_files().add(file, std::move(held_back));
   } catch (const std::bad_alloc&) {
     code = MPI_ERR_NO_MEM;
   } catch (...) {

@@ -1,0 +1,66 @@
+#include "core/intercept/mpi/unfinished_files.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
+#include <utility>
+
+#include "core/intercept/mpi/file_name.hpp"
+
+namespace forebay {
+
+void UnfinishedFiles::add(std::shared_ptr<OpenFile> file, std::unique_ptr<HeldBack> held_back) {
+  const std::scoped_lock lock(mutex_);
+  files_.push_back({std::move(file), std::move(held_back)});
+}
+
+bool UnfinishedFiles::empty() const {
+  const std::scoped_lock lock(mutex_);
+  return files_.empty();
+}
+
+Status UnfinishedFiles::finish(std::vector<Unfinished> files, const std::string& path) {
+  Status worst;
+  for (Unfinished& unfinished : files) {
+    const Status finished = unfinished.held_back->finish();
+    if (finished) continue;
+    if (unfinished.file->record.path == path) {
+      worst = finished;
+    } else {
+      std::fprintf(stderr, "forebay: %s\n", to_string(finished.error()).c_str());
+    }
+    add(std::move(unfinished.file), std::move(unfinished.held_back));
+  }
+  return worst;
+}
+
+Status UnfinishedFiles::finish_family(const std::string& path) {
+  const std::string family = family_of(path);
+  std::vector<Unfinished> files;
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto theirs = std::ranges::stable_partition(files_, [&](const Unfinished& unfinished) {
+      return family_of(unfinished.file->record.path) != family;
+    });
+    std::ranges::move(theirs, std::back_inserter(files));
+    files_.erase(theirs.begin(), theirs.end());
+  }
+  return finish(std::move(files), path);
+}
+
+void UnfinishedFiles::finish_all() {
+  std::vector<Unfinished> files;
+  {
+    const std::scoped_lock lock(mutex_);
+    files = std::exchange(files_, {});
+  }
+  (void)finish(std::move(files), "");  // No file has that name.
+}
+
+UnfinishedFiles& unfinished_files() {
+  // Never destroyed: threads of its files may be at work when the process ends.
+  static UnfinishedFiles& instance = *new UnfinishedFiles;
+  return instance;
+}
+
+}  // namespace forebay

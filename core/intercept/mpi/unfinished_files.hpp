@@ -1,0 +1,44 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/engine/collective/held_back.hpp"
+#include "core/intercept/mpi/open_file.hpp"
+#include "core/model/error.hpp"
+
+namespace forebay {
+
+/// Files that the program has closed while their bytes were on their way (the hint
+/// forebay_cache_flush=deferred). Thread-safe.
+class UnfinishedFiles {
+ public:
+  /// `file`, whose record the rest is counted in.
+  void add(std::shared_ptr<OpenFile> file, std::unique_ptr<HeldBack> held_back);
+
+  bool empty() const;
+
+  /// Waits for all files of the family of `path`: those in its directory whose names differ from
+  /// its name in numbers alone, as those of a series of checkpoints do. Error: that of a file at
+  /// `path` itself; another one's is told on standard error. What failed may be tried again.
+  Status finish_family(const std::string& path);
+
+  /// Waits for all. Errors are told on standard error.
+  void finish_all();
+
+ private:
+  struct Unfinished {
+    std::shared_ptr<OpenFile> file;
+    std::unique_ptr<HeldBack> held_back;
+  };
+  Status finish(std::vector<Unfinished> files, const std::string& path);
+
+  mutable std::mutex mutex_;
+  std::vector<Unfinished> files_;
+};
+
+UnfinishedFiles& unfinished_files();
+
+}  // namespace forebay
