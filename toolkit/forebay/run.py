@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from forebay import job, launcher, native, program, records, summary
+from forebay import job, launcher, native, program, records, summary, unsafe_data
 from forebay.exit_status import describe
 from forebay.launcher import Dialect
 from forebay.records import Record, Records
@@ -42,11 +42,14 @@ def run(options: RunOptions, console: Console) -> int:
         launch = launcher.rewrite(
             options.command, dialect, variables, os.environ, preload=str(preload)
         )
+        begun_unix_s = time.time()
         start = time.perf_counter()
         exit_code = job.run_attached(launch)
         wall = time.perf_counter() - start
         found = records.load(directory)
         lines = remarks(options.command, dialect, exit_code, found, directory.parent)
+    unsafe = unsafe_data.left_in_logs(variables, found.records, exit_code != 0, begun_unix_s)
+    lines += unsafe_data.advice(unsafe)
     files = summary.summarise(found.records)
     if not options.quiet:
         with contextlib.suppress(OSError):  # The command's own status must not be lost for it.
@@ -61,6 +64,7 @@ def run(options: RunOptions, console: Console) -> int:
             "exit": exit_code,
             "wall_seconds": wall,
             **summary.as_json(files, found),
+            "unsafe_logs": unsafe,
         }
         try:
             options.json_path.write_text(json.dumps(content, indent=2) + "\n")

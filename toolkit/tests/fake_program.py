@@ -68,6 +68,14 @@ def record(path: Path, mode: str, write_s: float, read_s: float, size: int) -> d
     return content
 
 
+CACHE_COUNTERS = {
+    "cache_absorbed": 1 << 20,
+    "cache_drained": 600 << 10,
+    "cache_log_bytes": 1 << 20,
+    "cache_exposed_ns": 2_000_000_000,
+}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("path", type=Path)
@@ -80,6 +88,7 @@ def main() -> int:
     parser.add_argument("--fail-engine", action="store_true")
     parser.add_argument("--no-record", action="store_true")
     parser.add_argument("--torn", action="store_true")
+    parser.add_argument("--cached", action="store_true", help="through a write-behind cache")
     options = parser.parse_args()
     mode = os.environ.get("FOREBAY_MODE", "off")
     print("the program's own output")
@@ -94,6 +103,9 @@ def main() -> int:
         return 0
     write_s = 0.1 if mode == "observe" else 0.1 / options.speed
     raw = record(options.path, mode, write_s, write_s if options.read else 0.0, options.size)
+    counters = raw.get("counters")
+    if options.cached and isinstance(counters, dict):
+        counters.update(CACHE_COUNTERS)
     encoded = json.dumps(raw).encode()
     digest = "0" * 16 if options.torn else xxhash.xxh64_hexdigest(encoded)
     target = Path(os.environ["FOREBAY_REPORT_DIR"]) / f"{os.getpid()}-0-{digest}.json"

@@ -28,6 +28,7 @@ struct Task {
   std::size_t committed_blocks = 0;
   std::string log = "log-0";
   int rank = 0;
+  std::int64_t made_unix_s = 1'700'000'000;
   bool hold = false;
 };
 
@@ -54,7 +55,7 @@ Status work(const Task& task) {
   log.host = this_host();
   log.process = ::getpid();
   log.rank = task.rank;
-  log.made_unix_s = 1'700'000'000;
+  log.made_unix_s = task.made_unix_s;
   auto file = CachedFile::open(std::move(*storage), std::move(*store), log,
                                std::make_shared<Resource>("cache.local", 64 * MiB), options);
   if (!file) return tl::unexpected(file.error());
@@ -95,6 +96,7 @@ int run(int argc, char** argv) {
   app.add_option("--committed-blocks", task.committed_blocks)->required();
   app.add_option("--log", task.log);
   app.add_option("--rank", task.rank);
+  app.add_option("--made", task.made_unix_s);
   app.add_flag("--hold", task.hold);
   CLI11_PARSE(app, argc, argv);
   const Status status = work(task);

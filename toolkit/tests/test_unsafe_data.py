@@ -1,0 +1,103 @@
+"""`forebay run` with a write-behind cache: what the cache did is told, and data that is in no file
+when the run ends is never passed over."""
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Forebay, read_json
+from test_cache_command import BLOCK, native_directory
+
+from forebay.records import Record
+from forebay.unsafe_data import left_in_logs
+
+PIECES = ("forebay-cache", "forebay-leave-log")
+
+
+@pytest.fixture
+def environ(environ: dict[str, str], tmp_path: Path) -> dict[str, str]:
+    """The library's stand-in and the real forebay-cache, together."""
+    built = native_directory()
+    if built is None:
+        pytest.skip("forebay-cache is not built")
+    native = tmp_path / "native"
+    native.mkdir()
+    for name in PIECES:
+        (native / name).symlink_to(built / name)
+    library = Path(environ["FOREBAY_LIBRARY_DIR"]) / "libforebay.so"
+    (native / library.name).symlink_to(library)
+    return {**environ, "FOREBAY_LIBRARY_DIR": str(native)}
+
+
+@pytest.fixture
+def dying(environ: dict[str, str], tmp_path: Path) -> list[str]:
+    """A program that writes ten blocks to a log in a directory "local", and is killed."""
+    local = tmp_path / "local"
+    local.mkdir(mode=0o700)
+    source = tmp_path / "source"
+    source.write_bytes(random.Random(1).randbytes(10 * BLOCK))
+    program = Path(environ["FOREBAY_LIBRARY_DIR"]) / "forebay-leave-log"
+    return [
+        str(program), "--local", str(local), "--file", str(tmp_path / "out.dat"),
+        "--data", str(source), "--block", str(BLOCK), "--committed-blocks", "10",
+        "--made", str(int(time.time()) + 3600),  # Whenever this program starts, not before it.
+    ]  # fmt: skip
+
+
+def test_what_a_killed_program_left_is_told_with_the_way_to_recover_it(
+    forebay: Forebay, dying: list[str], tmp_path: Path
+) -> None:
+    hint = f"e10_cache_path={tmp_path / 'local'}"
+    answer = forebay("run", "--hint", hint, "--json", "r.json", "--", *dying)
+    assert answer.code == 137
+    file = tmp_path / "out.dat"
+    assert f"{file} is not complete" in answer.errors
+    assert "in 1 write-behind log only" in answer.errors
+    assert f"forebay cache recover {file}" in answer.errors
+    (log,) = read_json(tmp_path / "r.json")["unsafe_logs"]
+    assert log["complete_bytes"] == 10 * BLOCK
+
+    recovered = forebay("cache", "recover", str(file))
+    assert recovered.code == 0, recovered.errors
+    assert file.read_bytes() == (tmp_path / "source").read_bytes()
+
+
+def test_an_intent_file_says_where_logs_are_too(
+    forebay: Forebay, dying: list[str], tmp_path: Path
+) -> None:
+    intent = tmp_path / "job.toml"
+    intent.write_text(
+        f'[[file]]\npath = "*"\n[file.cache]\nmode = "enable"\npath = "{tmp_path / "local"}"\n'
+    )
+    answer = forebay("run", "--intent", intent, "--", *dying)
+    assert "is not complete" in answer.errors
+
+
+def test_logs_of_earlier_runs_are_not_this_ones(
+    forebay: Forebay,
+    dying: list[str],
+    environ: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    forebay("run", "--", *dying)
+    monkeypatch.setenv("FOREBAY_LIBRARY_DIR", environ["FOREBAY_LIBRARY_DIR"])
+    variables = {"FOREBAY_HINTS": f"e10_cache=enable;e10_cache_path={tmp_path / 'local'}"}
+    (mine,) = left_in_logs(variables, [], failed=False, since_unix_s=0)
+    after = mine["made_unix_s"] + 1
+    assert left_in_logs(variables, [], failed=False, since_unix_s=after) == []
+
+
+def test_a_run_without_a_cache_that_went_well_is_not_looked_after(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("forebay.cache.survey", None)
+    records: list[Record] = []
+    assert left_in_logs({"FOREBAY_HINTS": "cb_nodes=2"}, records, False, 0.0) == []
+
+
+def test_the_summary_tells_what_the_cache_did(forebay: Forebay, program: list[str]) -> None:
+    answer = forebay("run", "--", *program, "out.dat", "--cached")
+    assert "write-behind cache: took 1.0 MiB, wrote 600.0 KiB to the file" in answer.errors
+    assert "calls waited 2.00 s for it" in answer.errors
