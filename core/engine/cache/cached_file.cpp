@@ -97,8 +97,7 @@ Status CachedFile::write_pieces(std::span<const iovec> pieces, Bytes offset) {
       const std::shared_lock call(calls_);
       if (write_through_) return write_through_locked(pieces, offset + done);
       outcome.status = announce();
-      if (outcome.status) outcome = log_.append(pieces, offset + done, epoch_);
-      if (outcome.logged > 0) uncommitted_ = true;
+      if (outcome.status) outcome = append(pieces, offset + done);
     }
     done += outcome.logged;
     if (done == length) return {};
@@ -113,6 +112,17 @@ Status CachedFile::write_pieces(std::span<const iovec> pieces, Bytes offset) {
     }
     if (auto degraded = degrade(outcome.status.error()); !degraded) return degraded;
   }
+}
+
+LogWriter::Outcome CachedFile::append(std::span<const iovec> pieces, Bytes offset) {
+  const auto begun = std::chrono::steady_clock::now();
+  LogWriter::Outcome outcome = log_.append(pieces, offset, epoch_);
+  if (outcome.logged > 0) uncommitted_ = true;
+  logged_ += outcome.logged;
+  logging_ns_ +=
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begun)
+          .count();
+  return outcome;
 }
 
 /// Writes to the file what would else go to the log. Nothing in the log may be replayed over it.
@@ -294,6 +304,11 @@ CachedFile::State CachedFile::state() const {
   state.log_bytes = log_.bytes();
   state.log_path = log_.path();
   return state;
+}
+
+CachePace CachedFile::pace() const {
+  const auto totals = extents_.totals();
+  return {logged_, logging_ns_, totals.pressed, totals.pressed_ns};
 }
 
 Status CachedFile::announce() {

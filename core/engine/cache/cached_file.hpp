@@ -15,6 +15,7 @@
 #include "core/engine/cache/resource.hpp"
 #include "core/engine/cache/sidecar.hpp"
 #include "core/engine/cache/status_page.hpp"
+#include "core/plan/cache_pace.hpp"
 #include "core/storage/file.hpp"
 
 namespace forebay {
@@ -96,6 +97,8 @@ class CachedFile final : public StorageFile {
     std::string log_path;
   };
   State state() const;
+  /// How fast log and file were. Calls of several threads at a time count each.
+  CachePace pace() const;
 
  private:
   CachedFile(std::unique_ptr<StorageFile> file, std::unique_ptr<LogStore> store,
@@ -104,6 +107,7 @@ class CachedFile final : public StorageFile {
 
   Status write_through_locked(std::span<const iovec> pieces, Bytes offset);
   Status announce();
+  LogWriter::Outcome append(std::span<const iovec> pieces, Bytes offset);
   Result<bool> make_room();
   Status degrade(const Error& reason);
   Status commit_locked(std::uint64_t next_epoch);
@@ -137,7 +141,9 @@ class CachedFile final : public StorageFile {
                                                ///< log does not hold.
   std::atomic<bool> write_through_{false};     ///< Changes with calls_ held alone.
   std::atomic<bool> draining_{false};          ///< start_draining() was called.
-  std::atomic<bool> yielding_{false};          ///< Flushing for the sake of others.
+  std::atomic<Bytes> logged_{0};
+  std::atomic<std::int64_t> logging_ns_{0};
+  std::atomic<bool> yielding_{false};  ///< Flushing for the sake of others.
   mutable std::mutex reason_mutex_;
   Error reason_;
 

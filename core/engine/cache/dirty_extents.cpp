@@ -137,21 +137,35 @@ std::optional<DirtyExtents::Work> DirtyExtents::take(std::chrono::milliseconds p
   }
 }
 
+/// A write of so many bytes has ended.
+void DirtyExtents::note_pace(Bytes written) {
+  const auto now = std::chrono::steady_clock::now();
+  if (pressed_since_) {
+    totals_.pressed += written;
+    totals_.pressed_ns +=
+        std::chrono::duration_cast<std::chrono::nanoseconds>(now - *pressed_since_).count();
+  }
+  pressed_since_ = handing_out() ? std::optional(now) : std::nullopt;
+}
+
 void DirtyExtents::done(const Work& work, const Status& written) {
   {
     const std::scoped_lock lock(mutex_);
     under_way_.erase(work.unit);
+    Bytes bytes = 0;
     if (written) {
       for (const DirtyMap::Piece& piece : work.pieces) {
         map_.erase(piece.extent, piece.order);
         written_.insert(piece.extent, piece.order, piece.place);
-        totals_.written += piece.extent.length;
+        bytes += piece.extent.length;
       }
+      totals_.written += bytes;
     } else if (!failure_) {
       failure_ = written.error();
       failure_told_ = false;
     }
     enqueue(work.unit);
+    note_pace(bytes);
     settled_.notify_all();
   }
 }

@@ -38,6 +38,10 @@ class DirtyExtents {
     Bytes added = 0;
     Bytes written = 0;  ///< To the file. What was superseded before is not in it.
     Bytes dirty = 0;
+    /// Of what was written: that which came to an end while more was waiting, and the time for
+    /// which it was so.
+    Bytes pressed = 0;
+    std::int64_t pressed_ns = 0;
   };
 
   /// `background`: what is committed is handed out at once, not only when somebody waits for it.
@@ -103,6 +107,7 @@ class DirtyExtents {
   std::uint64_t flushed_through() const;
   std::uint64_t limit() const;
   void enqueue(std::int64_t unit);
+  void note_pace(Bytes written);
   void note_superseded(std::uint64_t order, const std::vector<std::uint64_t>& superseded);
 
   mutable std::mutex mutex_;
@@ -120,6 +125,8 @@ class DirtyExtents {
   std::optional<Error> failure_;  ///< Why flushing stands still.
   bool failure_told_ = false;
   Totals totals_;
+  /// When a write ended last, if more was waiting then.
+  std::optional<std::chrono::steady_clock::time_point> pressed_since_;
   DirtyMap written_;  ///< Not dirty any more and not durable yet.
   DirtyMap syncing_;  ///< The same, as begin_sync() found it.
   /// For each record that is not committed and lies over others: the oldest of them, directly or

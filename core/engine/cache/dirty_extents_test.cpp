@@ -85,6 +85,27 @@ TEST(DirtyExtents, HandsOutWhatIsCommitted) {
   EXPECT_EQ(extents.totals().written, 7);
 }
 
+TEST(DirtyExtents, CountsWhatIsWrittenWhileMoreIsWaiting) {
+  DirtyExtents extents(queue(), true);
+  const auto write_one = [&] {
+    const auto work = extents.take(no_wait);
+    ASSERT_TRUE(work);
+    extents.done(*work, {});
+  };
+  for (const Bytes at : {0, 1, 2, 3}) extents.add({at * unit, unit}, at + 1, {});
+  extents.commit(5);
+  write_one();
+  EXPECT_EQ(extents.totals().pressed, 0) << "how long the first one took is not known";
+  write_one();
+  write_one();
+  write_one();
+  EXPECT_EQ(extents.totals().pressed, 3 * unit);
+  extents.add({0, unit}, 6, {});
+  extents.commit(7);
+  write_one();
+  EXPECT_EQ(extents.totals().pressed, 3 * unit) << "after a time in which nothing waited";
+}
+
 TEST(DirtyExtents, DoesNotHandOutAUnitThatIsUnderWay) {
   DirtyExtents extents(queue(), true);
   extents.add({0, 5}, 1, {});

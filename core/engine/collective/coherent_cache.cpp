@@ -17,8 +17,11 @@
 #include "core/engine/cache/file_identity.hpp"
 #include "core/engine/cache/host_capacity.hpp"
 #include "core/engine/cache/log_identity.hpp"
+#include "core/engine/collective/cost_memory.hpp"
 #include "core/engine/collective/scoped_nanoseconds.hpp"
+#include "core/plan/cache_pace.hpp"
 #include "core/storage/forwarding_file.hpp"
+#include "core/storage/layout.hpp"
 #include "core/storage/piece_walk.hpp"
 
 namespace forebay {
@@ -114,6 +117,17 @@ Bytes capacity_at(const std::string& path, const Hints& hints) {
   return std::max(hints.cache_capacity.value_or(usual), least_capacity);
 }
 
+double mib_per_s(Bytes bytes, std::int64_t ns) {
+  return static_cast<double>(bytes) / static_cast<double>(MiB) / (static_cast<double>(ns) / 1e9);
+}
+
+Error slower_log(const std::string& path, const CachePace& pace) {
+  return {ErrorKind::unsupported, 0,
+          fmt::format("{} takes {:.3g} MiB/s of a rank, the file system {:.3g}", path,
+                      mib_per_s(pace.logged, pace.logging_ns),
+                      mib_per_s(pace.flushed, pace.flushing_ns))};
+}
+
 /// What rank 0 tells of the memory that it made for all.
 using MemoryName = std::array<char, 64>;
 
@@ -133,6 +147,9 @@ std::unique_ptr<CoherentCache> CoherentCache::open(Exchange& exchange, StorageFi
   const auto fail = [&failure](const Error& error) {
     if (failure.kind == ErrorKind::none) failure = error;
   };
+  const std::uint64_t file_system = file_system_id(file.path()).value_or(0);
+  const CachePace earlier = remembered_pace(file_system, path);
+  if (log_is_slower(earlier)) fail(slower_log(path, earlier));
   auto directory = CacheDirectory::open(path, CacheDirectory::Access::create);
   std::shared_ptr<Resource> capacity;
   if (!directory) {
@@ -174,8 +191,13 @@ std::unique_ptr<CoherentCache> CoherentCache::open(Exchange& exchange, StorageFi
     return nullptr;
   }
   Claims claims(memory->bytes(), exchange.size(), exchange.rank(), granule);
-  Place place{std::move(*directory), options_of(hints, exchange.rank(), file.layout()),
-              exchange.rank(), exchange.size()};
+  Place place{path,
+              file_system,
+              earlier,
+              std::move(*directory),
+              options_of(hints, exchange.rank(), file.layout()),
+              exchange.rank(),
+              exchange.size()};
   return std::unique_ptr<CoherentCache>(new CoherentCache(
       file, watch, std::move(memory), std::move(place), claims, std::move(capacity), counters));
 }
@@ -281,7 +303,13 @@ CoherentCache::Attempt CoherentCache::try_write(std::span<const iovec> pieces, B
   unsettled_ = true;
   Attempt attempt{.done = true, .written = (*log)->write_pieces(pieces, offset)};
   claims_.raise_end(extent.end());
-  if ((*log)->writes_through()) attempt.failure = (*log)->state().reason;
+  if ((*log)->writes_through()) {
+    attempt.failure = (*log)->state().reason;
+  } else {
+    CachePace pace = place_.earlier;
+    pace += (*log)->pace();
+    if (log_is_slower(pace)) attempt.failure = slower_log(place_.path, pace);
+  }
   return attempt;
 }
 
@@ -446,6 +474,7 @@ Status CoherentCache::close(bool discard) {
   auto closed = discard ? log_->discard() : log_->close();
   count_progress();
   if (!closed) return closed;
+  remember_pace(place_.file_system, place_.path, log_->pace());
   claims_.release_all();
   claims_.reset_end();
   closed_ = true;

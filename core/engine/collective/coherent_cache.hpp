@@ -29,7 +29,8 @@ namespace forebay {
 /// bring it to the file first, which a thread of that rank does.
 ///
 /// Either all ranks write to logs or none does. Once ranks keep writing into each other's granules,
-/// or a log fails, all of them write to the file for the rest of the time, and notes() says why.
+/// or a log fails, or turns out to be slower than the file (log_is_slower), all of them write to
+/// the file for the rest of the time, and notes() says why.
 ///
 /// Order after a crash: when bytes pass from one rank to another, the newer records are of a later
 /// epoch.
@@ -90,13 +91,16 @@ class CoherentCache final : public StorageFile {
  private:
   /// Where and how logs are made.
   struct Place {
+    std::string path;               ///< As the hints have it.
+    std::uint64_t file_system = 0;  ///< Of the file: its id.
+    CachePace earlier;              ///< What earlier files showed of both.
     std::shared_ptr<CacheDirectory> directory;
     CacheOptions options;
     int rank = 0;
     int ranks = 1;
   };
   /// What came of trying to write: it is done, or another rank is to be asked first, or there is
-  /// something that changed meanwhile. A failure of the log concerns all ranks.
+  /// something that changed meanwhile. A log that fails or does not pay concerns all ranks.
   struct Attempt {
     bool done = false;
     Status written = {};

@@ -16,7 +16,9 @@
 
 #include "core/engine/cache/recovery.hpp"
 #include "core/engine/cache/sidecar.hpp"
+#include "core/engine/collective/cost_memory.hpp"
 #include "core/engine/collective/thread_exchange.hpp"
+#include "core/storage/layout.hpp"
 
 namespace forebay {
 namespace {
@@ -278,6 +280,18 @@ TEST_F(CoherentCacheTest, WithoutAPlaceForLogsThereIsNoneAndANoteSaysWhy) {
     EXPECT_EQ(opened->cache, nullptr);
     ASSERT_EQ(opened->notes.size(), 1U);
     EXPECT_NE(opened->notes[0].find("nowhere"), std::string::npos) << opened->notes[0];
+  });
+}
+
+TEST_F(CoherentCacheTest, WherePathsWereSlowerThanTheFileSystemThereIsNone) {
+  const CachePace slow{1 * MiB, 1'000'000'000, 1 * GiB, 1'000'000'000};
+  remember_pace(*file_system_id(path_), *hints_.cache_path, slow);
+  run_ranks(2, 2, [&](const std::shared_ptr<Exchange>& exchange) {
+    const auto opened = open(*exchange);
+    EXPECT_EQ(opened->cache, nullptr);
+    ASSERT_EQ(opened->notes.size(), 1U);
+    EXPECT_NE(opened->notes[0].find("the file system 1.02e+03"), std::string::npos)
+        << opened->notes[0];
   });
 }
 

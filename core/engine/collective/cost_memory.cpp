@@ -1,14 +1,17 @@
 #include "core/engine/collective/cost_memory.hpp"
 
+#include <map>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 namespace forebay {
 namespace {
 
 struct Memory {
   std::mutex mutex;
-  std::unordered_map<std::uint64_t, CostWord> costs;  ///< Guarded by mutex.
+  std::unordered_map<std::uint64_t, CostWord> costs;                 ///< Guarded by mutex.
+  std::map<std::pair<std::uint64_t, std::string>, CachePace> paces;  ///< The same.
 };
 
 Memory& memory() {
@@ -28,6 +31,17 @@ std::optional<CostWord> remembered_cost(std::uint64_t file_system) {
 void remember_cost(std::uint64_t file_system, const CostWord& cost) {
   const std::scoped_lock lock(memory().mutex);
   memory().costs.insert_or_assign(file_system, cost);
+}
+
+CachePace remembered_pace(std::uint64_t file_system, const std::string& log_path) {
+  const std::scoped_lock lock(memory().mutex);
+  const auto found = memory().paces.find({file_system, log_path});
+  return found == memory().paces.end() ? CachePace{} : found->second;
+}
+
+void remember_pace(std::uint64_t file_system, const std::string& log_path, const CachePace& more) {
+  const std::scoped_lock lock(memory().mutex);
+  memory().paces[{file_system, log_path}] += more;
 }
 
 }  // namespace forebay

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
+#include "core/plan/cache_pace.hpp"
 #include "core/plan/storage_cost.hpp"
 
 namespace forebay {
@@ -12,5 +14,10 @@ namespace forebay {
 /// otherwise learn nothing. Thread-safe.
 std::optional<CostWord> remembered_cost(std::uint64_t file_system);
 void remember_cost(std::uint64_t file_system, const CostWord& cost);
+
+/// What all write-behind logs of this process below a node-local path showed, whose files are of
+/// that file system. Thread-safe.
+CachePace remembered_pace(std::uint64_t file_system, const std::string& log_path);
+void remember_pace(std::uint64_t file_system, const std::string& log_path, const CachePace& more);
 
 }  // namespace forebay
