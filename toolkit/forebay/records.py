@@ -1,8 +1,8 @@
 """The records a run leaves behind: one per file and opening (docs/formats/report.md)."""
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ class Record:
     seconds_sum: dict[str, float]
     seconds_together: dict[str, float]  # "writing", "data", "all": the slowest rank's
     calls: dict[str, int]
-    counters: dict[str, int]  # empty in mode "observe"
+    counters: dict[str, int]  # empty in mode "observe"; with the late ones
     storage: Storage | None
     hints: dict[str, str]
     hint_problems: list[str]
@@ -50,6 +50,8 @@ class Record:
     failures: dict[str, int]  # what could not be done, and how often; of the engine alone
     notes: list[str]
     pid: int = 0  # of the rank that wrote the record
+    opening: int = 0  # an id; 0: none
+    late: dict[str, int] = field(default_factory=dict)  # what counters grew by after the close
     raw: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -75,6 +77,32 @@ class Records:
 
 def parse(content: bytes, pid: int = 0) -> Record:
     """The record with this content. Raises ValueError with the reason if it is none."""
+    raw = _document(content)
+    try:
+        return _record(raw, pid)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ValueError(f"missing or wrong key: {error!r}") from error
+
+
+@dataclass(frozen=True)
+class LateRecord:
+    """What one rank's counters of an opening grew by after its record was written."""
+
+    opening: int
+    counters: dict[str, int]
+
+
+def parse_late(content: bytes) -> LateRecord:
+    """The late record with this content. Raises ValueError with the reason if it is none."""
+    raw = _document(content)
+    try:
+        counters = {name: int(raw["counters"][name]) for name in _LATE}
+        return LateRecord(int(raw["opening"]), counters)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ValueError(f"missing or wrong key: {error!r}") from error
+
+
+def _document(content: bytes) -> dict[str, Any]:
     try:
         raw = json.loads(content)
     except ValueError as error:
@@ -83,10 +111,7 @@ def parse(content: bytes, pid: int = 0) -> Record:
         raise ValueError("no JSON object")
     if raw.get("version") != FORMAT_VERSION:
         raise ValueError(f"version {raw.get('version')!r}, this command reads {FORMAT_VERSION}")
-    try:
-        return _record(raw, pid)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ValueError(f"missing or wrong key: {error!r}") from error
+    return raw
 
 
 def _record(raw: dict[str, Any], pid: int) -> Record:
@@ -116,23 +141,33 @@ def _record(raw: dict[str, Any], pid: int) -> Record:
         failures={what: int(count) for what, count in raw.get("failures", {}).items()},
         notes=[str(text) for text in raw.get("notes", [])],
         pid=pid,
+        opening=int(raw.get("opening", 0)),
         raw=raw,
     )
 
 
 _TOGETHER = ("writing", "data", "all")
 _STORAGE = ("read_calls", "write_calls", "read_bytes", "write_bytes")
+# How late counters of several ranks are combined, as in core/model/counters.hpp.
+_LATE: dict[str, Callable[[Iterable[int]], int]] = {
+    "cache_drained": sum,
+    "cache_log_bytes": sum,
+    "cache_exposed_ns": max,
+}
+_LATE_ENDING = ".late"
 
 
 def load(directory: Path) -> Records:
     """Every record in `directory`. A file whose checksum or content is wrong is named in
     `rejected`; names that start with a dot are records being written and are left out."""
     records: list[Record] = []
+    late: list[LateRecord] = []
     rejected: list[str] = []
     for path in sorted(directory.glob("*.json"), key=_age):
         if path.name.startswith("."):
             continue
-        parts = path.stem.split("-")
+        is_late = path.stem.endswith(_LATE_ENDING)
+        parts = path.stem.removesuffix(_LATE_ENDING).split("-")
         content = path.read_bytes()
         if len(parts) != 3 or not parts[0].isdigit():
             rejected.append(f"{path.name}: not a record's name")
@@ -140,10 +175,30 @@ def load(directory: Path) -> Records:
             rejected.append(f"{path.name}: the checksum does not fit its content")
         else:
             try:
-                records.append(parse(content, int(parts[0])))
+                if is_late:
+                    late.append(parse_late(content))
+                else:
+                    records.append(parse(content, int(parts[0])))
             except ValueError as error:
                 rejected.append(f"{path.name}: {error}")
-    return Records(records, rejected)
+    return Records(_with_late(records, late), rejected)
+
+
+def _with_late(records: list[Record], late: list[LateRecord]) -> list[Record]:
+    """The records with what came after them."""
+    counters: dict[int, list[dict[str, int]]] = {}
+    for each in late:
+        counters.setdefault(each.opening, []).append(each.counters)
+    return [_grown(record, counters.get(record.opening, [])) for record in records]
+
+
+def _grown(record: Record, ranks: list[dict[str, int]]) -> Record:
+    if not ranks:
+        return record
+    late = {name: combine(rank[name] for rank in ranks) for name, combine in _LATE.items()}
+    counters = record.counters | {k: record.counters.get(k, 0) + late[k] for k in late}
+    raw = record.raw | {"counters": counters, "late_counters": late}
+    return replace(record, counters=counters, late=late, raw=raw)
 
 
 def _age(path: Path) -> tuple[int, str]:

@@ -52,6 +52,38 @@ def test_a_record_of_another_form_is_rejected_with_the_reason(
     assert reason in found.rejected[0]
 
 
+def leave_late(directory: Path, opening: int, pid: int, drained: int, exposed_ns: int) -> None:
+    counters = {"cache_drained": drained, "cache_log_bytes": 1, "cache_exposed_ns": exposed_ns}
+    late = json.dumps({"version": 1, "opening": opening, "counters": counters}).encode()
+    name = f"{pid}-1-{xxhash.xxh64_hexdigest(late)}.late.json"
+    (directory / name).write_bytes(late)
+
+
+def test_what_came_after_the_close_is_added_over_ranks(tmp_path: Path) -> None:
+    raw = json.loads(content()) | {"opening": 5}
+    leave(tmp_path, json.dumps(raw).encode())
+    leave_late(tmp_path, 5, 7, drained=10, exposed_ns=3)
+    leave_late(tmp_path, 5, 8, drained=20, exposed_ns=4)
+    leave_late(tmp_path, 6, 7, drained=1000, exposed_ns=1000)
+    found = load(tmp_path)
+    assert found.rejected == []
+    (only,) = found.records
+    before = parse(json.dumps(raw).encode()).counters
+    assert only.counters == before | {
+        "cache_drained": before.get("cache_drained", 0) + 30,
+        "cache_log_bytes": before.get("cache_log_bytes", 0) + 2,
+        "cache_exposed_ns": before.get("cache_exposed_ns", 0) + 4,
+    }
+    assert only.late == {"cache_drained": 30, "cache_log_bytes": 2, "cache_exposed_ns": 4}
+    assert only.raw["counters"] == only.counters
+
+
+def test_a_late_record_without_its_counters_is_rejected(tmp_path: Path) -> None:
+    late = b'{"version": 1, "opening": 5, "counters": {"cache_drained": 1}}'
+    (tmp_path / f"7-0-{xxhash.xxh64_hexdigest(late)}.late.json").write_bytes(late)
+    assert "cache_log_bytes" in load(tmp_path).rejected[0]
+
+
 def test_a_torn_record_is_rejected_and_one_being_written_is_left_alone(tmp_path: Path) -> None:
     path = leave(tmp_path, content())
     path.write_bytes(path.read_bytes()[:-1])

@@ -140,12 +140,12 @@ std::array<Json, 2> combine_words(const std::array<Json, 2>& mine, Exchange& exc
 }
 
 /// Writes under a temporary name and renames, so that a reader meets whole records only.
-Status publish(const std::string& directory, const std::string& content) {
+Status publish_whole(const std::string& directory, const std::string& content, const char* ending) {
   static std::atomic<int> sequence{0};
   std::array<char, 96> name{};
-  std::snprintf(name.data(), name.size(), "%ld-%d-%016llx.json", static_cast<long>(getpid()),
+  std::snprintf(name.data(), name.size(), "%ld-%d-%016llx%s", static_cast<long>(getpid()),
                 sequence++,
-                static_cast<unsigned long long>(XXH64(content.data(), content.size(), 0)));
+                static_cast<unsigned long long>(XXH64(content.data(), content.size(), 0)), ending);
   const std::string path = directory + "/" + name.data();
   const std::string temporary = directory + "/." + name.data();
   const std::string doing = "cannot write the report " + path;
@@ -158,6 +158,18 @@ Status publish(const std::string& directory, const std::string& content) {
     return tl::unexpected(error_from_errno(reason, doing));
   }
   return {};
+}
+
+/// The same, told on standard error if it cannot be done.
+void publish(const std::string& directory, const Json& json, const char* ending) {
+  // Paths and hints may hold any bytes; the record is UTF-8.
+  const std::string content = json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  if (const Status done = publish_whole(directory, content, ending); !done) {
+    // Once: a program may close thousands of files.
+    static std::once_flag said;
+    std::call_once(said,
+                   [&] { std::fprintf(stderr, "forebay: %s\n", to_string(done.error()).c_str()); });
+  }
 }
 
 }  // namespace
@@ -193,6 +205,7 @@ void write_report(const FileRecord& record, Exchange& exchange, const std::strin
   const bool engine = record.mode == Mode::engine;
   Json json;
   json["version"] = 1;
+  json["opening"] = record.opening;
   json["path"] = record.path;
   json["mode"] = engine ? "engine" : "observe";
   json["mpi"] = FOREBAY_MPI_NAME;
@@ -238,14 +251,22 @@ void write_report(const FileRecord& record, Exchange& exchange, const std::strin
   json["failures"] = words[1];
   json["notes"] = record.notes;
 
-  // Paths and hints may hold any bytes; the record is UTF-8.
-  const std::string content = json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-  if (const Status done = publish(directory, content); !done) {
-    // Once: a program may close thousands of files.
-    static std::once_flag said;
-    std::call_once(said,
-                   [&] { std::fprintf(stderr, "forebay: %s\n", to_string(done.error()).c_str()); });
-  }
+  publish(directory, json, ".json");
+}
+
+LateCounters late_counters(const Counters& counters) {
+  return {counters.cache_drained, counters.cache_log_bytes, counters.cache_exposed_ns};
+}
+
+void write_late_report(const FileRecord& record, const LateCounters& grown,
+                       const std::string& directory) {
+  Json json;
+  json["version"] = 1;
+  json["opening"] = record.opening;
+  json["counters"] = {{"cache_drained", grown.drained},
+                      {"cache_log_bytes", grown.log_bytes},
+                      {"cache_exposed_ns", grown.exposed_ns}};
+  publish(directory, json, ".late.json");
 }
 
 }  // namespace forebay

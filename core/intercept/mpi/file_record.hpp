@@ -19,8 +19,9 @@ namespace forebay {
 
 /// What one rank remembers of one opening of one file for the report (docs/formats/report.md).
 struct FileRecord {
-  std::string path;  ///< From the root, without a file system prefix that Forebay knows.
-  int amode = 0;     ///< MPI_MODE_* bits.
+  std::int64_t opening = 0;  ///< An id, the same on all ranks.
+  std::string path;          ///< From the root, without a file system prefix that Forebay knows.
+  int amode = 0;             ///< MPI_MODE_* bits.
   Mode mode = Mode::observe;
   int ranks = 0;  ///< That opened the file.
   int nodes = 0;  ///< That they run on; 0: not known.
@@ -53,5 +54,18 @@ struct FileRecord {
 /// Combines the records of all ranks and lets rank 0 write the result into `directory`. Collective.
 /// Rank 0 says on standard error if it cannot; the program is not disturbed.
 void write_report(const FileRecord& record, Exchange& exchange, const std::string& directory);
+
+/// What counters grew by after the record was written.
+struct LateCounters {
+  std::int64_t drained = 0;
+  std::int64_t log_bytes = 0;
+  std::int64_t exposed_ns = 0;
+};
+/// Of the same ones now.
+LateCounters late_counters(const Counters& counters);
+
+/// Adds this rank's to what write_report() wrote. Not collective. As there, where it cannot.
+void write_late_report(const FileRecord& record, const LateCounters& grown,
+                       const std::string& directory);
 
 }  // namespace forebay

@@ -286,6 +286,7 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
 
   file->handle = *fh;
   file->reporting = word[OpenWord::reporting] != 0;
+  record.opening = word[OpenWord::id];
   if (record.mode == Mode::engine) {
     make_shadow(*file, word, declarations, std::move(declared), std::move(storage));
     record.times.add(CallClass::open, Clock::now() - opening.begun);

@@ -6,12 +6,23 @@
 #include <utility>
 
 #include "core/intercept/mpi/file_name.hpp"
+#include "core/intercept/mpi/settings.hpp"
 
 namespace forebay {
 
 void UnfinishedFiles::add(std::shared_ptr<OpenFile> file, std::unique_ptr<HeldBack> held_back) {
   const std::scoped_lock lock(mutex_);
-  files_.push_back({std::move(file), std::move(held_back)});
+  const LateCounters reported = late_counters(file->record.counters);
+  files_.push_back({std::move(file), std::move(held_back), reported});
+}
+
+void UnfinishedFiles::report_growth(const Unfinished& unfinished) {
+  const LateCounters now = late_counters(unfinished.file->record.counters);
+  const LateCounters& then = unfinished.reported;
+  write_late_report(unfinished.file->record,
+                    {now.drained - then.drained, now.log_bytes - then.log_bytes,
+                     now.exposed_ns - then.exposed_ns},
+                    settings().report_dir);
 }
 
 bool UnfinishedFiles::empty() const {
@@ -23,6 +34,7 @@ Status UnfinishedFiles::finish(std::vector<Unfinished> files, const std::string&
   Status worst;
   for (Unfinished& unfinished : files) {
     const Status finished = unfinished.held_back->finish();
+    if (unfinished.file->reporting) report_growth(unfinished);
     if (finished) continue;
     if (unfinished.file->record.path == path) {
       worst = finished;

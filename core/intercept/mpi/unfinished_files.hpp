@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/engine/collective/held_back.hpp"
+#include "core/intercept/mpi/file_record.hpp"
 #include "core/intercept/mpi/open_file.hpp"
 #include "core/model/error.hpp"
 
@@ -15,7 +16,7 @@ namespace forebay {
 /// forebay_cache_flush=deferred). Thread-safe.
 class UnfinishedFiles {
  public:
-  /// `file`, whose record the rest is counted in.
+  /// `file`, whose report was written if there is to be one; what comes after it is added.
   void add(std::shared_ptr<OpenFile> file, std::unique_ptr<HeldBack> held_back);
 
   bool empty() const;
@@ -32,7 +33,9 @@ class UnfinishedFiles {
   struct Unfinished {
     std::shared_ptr<OpenFile> file;
     std::unique_ptr<HeldBack> held_back;
+    LateCounters reported;  ///< What the file's record has of them.
   };
+  static void report_growth(const Unfinished& unfinished);
   Status finish(std::vector<Unfinished> files, const std::string& path);
 
   mutable std::mutex mutex_;
