@@ -24,6 +24,10 @@ enum class SyncScope {
 
 struct CacheOptions {
   FlushPolicy flush = FlushPolicy::immediate;
+  /// Flushing in the background begins when nothing was committed for so long, or ten times that
+  /// after the first commit: a program that writes a burst and closes the file is not held up by
+  /// it.
+  std::chrono::milliseconds lull{0};
   SyncScope sync = SyncScope::file;
   bool keep_log = false;  ///< Also after all of it is in the file.
   bool announce = true;   ///< By a sidecar beside the file.

@@ -56,7 +56,8 @@ CachedFile::CachedFile(std::unique_ptr<StorageFile> file, std::unique_ptr<LogSto
       file_(std::move(file)),
       sidecar_(identity.file.path),
       status_(*store),
-      extents_({file_->layout(), options_.flush_bytes, options_.first_server}, background_policy()),
+      extents_({file_->layout(), options_.flush_bytes, options_.first_server}, background_policy(),
+               options_.lull),
       log_(std::move(store), identity, options_.log, std::move(capacity),
            [this](const LogRecord& record, const LogPlace& place) {
              extents_.add(record.extent(), record.sequence, place);

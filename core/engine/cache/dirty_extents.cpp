@@ -6,11 +6,19 @@
 
 namespace forebay {
 
-DirtyExtents::DirtyExtents(FlushQueue queue, bool background)
-    : queue_(std::move(queue)), background_(background) {}
+namespace {
+
+/// In lulls: who commits all the time is not to fill the log.
+constexpr int longest_burst = 10;
+
+}  // namespace
+
+DirtyExtents::DirtyExtents(FlushQueue queue, bool background, std::chrono::milliseconds lull)
+    : queue_(std::move(queue)), background_(background), lull_(lull) {}
 
 bool DirtyExtents::handing_out() const {
-  return pauses_ == 0 && !failure_ && (background_ || !awaited_.empty()) && !queue_.empty();
+  const bool wanted = (background_ && !in_burst()) || !awaited_.empty();
+  return pauses_ == 0 && !failure_ && wanted && !queue_.empty();
 }
 
 /// Up to which order pieces may be written now.
@@ -48,6 +56,9 @@ void DirtyExtents::note_superseded(std::uint64_t order,
 void DirtyExtents::add(Extent extent, std::uint64_t order, const LogPlace& place) {
   if (extent.empty()) return;
   const std::scoped_lock lock(mutex_);
+  if (lull_.count() > 0 && map_.bytes() == 0) {
+    longest_burst_ = Clock::now() + longest_burst * lull_;
+  }
   const auto superseded = map_.insert(extent, order, place);
   note_superseded(order, superseded);
   // Who waits for the older ones waits for nothing any more.
@@ -73,6 +84,7 @@ void DirtyExtents::commit(std::uint64_t order) {
   last_order_ = std::max(last_order_, order);
   oldest_below_.erase(oldest_below_.begin(), oldest_below_.upper_bound(order));
   queue_.release_held();
+  if (lull_.count() > 0) burst_end_ = std::min(Clock::now() + lull_, longest_burst_);
   work_.notify_all();
 }
 
@@ -127,19 +139,22 @@ std::optional<DirtyExtents::Work> DirtyExtents::next() {
 }
 
 std::optional<DirtyExtents::Work> DirtyExtents::take(std::chrono::milliseconds patience) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+  const auto deadline = Clock::now() + patience;
   std::unique_lock lock(mutex_);
   for (;;) {
-    const bool woken =
-        work_.wait_until(lock, deadline, [this] { return stopping_ || handing_out(); });
-    if (!woken || stopping_) return {};
+    // Nobody calls at the end of a burst.
+    const auto until = background_ && in_burst() ? std::min(deadline, burst_end_) : deadline;
+    const bool woken = work_.wait_until(lock, until, [this] { return stopping_ || handing_out(); });
+    if (stopping_) return {};
+    if (!woken && Clock::now() >= deadline) return {};
+    if (!woken) continue;
     if (auto work = next()) return work;
   }
 }
 
 /// A write of so many bytes has ended.
 void DirtyExtents::note_pace(Bytes written) {
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = Clock::now();
   if (pressed_since_) {
     totals_.pressed += written;
     totals_.pressed_ns +=

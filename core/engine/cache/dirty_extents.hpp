@@ -44,8 +44,10 @@ class DirtyExtents {
     std::int64_t pressed_ns = 0;
   };
 
-  /// `background`: what is committed is handed out at once, not only when somebody waits for it.
-  DirtyExtents(FlushQueue queue, bool background);
+  /// `background`: what is committed is handed out without anybody waiting for it, after a lull of
+  /// that length (CacheOptions).
+  DirtyExtents(FlushQueue queue, bool background,
+               std::chrono::milliseconds lull = std::chrono::milliseconds(0));
 
   // For writers. Orders rise.
   void add(Extent extent, std::uint64_t order, const LogPlace& place);
@@ -102,7 +104,9 @@ class DirtyExtents {
   };
 
  private:
+  using Clock = std::chrono::steady_clock;
   bool handing_out() const;
+  bool in_burst() const { return lull_.count() > 0 && Clock::now() < burst_end_; }
   std::optional<Work> next();
   std::uint64_t flushed_through() const;
   std::uint64_t limit() const;
@@ -116,6 +120,9 @@ class DirtyExtents {
   DirtyMap map_;                     ///< Guarded by mutex_, as is what follows.
   FlushQueue queue_;
   bool background_;
+  const std::chrono::milliseconds lull_;
+  Clock::time_point burst_end_;      ///< Nothing is flushed in the background before.
+  Clock::time_point longest_burst_;  ///< It ends by then in any case.
   bool stopping_ = false;
   int pauses_ = 0;
   std::multiset<std::uint64_t> awaited_;  ///< Orders up to which somebody waits.
@@ -126,7 +133,7 @@ class DirtyExtents {
   bool failure_told_ = false;
   Totals totals_;
   /// When a write ended last, if more was waiting then.
-  std::optional<std::chrono::steady_clock::time_point> pressed_since_;
+  std::optional<Clock::time_point> pressed_since_;
   DirtyMap written_;  ///< Not dirty any more and not durable yet.
   DirtyMap syncing_;  ///< The same, as begin_sync() found it.
   /// For each record that is not committed and lies over others: the oldest of them, directly or

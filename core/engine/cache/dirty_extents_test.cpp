@@ -106,6 +106,23 @@ TEST(DirtyExtents, CountsWhatIsWrittenWhileMoreIsWaiting) {
   EXPECT_EQ(extents.totals().pressed, 3 * unit) << "after a time in which nothing waited";
 }
 
+TEST(DirtyExtents, WaitsForALullUnlessSomebodyWaitsForTheFlush) {
+  DirtyExtents extents(queue(), true, std::chrono::hours(1));
+  extents.add({0, 5}, 1, {});
+  extents.commit(2);
+  EXPECT_FALSE(extents.take(no_wait));
+  Taker taker(extents);
+  taker.run();
+  EXPECT_TRUE(extents.drain(2));
+}
+
+TEST(DirtyExtents, HandsOutByItselfAfterALull) {
+  DirtyExtents extents(queue(), true, std::chrono::milliseconds(1));
+  extents.add({0, 5}, 1, {});
+  extents.commit(2);
+  EXPECT_TRUE(extents.take(std::chrono::hours(1)));
+}
+
 TEST(DirtyExtents, DoesNotHandOutAUnitThatIsUnderWay) {
   DirtyExtents extents(queue(), true);
   extents.add({0, 5}, 1, {});

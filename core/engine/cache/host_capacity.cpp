@@ -30,6 +30,7 @@ bool set_lock(int descriptor, int command, short type) {
 /// One user's hold on the file.
 struct Hold {
   std::shared_ptr<CacheDirectory> directory;
+  std::string name;  ///< Of the file, in the directory.
   Descriptor file;
   std::span<std::byte> memory;
   std::optional<Resource> resource;
@@ -40,9 +41,11 @@ struct Hold {
   ~Hold() {
     resource.reset();
     if (!memory.empty()) ::munmap(memory.data(), memory.size());
-    // The last one removes it. Who has opened it already, and waits for the lock, looks again.
-    if (file.valid() && set_lock(file.get(), F_OFD_SETLK, F_WRLCK)) {
-      ::unlinkat(directory->descriptor(), capacity_name, 0);
+    // The last one removes it: of two that leave at a time, each has let go of it before it looks
+    // whether the other has. Who has opened it already, and waits for the lock, looks again.
+    if (file.valid() && set_lock(file.get(), F_OFD_SETLK, F_UNLCK) &&
+        set_lock(file.get(), F_OFD_SETLK, F_WRLCK)) {
+      ::unlinkat(directory->descriptor(), name.c_str(), 0);
     }
   }
 };
@@ -51,8 +54,8 @@ struct Hold {
 /// False: it was removed meanwhile.
 Result<bool> lock_file(Hold& hold, const std::string& path) {
   constexpr int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
-  hold.file =
-      Descriptor(::openat(hold.directory->descriptor(), capacity_name, flags, S_IRUSR | S_IWUSR));
+  const int directory = hold.directory->descriptor();
+  hold.file = Descriptor(::openat(directory, hold.name.c_str(), flags, S_IRUSR | S_IWUSR));
   if (!hold.file.valid()) return fail(errno, "open " + path);
   const int file = hold.file.get();
   const bool alone = set_lock(file, F_OFD_SETLK, F_WRLCK);
@@ -68,13 +71,13 @@ Result<bool> lock_file(Hold& hold, const std::string& path) {
   return true;
 }
 
-}  // namespace
-
-Result<std::shared_ptr<Resource>> share_host_capacity(
-    const std::shared_ptr<CacheDirectory>& directory, Bytes amount) {
-  const std::string path = directory->path() + "/" + capacity_name;
+/// By the file of that name in `directory`.
+Result<std::shared_ptr<Resource>> share_by(const std::shared_ptr<CacheDirectory>& directory,
+                                           const std::string& name, Bytes amount) {
+  const std::string path = directory->path() + "/" + name;
   auto hold = std::make_shared<Hold>();
   hold->directory = directory;
+  hold->name = name;
   for (;;) {
     const auto locked = lock_file(*hold, path);
     if (!locked) return tl::unexpected(locked.error());
@@ -88,6 +91,25 @@ Result<std::shared_ptr<Resource>> share_host_capacity(
   // Who had it alone lets others in; it is as he made it.
   if (!set_lock(hold->file.get(), F_OFD_SETLK, F_RDLCK)) return fail(errno, "lock " + path);
   return std::shared_ptr<Resource>(hold, &*hold->resource);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Resource>> share_host_capacity(
+    const std::shared_ptr<CacheDirectory>& directory, Bytes amount) {
+  auto shared = share_by(directory, capacity_name, amount);
+  if (shared || shared.error().os_errno != ENODEV) return shared;
+  // A file system on which nothing can be mapped: then in memory, under the directory's number.
+  auto memory = CacheDirectory::open("/dev/shm", CacheDirectory::Access::create);
+  if (!memory) return tl::unexpected(memory.error());
+  struct stat status = {};
+  if (::fstat(directory->descriptor(), &status) != 0) {
+    return fail(errno, "look at " + directory->path());
+  }
+  return share_by(*memory,
+                  std::string(capacity_name) + "-" + std::to_string(status.st_dev) + "-" +
+                      std::to_string(status.st_ino),
+                  amount);
 }
 
 }  // namespace forebay

@@ -31,6 +31,14 @@ LogSettings in_range(LogSettings settings) {
   return settings;
 }
 
+/// Storage in memory is filled with zeros when it is got, before the program may go on.
+Bytes first_segment(const LogSettings& settings) {
+  constexpr Bytes usual = 4 * MiB;
+  constexpr Bytes payloads = 8;
+  return std::max(usual,
+                  payloads * record_bytes(static_cast<std::uint32_t>(settings.payload_bytes)));
+}
+
 iovec piece_of(std::span<const std::byte> bytes) {
   return {const_cast<std::byte*>(bytes.data()), bytes.size()};
 }
@@ -116,13 +124,13 @@ LogWriter::LogWriter(std::unique_ptr<LogStore> store, LogIdentity identity, LogS
       settings_(in_range(settings)),
       placed_(std::move(placed)),
       mark_(FlushMark::open(*store_)),
-      pool_(*store_, settings_.segment_bytes, std::move(capacity)),
+      pool_(*store_, {first_segment(settings_), settings_.segment_bytes}, std::move(capacity)),
       compressor_(settings_.compress) {
   if (!mark_) broken_ = mark_.error();
 }
 
 bool LogWriter::fits(Bytes bytes, Bytes reserve) const {
-  return !live_.empty() && position_ + bytes + reserve <= settings_.segment_bytes;
+  return !live_.empty() && position_ + bytes + reserve <= current_bytes();
 }
 
 /// Starts the next segment.
@@ -140,7 +148,7 @@ Result<LogWriter::Room> LogWriter::roll() {
   Superblock superblock{.identity = identity_,
                         .segment = next_segment_,
                         .first_sequence = sequence_ + 1,
-                        .segment_bytes = settings_.segment_bytes,
+                        .segment_bytes = blank->bytes,
                         .salt = crc32c(std::as_bytes(std::span(identity_.log)),
                                        static_cast<std::uint32_t>(next_segment_))};
   std::string name = segment_name(next_segment_);
@@ -152,7 +160,7 @@ Result<LogWriter::Room> LogWriter::roll() {
   if (!status) {
     broken_ = status.error();
     // Its removal may fail as well; the log is removed as a whole in the end.
-    (void)pool_.give_back(blank->name, std::nullopt);
+    (void)pool_.give_back(blank->name, blank->bytes, std::nullopt);
     return tl::unexpected(broken_);
   }
   live_.push_back({std::make_shared<LogSegment>(std::move(blank->file), std::move(superblock)),
@@ -307,7 +315,7 @@ Status LogWriter::flushed(std::uint64_t epoch, std::uint64_t sequence) {
   // Where the last segment has little room left it goes too, and the log is empty.
   const bool worn =
       !fits(record_bytes(static_cast<std::uint32_t>(settings_.payload_bytes)), mark_reserve) ||
-      position_ > settings_.segment_bytes / 2;
+      position_ > current_bytes() / 2;
   if (auto marked = mark_->put(sequence); !marked) {
     broken_ = marked.error();
     return marked;
@@ -336,11 +344,12 @@ Status LogWriter::give_back(std::uint64_t sequence, bool last_too) {
 
 Status LogWriter::give_back_front() {
   Live front = std::move(live_.front());
+  const Bytes bytes = front.segment->superblock().segment_bytes;
   live_.pop_front();
   std::optional<LogFile> file;
   if (front.segment.use_count() == 1) file = front.segment->release();
   front.segment.reset();
-  return pool_.give_back(front.name, std::move(file));
+  return pool_.give_back(front.name, bytes, std::move(file));
 }
 
 LogPoint LogWriter::end() const {

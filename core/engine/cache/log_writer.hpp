@@ -25,7 +25,7 @@
 namespace forebay {
 
 struct LogSettings {
-  Bytes segment_bytes = 32 * MiB;
+  Bytes segment_bytes = 32 * MiB;  ///< Of the largest; the first ones of a log are smaller.
   /// A payload ends where the offset in the file is a multiple of this, so that a flush of one
   /// stripe reads whole payloads.
   Bytes payload_bytes = 1 * MiB;
@@ -133,6 +133,7 @@ class LogWriter {
   enum class Room { made, none };
 
   bool fits(Bytes bytes, Bytes reserve) const;
+  Bytes current_bytes() const { return live_.back().segment->superblock().segment_bytes; }
   Result<Room> roll();
   Status write_current(std::span<const iovec> pieces, Bytes length);
   Result<std::uint64_t> append_mark(LogRecord record);

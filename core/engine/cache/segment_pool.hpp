@@ -17,31 +17,37 @@
 namespace forebay {
 
 /// Files to become segments of one log: made ahead of need by a thread, since getting storage for
-/// one takes as long as filling it, and used again when they are flushed. What they take of the
-/// node's capacity is held in its name. Thread-safe.
+/// one takes as long as filling it, and used again when they are flushed. Each is twice as large as
+/// the one before, up to a limit: a log that stays small is made and removed in little time. What
+/// they take of the node's capacity is held in its name. Thread-safe.
 class SegmentPool {
  public:
   /// A file that carries a name of the pool's until it gets one of the log's.
   struct Blank {
     std::string name;
+    Bytes bytes = 0;
     LogFile file;
   };
 
+  /// Sizes of files, bytes.
+  struct Sizes {
+    Bytes first = 0;
+    Bytes largest = 0;
+  };
   /// `store` must outlive the pool.
-  SegmentPool(LogStore& store, Bytes segment_bytes, std::unique_ptr<ResourceHolder> capacity);
+  SegmentPool(LogStore& store, Sizes sizes, std::unique_ptr<ResourceHolder> capacity);
   ~SegmentPool();  ///< What is blank stays; destroying the store removes it.
   SegmentPool(const SegmentPool&) = delete;
   SegmentPool& operator=(const SegmentPool&) = delete;
-
-  Bytes segment_bytes() const { return segment_bytes_; }
 
   /// Makes one in the background, if there is none and the capacity allows it.
   void prepare();
   /// No value: the capacity is exhausted. Errors: what the store says.
   Result<std::optional<Blank>> take();
-  /// The file that is called `name` is flushed. It is kept for another use, or removed where there
-  /// is one already or others wait for the capacity. A null file: somebody still reads it.
-  Status give_back(const std::string& name, std::optional<LogFile> file);
+  /// The file of `bytes` that is called `name` is flushed. It is kept for another use, or removed
+  /// where there is one already, where larger ones are made by now, or where others wait for the
+  /// capacity. A null file: somebody still reads it.
+  Status give_back(const std::string& name, Bytes bytes, std::optional<LogFile> file);
 
   /// Waits for others to give capacity back, at most `patience`. True: take() gives a file.
   Result<bool> wait(std::chrono::milliseconds patience);
@@ -53,16 +59,18 @@ class SegmentPool {
   bool wanted_by_others() const { return capacity_->wanted_by_others(); }
 
  private:
-  Result<Blank> make();
+  Result<Blank> make(Bytes bytes);
+  void grow();
   std::string next_name();
   void work();
 
   LogStore& store_;
-  const Bytes segment_bytes_;
+  const Bytes largest_;
   const std::unique_ptr<ResourceHolder> capacity_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<Blank> blank_;     ///< Guarded by mutex_, as is what follows.
+  Bytes next_bytes_;               ///< Of the file that is made next, or is being made.
   bool making_ = false;            ///< The thread is about to.
   std::uint64_t next_number_ = 0;  ///< Of a name.
   bool stopping_ = false;

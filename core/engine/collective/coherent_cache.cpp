@@ -94,6 +94,7 @@ CacheOptions options_of(const Hints& hints, int rank, const StripeLayout& layout
       break;
     case CacheFlush::deferred:
       options.flush = FlushPolicy::deferred;
+      options.lull = std::chrono::milliseconds(50);
       break;
     case CacheFlush::none:
       options.flush = FlushPolicy::none;
@@ -214,6 +215,7 @@ CoherentCache::CoherentCache(StorageFile& file, const SieveWatch& watch,
       capacity_(std::move(capacity)) {}
 
 CoherentCache::~CoherentCache() {
+  if (finishing_.joinable()) finishing_.join();
   if (!answering_.joinable()) return;
   claims_.close();
   answering_.join();
@@ -469,6 +471,10 @@ Claims::Answer CoherentCache::answer(const Claims::Question& question) {
 
 Status CoherentCache::close(bool discard) {
   const ScopedNanoseconds exposed(counters_.cache_exposed_ns);
+  return close_log(discard);
+}
+
+Status CoherentCache::close_log(bool discard) {
   const std::unique_lock turn(turn_);
   if (made_ == nullptr || closed_) return {};
   auto closed = discard ? log_->discard() : log_->close();
@@ -487,15 +493,30 @@ Result<bool> CoherentCache::close_early() {
     return closed ? Result<bool>(false) : tl::unexpected(closed.error());
   }
   const std::unique_lock turn(turn_);
-  if (made_ == nullptr || closed_) return true;  // Other ranks may have logs.
-  log_->start_draining();
-  count_progress();
-  return true;
+  if (made_ != nullptr && !closed_) count_progress();
+  return true;  // Other ranks may have logs.
+}
+
+void CoherentCache::start_finishing() {
+  if (made_ == nullptr) return;
+  finishing_ = background_thread([this] {
+    log_->start_draining();
+    finished_ = close_log(false);
+    // Nobody need ask this rank any more.
+    if (finished_) claims_.close();
+  });
 }
 
 Status CoherentCache::finish() {
+  Status mine;
+  if (finishing_.joinable()) {
+    const ScopedNanoseconds exposed(counters_.cache_exposed_ns);
+    finishing_.join();
+    mine = finished_;
+  } else {
+    mine = close(false);
+  }
   const Status others = ask_all_to_empty();
-  auto mine = close(false);
   return mine ? others : mine;
 }
 

@@ -82,6 +82,8 @@ class CoherentCache final : public StorageFile {
   /// The same, as long as the hints ask for it, but what is in the log may go on to the file after
   /// it: until finish(). False: it is closed.
   Result<bool> close_early();
+  /// After close_early(): a thread begins to do this rank's part of finish(). Once.
+  void start_finishing();
   /// What any rank of them still has in its log is in the file, durably, and this one's is gone.
   Status finish();
 
@@ -121,6 +123,7 @@ class CoherentCache final : public StorageFile {
   Status ask_all_to_empty();
   Status empty_log();
   Status settle_log();
+  Status close_log(bool discard);
   void count_progress();
 
   StorageFile& file_;
@@ -144,6 +147,8 @@ class CoherentCache final : public StorageFile {
   /// The log holds records that a recovery would replay.
   std::atomic<bool> unsettled_{false};
   std::thread answering_;
+  std::thread finishing_;
+  Status finished_;  ///< What came of it.
 };
 
 }  // namespace forebay

@@ -64,6 +64,7 @@ class Unfinished final : public HeldBack {
   Unfinished(std::unique_ptr<StorageFile> storage, std::unique_ptr<SieveWatch> watch,
              std::unique_ptr<CoherentCache> cache)
       : storage_(std::move(storage)), watch_(std::move(watch)), cache_(std::move(cache)) {}
+  void start() override { cache_->start_finishing(); }
   Status finish() override { return cache_->finish(); }
 
  private:

@@ -351,6 +351,7 @@ int wrapped_close(MPI_File* fh) noexcept {
       const int closed = real().close(fh);
       if (code == MPI_SUCCESS) code = closed;
     }
+    if (held_back != nullptr) held_back->start();
     if (file->reporting) write_report(file->record, *file->exchange, settings().report_dir);
     file->exchange.reset();  // The next file's.
     if (held_back != nullptr) unfinished_files().add(file, std::move(held_back));
