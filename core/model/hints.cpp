@@ -151,6 +151,49 @@ bool set_cache_sync(Hints& hints, std::string_view text) {
   return true;
 }
 
+constexpr CacheRedundancy partner{1, 1};
+/// Parity takes a quarter of what the logs take, and more nodes are seldom lost at a time.
+constexpr CacheRedundancy usual_parity{4, 1};
+constexpr std::string_view parity_word = "parity";
+
+bool set_cache_redundancy(Hints& hints, std::string_view text) {
+  CacheRedundancy value;
+  if (text == "partner") {
+    value = partner;
+  } else if (text == parity_word) {
+    value = usual_parity;
+  } else if (text != "none") {
+    if (!text.starts_with(parity_word)) return false;
+    text.remove_prefix(parity_word.size());
+    const std::size_t plus = text.find('+');
+    if (!text.starts_with(':') || plus == std::string_view::npos) return false;
+    const auto members = parse_count(text.substr(1, plus - 1));
+    const auto parities = parse_count(text.substr(plus + 1));
+    if (!members || !parities || *members >= CacheRedundancy::most_pieces ||
+        *parities > CacheRedundancy::most_pieces - *members) {
+      return false;
+    }
+    value = {*members, *parities};
+  }
+  hints.cache_redundancy = value;
+  return true;
+}
+
+std::optional<std::string> get_cache_redundancy(const Hints& hints) {
+  if (!hints.cache_redundancy) return std::nullopt;
+  const CacheRedundancy& value = *hints.cache_redundancy;
+  if (value.parities == 0) return "none";
+  if (value == partner) return "partner";
+  return std::string(parity_word) + ":" + std::to_string(value.members) + "+" +
+         std::to_string(value.parities);
+}
+
+bool set_delayed(Hints& hints, std::string_view text) {
+  if (text != "begin" && text != "end") return false;
+  hints.delayed = text == "begin";
+  return true;
+}
+
 template <auto Field>
 bool set_switch(Hints& hints, std::string_view text) {
   const auto value = parse_boolean(text);
@@ -272,6 +315,23 @@ constexpr std::array entries = {
           set_count<&Hints::cache_threads>,
           get_number<&Hints::cache_threads>},
     Entry{{"e10_cache_threads", count_form, "the same"}, set_count<&Hints::cache_threads>, nullptr},
+    Entry{{"forebay_cache_compress", toggle_form, "compress what the logs hold"},
+          set_toggle<&Hints::cache_compress>,
+          [](const Hints& hints) -> std::optional<std::string> {
+            if (hints.cache_compress == Toggle::automatic) return std::nullopt;
+            return std::string(to_string(hints.cache_compress));
+          }},
+    Entry{{"forebay_cache_redundancy", "none, partner, parity or parity:k+m",
+           "logs are protected against the loss of nodes"},
+          set_cache_redundancy,
+          get_cache_redundancy},
+    Entry{{"forebay_delayed", "begin or end",
+           "what is written in between is protected at its end, all at once"},
+          set_delayed,
+          [](const Hints& hints) -> std::optional<std::string> {
+            if (!hints.delayed) return std::nullopt;
+            return *hints.delayed ? "begin" : "end";
+          }},
 };
 
 constexpr auto keys = [] {

@@ -20,6 +20,18 @@ enum class Toggle { automatic, enable, disable };
 /// measurements.
 enum class CacheFlush { immediate, onsync, onclose, deferred, none };
 
+/// How write-behind logs are protected against the loss of nodes: of each `members` logs of
+/// different nodes there are `parities` parity pieces on other nodes, and so many nodes may be
+/// lost. A copy is the parity of one log. No parities: nothing is protected.
+struct CacheRedundancy {
+  int members = 0;
+  int parities = 0;
+
+  /// Members and parities together: elements of the field that parity is computed in.
+  static constexpr int most_pieces = 256;
+  bool operator==(const CacheRedundancy&) const = default;
+};
+
 /// What the user declared about one file: the one value that intent files, FOREBAY_HINTS and
 /// MPI_Info all become. A field without value leaves the choice to Forebay. MPI's and ROMIO's
 /// spellings appear only in the table in hints.cpp that parses them.
@@ -39,14 +51,17 @@ struct Hints {
   bool no_independent = false;                    ///< romio_no_indep_rw.
   Toggle compress = Toggle::automatic;            ///< forebay_compress: messages between nodes.
   std::optional<int> io_depth;                    ///< forebay_io_depth: storage calls in flight.
-  std::optional<bool> cache;               ///< e10_cache: writes go to a log on the node first.
-  std::optional<std::string> cache_path;   ///< e10_cache_path: the node-local directory of logs.
-  std::optional<CacheFlush> cache_flush;   ///< e10_cache_flush_flag.
-  std::optional<Bytes> cache_capacity;     ///< forebay_cache_capacity: of all logs on a node.
-  std::optional<bool> cache_sync_to_node;  ///< forebay_cache_sync: a sync makes the log durable.
-  std::optional<bool> cache_discard;       ///< e10_cache_discard_flag: no log is left at close.
-  std::optional<int> cache_threads;        ///< e10_cache_threads: that flush, on each rank.
-  bool passthrough = false;                ///< forebay=disable: leave the file to the MPI.
+  std::optional<bool> cache;                  ///< e10_cache: writes go to a log on the node first.
+  std::optional<std::string> cache_path;      ///< e10_cache_path: the node-local directory of logs.
+  std::optional<CacheFlush> cache_flush;      ///< e10_cache_flush_flag.
+  std::optional<Bytes> cache_capacity;        ///< forebay_cache_capacity: of all logs on a node.
+  std::optional<bool> cache_sync_to_node;     ///< forebay_cache_sync: a sync makes the log durable.
+  std::optional<bool> cache_discard;          ///< e10_cache_discard_flag: no log is left at close.
+  std::optional<int> cache_threads;           ///< e10_cache_threads: that flush, on each rank.
+  Toggle cache_compress = Toggle::automatic;  ///< forebay_cache_compress: what logs hold.
+  std::optional<CacheRedundancy> cache_redundancy;  ///< forebay_cache_redundancy.
+  std::optional<bool> delayed;  ///< forebay_delayed: nothing is protected from begin to end.
+  bool passthrough = false;     ///< forebay=disable: leave the file to the MPI.
 };
 
 /// A hint that was not understood, ready to be shown: where it came from, the key, the value, and

@@ -175,6 +175,32 @@ TEST(ApplyHints, KnowsTheCacheAsE10SpellsIt) {
   EXPECT_EQ(apply_hints(wrong, {{"e10_cache_path", "local"}}, "").size(), 1u);
 }
 
+TEST(ApplyHints, RedundancyIsACopyOrParity) {
+  const auto redundancy = [](const std::string& text) {
+    return applied({{"forebay_cache_redundancy", text}}).cache_redundancy;
+  };
+  EXPECT_EQ(redundancy("none"), (CacheRedundancy{0, 0}));
+  EXPECT_EQ(redundancy("partner"), (CacheRedundancy{1, 1}));
+  EXPECT_EQ(redundancy("parity"), (CacheRedundancy{4, 1}));
+  EXPECT_EQ(redundancy("parity:8+2"), (CacheRedundancy{8, 2}));
+  EXPECT_EQ(redundancy("parity:255+1"), (CacheRedundancy{255, 1}));
+  for (const char* text :
+       {"", "parity:", "parity:8", "parity:+", "parity:8+", "parity:+2", "parity:0+1", "parity:8+0",
+        "parity:8+2+1", "parity:255+2", "parity:2147483647+2147483647", "parity8+2", "raid5"}) {
+    Hints hints;
+    EXPECT_EQ(apply_hints(hints, {{"forebay_cache_redundancy", text}}, "").size(), 1U) << text;
+    EXPECT_FALSE(hints.cache_redundancy) << text;
+  }
+}
+
+TEST(ApplyHints, ADelayHasABeginAndAnEnd) {
+  EXPECT_EQ(applied({{"forebay_delayed", "begin"}}).delayed, true);
+  EXPECT_EQ(applied({{"forebay_delayed", "begin"}, {"forebay_delayed", "end"}}).delayed, false);
+  Hints hints;
+  EXPECT_EQ(apply_hints(hints, {{"forebay_delayed", "enable"}}, "").size(), 1U);
+  EXPECT_FALSE(hints.delayed);
+}
+
 TEST(ApplyHints, AWrongValueIsReportedAndChangesNothing) {
   Hints hints = applied({{"cb_buffer_size", "1MiB"}});
   const auto problems = apply_hints(hints, {{"cb_buffer_size", "banana"}}, "MPI_Info");
@@ -292,6 +318,14 @@ Hints any_hints() {
   hints.cache_sync_to_node = as_optional(maybe_bool());
   hints.cache_discard = as_optional(maybe_bool());
   hints.cache_threads = as_optional(count());
+  hints.cache_compress = toggle();
+  if (*rc::gen::arbitrary<bool>()) {
+    const int members = *rc::gen::inRange(1, CacheRedundancy::most_pieces);
+    const int parities = *rc::gen::inRange(1, CacheRedundancy::most_pieces - members + 1);
+    hints.cache_redundancy =
+        *rc::gen::element(CacheRedundancy{}, CacheRedundancy{members, parities});
+  }
+  hints.delayed = as_optional(maybe_bool());
   return hints;
 }
 
@@ -323,6 +357,9 @@ RC_GTEST_PROP(ToPairs, ComesBackThroughApplyHints, ()) {
   RC_ASSERT(back.cache_sync_to_node == hints.cache_sync_to_node);
   RC_ASSERT(back.cache_discard == hints.cache_discard);
   RC_ASSERT(back.cache_threads == hints.cache_threads);
+  RC_ASSERT(back.cache_compress == hints.cache_compress);
+  RC_ASSERT(back.cache_redundancy == hints.cache_redundancy);
+  RC_ASSERT(back.delayed == hints.delayed);
 }
 
 // The rows of docs/guide/hints.md look like "| `key` | accepted | ...".

@@ -74,13 +74,17 @@ mode = "enable"
 path = "/local/nvme"
 flush = "onclose"
 capacity = "2GiB"
-redundancy = "none"
+redundancy = "parity:4+2"
+compress = false
+colour = "red"
 )");
   EXPECT_EQ(result.hints.cache, true);
   EXPECT_EQ(result.hints.cache_path, "/local/nvme");
   EXPECT_EQ(result.hints.cache_flush, CacheFlush::onclose);
   EXPECT_EQ(result.hints.cache_capacity, 2 * GiB);
-  EXPECT_THAT(told(result), ElementsAre(HasSubstr("job.toml:9: redundancy = \"none\"")));
+  EXPECT_EQ(result.hints.cache_redundancy, (CacheRedundancy{4, 2}));
+  EXPECT_EQ(result.hints.cache_compress, Toggle::disable);
+  EXPECT_THAT(told(result), ElementsAre(HasSubstr("job.toml:11: colour = \"red\"")));
 }
 
 TEST(Intent, PatternsWithASlashAreForThePathOthersForTheName) {

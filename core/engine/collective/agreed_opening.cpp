@@ -28,6 +28,16 @@ CostWord unpack_cost(std::int64_t packed) {
   return cost;
 }
 
+/// Every member is below 2^16.
+std::int64_t pack(const std::optional<CacheRedundancy>& redundancy) {
+  return redundancy ? std::int64_t{redundancy->members} << 16 | redundancy->parities : -1;
+}
+
+std::optional<CacheRedundancy> unpack_redundancy(std::int64_t packed) {
+  if (packed < 0) return std::nullopt;
+  return CacheRedundancy{static_cast<int>(packed >> 16), static_cast<int>(packed & 0xffff)};
+}
+
 }  // namespace
 
 Agreed agree_on(Exchange& exchange, const StripeLayout& layout, const Hints& hints,
@@ -37,7 +47,7 @@ Agreed agree_on(Exchange& exchange, const StripeLayout& layout, const Hints& hin
   const auto optional = [](const auto& value) {
     return value ? static_cast<std::int64_t>(*value) : std::int64_t{-1};
   };
-  std::array<std::int64_t, 15> word{layout.stripe_size,
+  std::array<std::int64_t, 17> word{layout.stripe_size,
                                     layout.servers,
                                     layout.lock_conflicts,
                                     optional(hints.aggregators),
@@ -51,7 +61,9 @@ Agreed agree_on(Exchange& exchange, const StripeLayout& layout, const Hints& hin
                                     hints.no_independent,
                                     pack(start),
                                     1,
-                                    optional(hints.cache)};
+                                    optional(hints.cache),
+                                    pack(hints.cache_redundancy),
+                                    optional(hints.delayed)};
   if (exchange.rank() != 0) {
     word.fill(0);
   } else if (adapters_matter(layout, exchange.nodes().nodes(), hints)) {
@@ -69,6 +81,8 @@ Agreed agree_on(Exchange& exchange, const StripeLayout& layout, const Hints& hin
   given(6, agreed.stripe_size);
   given(7, agreed.stripe_count);
   given(14, agreed.cache);
+  agreed.cache_redundancy = unpack_redundancy(word[15]);
+  given(16, agreed.delayed);
   agreed.collective_write = static_cast<Toggle>(word[8]);
   agreed.collective_read = static_cast<Toggle>(word[9]);
   agreed.compress = static_cast<Toggle>(word[10]);
