@@ -258,49 +258,75 @@ TEST(Log, GivesSegmentsBackOnceTheyAreFlushed) {
       << "the last segment was worn, and given back too";
 }
 
-TEST(Log, TellsWhereWhatCameBetweenTwoPointsLies) {
+TEST(Log, TellsWhereWhatCameSinceAPointLies) {
   Rig rig({16 * KiB, 1 * KiB});
-  const LogPoint begin = rig.writer->end();
-  EXPECT_TRUE(rig.writer->between(begin, begin).empty());
+  EXPECT_TRUE(rig.writer->grown({}).runs.empty());
   ASSERT_TRUE(rig.append({1, 0, counting(KiB, 1)}).status);
-  const LogPoint first = rig.writer->end();
+  const LogPoint first = rig.writer->grown({}).end;
   for (int i = 0; i < 8; ++i) ASSERT_TRUE(rig.append({1, i * KiB, counting(KiB, i)}).status);
-  const LogPoint last = rig.writer->end();
-  EXPECT_EQ(last.sequence, 9U);
-  EXPECT_TRUE(rig.writer->between(last, last).empty());
+  ASSERT_TRUE(rig.writer->commit(1));
 
-  const auto runs = rig.writer->between(first, last);
+  const LogGrowth growth = rig.writer->grown(first);
+  EXPECT_EQ(growth.end.sequence, 10U);
+  EXPECT_EQ(growth.end.data_sequence, 9U);
+  EXPECT_TRUE(rig.writer->grown(growth.end).runs.empty());
+  const auto& runs = growth.runs;
   ASSERT_EQ(runs.size(), 2U) << "6 records a segment";
   EXPECT_EQ(runs[0].begin, superblock_bytes + record_bytes(KiB));
   EXPECT_EQ(runs[0].length(), 5 * record_bytes(KiB));
   EXPECT_EQ(runs[1].begin, superblock_bytes);
-  EXPECT_EQ(runs[1].length(), 3 * record_bytes(KiB));
+  EXPECT_EQ(runs[1].length(), 3 * record_bytes(KiB) + record_header_bytes);
   EXPECT_EQ(runs[1].segment->superblock().first_sequence, 7U);
-  const auto all = rig.writer->between(begin, last);
-  ASSERT_EQ(all.size(), 2U);
-  EXPECT_EQ(all[0].length(), 6 * record_bytes(KiB));
+  EXPECT_EQ(growth.length(), runs[0].length() + runs[1].length());
+  EXPECT_EQ(rig.writer->length_since(first), growth.length());
+
+  ASSERT_TRUE(rig.writer->flushed(1, 6));
+  const LogGrowth rest = rig.writer->grown({});
+  EXPECT_EQ(rest.flushed, 6U);
+  EXPECT_EQ(rig.writer->grown(growth.end).flushed, 6U);
+  ASSERT_EQ(rest.runs.size(), 1U) << "what is in the file needs no protection";
+  EXPECT_EQ(rest.runs[0].segment, runs[1].segment);
+  ASSERT_TRUE(rig.writer->flushed(1, 9));
+  EXPECT_EQ(rig.writer->grown({}).flushed, rig.writer->last_sequence()) << "with the marks behind";
 }
 
-TEST(Log, KeepsWhatIsHeldUntilItIsReleased) {
-  LogSettings settings{16 * KiB, 1 * KiB, Toggle::disable};
-  settings.held = true;
-  Rig rig(settings);
+TEST(Log, KeepsWhatOthersAreRebuiltFromUntilItIsReleased) {
+  Rig rig({16 * KiB, 1 * KiB, Toggle::disable});
   for (int i = 0; i < 18; ++i) ASSERT_TRUE(rig.append({1, i * KiB, counting(KiB, i)}).status);
+  const LogPoint told = rig.writer->grown({}).end;
+  for (int i = 18; i < 30; ++i) ASSERT_TRUE(rig.append({1, i * KiB, counting(KiB, i)}).status);
   rig.placed.clear();
   const auto segments = [&] {
     const auto files = rig.log->files();
     return std::ranges::count_if(files, [](const auto& f) { return is_segment_name(f.first); });
   };
+  EXPECT_EQ(segments(), 5);
   ASSERT_TRUE(rig.writer->flushed(1, 12));
-  EXPECT_EQ(segments(), 3);
+  EXPECT_EQ(segments(), 5);
   EXPECT_EQ(rig.writer->oldest_segment_end(), 18U) << "what a flush would still be good for";
   EXPECT_EQ(rig.read().flushed, 12U);
   ASSERT_TRUE(rig.writer->release(7));
-  EXPECT_EQ(segments(), 2);
+  EXPECT_EQ(segments(), 4);
   ASSERT_TRUE(rig.writer->release(18));
-  EXPECT_EQ(segments(), 1) << "no more than is flushed";
+  EXPECT_EQ(segments(), 3) << "no more than is flushed";
+  EXPECT_EQ(rig.writer->grown(told).runs.size(), 2U);
+}
+
+TEST(Log, GivesBackWhatIsFlushedBeforeOthersKnowOfIt) {
+  Rig rig({16 * KiB, 1 * KiB, Toggle::disable});
+  for (int i = 0; i < 6; ++i) ASSERT_TRUE(rig.append({1, i * KiB, counting(KiB, i)}).status);
+  const LogPoint told = rig.writer->grown({}).end;
+  for (int i = 6; i < 20; ++i) ASSERT_TRUE(rig.append({1, i * KiB, counting(KiB, i)}).status);
+  ASSERT_TRUE(rig.writer->commit(1));
+  rig.placed.clear();
   ASSERT_TRUE(rig.writer->flushed(1, 18));
-  EXPECT_EQ(segments(), 0);
+  const auto runs = rig.writer->grown(told).runs;
+  ASSERT_EQ(runs.size(), 1U) << "of four segments the first is held, and the last not flushed";
+  EXPECT_EQ(runs[0].segment->superblock().first_sequence, 19U);
+  const LogContents contents = rig.read();
+  EXPECT_TRUE(contents.damage.empty());
+  EXPECT_EQ(contents.flushed, 18U);
+  EXPECT_EQ(contents.complete_bytes(), 2 * KiB);
 }
 
 TEST(Log, GoesOnInTheSameSegmentAfterAFlush) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <numeric>
 #include <utility>
 
 #include "core/engine/cache/crc32c.hpp"
@@ -39,6 +40,11 @@ Bytes first_segment(const LogSettings& settings) {
                   payloads * record_bytes(static_cast<std::uint32_t>(settings.payload_bytes)));
 }
 
+Bytes total_length(std::span<const LogRun> runs) {
+  return std::accumulate(runs.begin(), runs.end(), Bytes{0},
+                         [](Bytes sum, const LogRun& run) { return sum + run.length(); });
+}
+
 iovec piece_of(std::span<const std::byte> bytes) {
   return {const_cast<std::byte*>(bytes.data()), bytes.size()};
 }
@@ -67,6 +73,8 @@ class PieceCursor {
 };
 
 }  // namespace
+
+Bytes LogGrowth::length() const { return total_length(runs); }
 
 /// Data records that wait for a place in the log.
 struct LogWriter::Batch {
@@ -260,7 +268,7 @@ LogWriter::Outcome LogWriter::append_batch(const Batch& batch) {
       outcome.logged += record.length;
       payload_bytes_ += record.length;
     }
-    current.last_data = sequence_;
+    current.last_data = data_sequence_ = sequence_;
   }
   return outcome;
 }
@@ -294,7 +302,7 @@ Result<std::uint64_t> LogWriter::truncate(std::uint64_t epoch, Bytes size) {
   const std::scoped_lock lock(mutex_);
   auto sequence = append_mark(
       {.kind = RecordKind::truncate, .epoch = epoch, .value = static_cast<std::uint64_t>(size)});
-  if (sequence) live_.back().last_data = *sequence;
+  if (sequence) live_.back().last_data = data_sequence_ = *sequence;
   return sequence;
 }
 
@@ -324,51 +332,80 @@ Status LogWriter::flushed(std::uint64_t epoch, std::uint64_t sequence) {
     // It says nothing that the mark does not, so it is left out where the log has no room for it.
     (void)append_mark({.kind = RecordKind::flushed, .epoch = epoch, .value = sequence});
   }
-  return give_back(settings_.held ? std::min(sequence, released_) : sequence, all && worn);
+  return give_back(all && worn);
 }
 
 Status LogWriter::release(std::uint64_t sequence) {
   const std::scoped_lock lock(mutex_);
   released_ = std::max(released_, sequence);
-  return give_back(std::min(flushed_, released_), false);
+  return give_back(false);
 }
 
-/// Gives segments back that hold no data record beyond `sequence`.
-Status LogWriter::give_back(std::uint64_t sequence, bool last_too) {
+bool LogWriter::needed(const Live& live) const {
+  return live.last_data > flushed_ || (live.held && live.last_data > released_);
+}
+
+/// Gives segments back that nobody needs; the last one, which is appended to, only if `last_too`.
+Status LogWriter::give_back(bool last_too) {
   Status status;
-  while (!live_.empty() && live_.front().last_data <= sequence && (live_.size() > 1 || last_too)) {
-    if (auto given = give_back_front(); !given) status = given;
+  for (auto live = live_.begin(); live != live_.end();) {
+    const bool last = std::next(live) == live_.end();
+    if (needed(*live) || (last && !last_too)) {
+      ++live;
+      continue;
+    }
+    Live unneeded = std::move(*live);
+    live = live_.erase(live);
+    if (auto given = give_back(std::move(unneeded)); !given) status = given;
   }
   return status;
 }
 
-Status LogWriter::give_back_front() {
-  Live front = std::move(live_.front());
-  const Bytes bytes = front.segment->superblock().segment_bytes;
-  live_.pop_front();
+Status LogWriter::give_back(Live live) {
+  const Bytes bytes = live.segment->superblock().segment_bytes;
   std::optional<LogFile> file;
-  if (front.segment.use_count() == 1) file = front.segment->release();
-  front.segment.reset();
-  return pool_.give_back(front.name, bytes, std::move(file));
+  if (live.segment.use_count() == 1) file = live.segment->release();
+  live.segment.reset();
+  return pool_.give_back(live.name, bytes, std::move(file));
 }
 
 LogPoint LogWriter::end() const {
-  const std::scoped_lock lock(mutex_);
-  if (live_.empty()) return {next_segment_, superblock_bytes, sequence_};
-  return {live_.back().segment->superblock().segment, live_.back().end, sequence_};
+  if (live_.empty()) return {next_segment_, superblock_bytes, sequence_, data_sequence_};
+  return {live_.back().segment->superblock().segment, live_.back().end, sequence_, data_sequence_};
 }
 
-std::vector<LogRun> LogWriter::between(const LogPoint& from, const LogPoint& to) const {
-  const std::scoped_lock lock(mutex_);
+std::vector<LogRun> LogWriter::runs_since(const LogPoint& since) const {
   std::vector<LogRun> runs;
   for (const Live& live : live_) {
     const std::uint64_t number = live.segment->superblock().segment;
-    if (number < from.segment || number > to.segment) continue;
-    const LogRun run{live.segment, number == from.segment ? from.position : superblock_bytes,
-                     number == to.segment ? to.position : live.end};
+    if (number < since.segment || live.last_data <= flushed_) continue;
+    const LogRun run{live.segment, number == since.segment ? since.position : superblock_bytes,
+                     live.end};
     if (run.length() > 0) runs.push_back(run);
   }
   return runs;
+}
+
+LogGrowth LogWriter::grown(const LogPoint& since) {
+  const std::scoped_lock lock(mutex_);
+  LogGrowth growth{.end = end(), .runs = runs_since(since), .flushed = flushed_};
+  // Marks among what is left out count with it, or they would be missed.
+  const auto dirty =
+      std::ranges::find_if(live_, [this](const Live& live) { return live.last_data > flushed_; });
+  const std::uint64_t clean =
+      dirty == live_.end() ? sequence_ : dirty->segment->superblock().first_sequence - 1;
+  growth.flushed = std::max(growth.flushed, clean);
+  for (Live& live : live_) {
+    live.held = live.held || std::ranges::any_of(growth.runs, [&](const LogRun& run) {
+                  return run.segment == live.segment;
+                });
+  }
+  return growth;
+}
+
+Bytes LogWriter::length_since(const LogPoint& since) const {
+  const std::scoped_lock lock(mutex_);
+  return total_length(runs_since(since));
 }
 
 Status LogWriter::sync() {
@@ -387,6 +424,7 @@ Status LogWriter::sync() {
 Status LogWriter::destroy() {
   const std::scoped_lock lock(mutex_);
   live_.clear();
+  flushed_ = sequence_;  // Nothing of it is replayed any more.
   pool_.close();
   if (!is_broken()) {
     broken_ = Error{ErrorKind::internal, 0, "the write-behind log " + path() + " was removed"};
@@ -397,6 +435,11 @@ Status LogWriter::destroy() {
 std::uint64_t LogWriter::last_sequence() const {
   const std::scoped_lock lock(mutex_);
   return sequence_;
+}
+
+std::uint64_t LogWriter::flushed_sequence() const {
+  const std::scoped_lock lock(mutex_);
+  return flushed_;
 }
 
 std::optional<std::uint64_t> LogWriter::oldest_segment_end() const {

@@ -31,8 +31,6 @@ struct LogSettings {
   Bytes payload_bytes = 1 * MiB;
   /// Of payloads, where the device is slower than lz4: `automatic` measures it.
   Toggle compress = Toggle::automatic;
-  /// Segments stay until release() as well: other logs are rebuilt from what they hold.
-  bool held = false;
 };
 
 /// A place between two records of a log.
@@ -40,6 +38,7 @@ struct LogPoint {
   std::uint64_t segment = 0;
   Bytes position = superblock_bytes;  ///< In that segment.
   std::uint64_t sequence = 0;         ///< Of the last record before it.
+  std::uint64_t data_sequence = 0;    ///< Of the last one that is for the file.
 };
 
 /// Bytes [begin, end) of a segment: records, one behind the other.
@@ -49,6 +48,15 @@ struct LogRun {
   Bytes end = 0;
 
   Bytes length() const { return end - begin; }
+};
+
+/// What came to a log since a point, and is not in the file for good.
+struct LogGrowth {
+  LogPoint end;
+  std::vector<LogRun> runs;
+  std::uint64_t flushed = 0;  ///< Records up to this one are, and may be missing from the runs.
+
+  Bytes length() const;
 };
 
 /// Appends to the write-behind log of one file by one rank. Thread-safe. Records are in the log in
@@ -87,14 +95,14 @@ class LogWriter {
   /// they are not.
   Status flushed(std::uint64_t epoch, std::uint64_t sequence);
 
-  /// Of a log that is held: nobody needs records up to `sequence` any more to rebuild another log.
-  /// Segments that hold nothing else and are flushed are given back.
+  /// What came since `since`, the end of an earlier growth. Others rebuild their logs from it: its
+  /// segments stay until they are released, also when they are flushed.
+  LogGrowth grown(const LogPoint& since);
+  /// How long the runs of grown() would be now.
+  Bytes length_since(const LogPoint& since) const;
+  /// Nobody needs records up to `sequence` any more to rebuild another log. Segments that hold
+  /// nothing else and are flushed are given back.
   Status release(std::uint64_t sequence);
-
-  /// Behind the last record.
-  LogPoint end() const;
-  /// What was appended between two points that end() gave; the segments are still there.
-  std::vector<LogRun> between(const LogPoint& from, const LogPoint& to) const;
 
   /// The log is durable on its device.
   Status sync();
@@ -112,6 +120,8 @@ class LogWriter {
   bool capacity_wanted_by_others() const { return pool_.wanted_by_others(); }
 
   std::uint64_t last_sequence() const;
+  /// Records up to this one are durable in the file.
+  std::uint64_t flushed_sequence() const;
   /// The last data record of the oldest segment: once it is flushed, that segment is given back.
   /// No value: there is none that holds data.
   std::optional<std::uint64_t> oldest_segment_end() const;
@@ -128,6 +138,7 @@ class LogWriter {
     std::string name;
     std::uint64_t last_data = 0;   ///< Sequence of the last data record; 0: none.
     Bytes end = superblock_bytes;  ///< Where its last record ends.
+    bool held = false;             ///< Other logs are rebuilt from what it holds.
   };
   struct Batch;
   enum class Room { made, none };
@@ -138,8 +149,11 @@ class LogWriter {
   Status write_current(std::span<const iovec> pieces, Bytes length);
   Result<std::uint64_t> append_mark(LogRecord record);
   Outcome append_batch(const Batch& batch);
-  Status give_back(std::uint64_t sequence, bool last_too);
-  Status give_back_front();
+  LogPoint end() const;
+  std::vector<LogRun> runs_since(const LogPoint& since) const;
+  bool needed(const Live& live) const;
+  Status give_back(bool last_too);
+  Status give_back(Live live);
   bool is_broken() const { return broken_.kind != ErrorKind::none; }
 
   const std::unique_ptr<LogStore> store_;
@@ -154,6 +168,7 @@ class LogWriter {
                                 ///< what follows.
   Bytes position_ = 0;          ///< Where the next record goes in the last segment.
   std::uint64_t sequence_ = 0;  ///< Of the last record.
+  std::uint64_t data_sequence_ = 0;  ///< Of the last one that is for the file.
   std::uint64_t next_segment_ = 0;
   std::uint64_t flushed_ = 0;
   std::uint64_t released_ = 0;

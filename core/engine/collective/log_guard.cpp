@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -112,15 +113,14 @@ std::string LogGuard::group_name(std::size_t group) const {
 }
 
 /// The stripe of each group, as all ranks know it then.
-std::vector<Stripe> LogGuard::gather(const LogWriter* log, std::span<const LogRun> runs,
-                                     const LogPoint& end, std::uint64_t flushed) {
+std::vector<Stripe> LogGuard::gather(const LogWriter* log, const LogGrowth& growth) {
   std::vector<std::byte> word;
   if (log != nullptr) {
     Stripe mine{.group = name_};
     mine.members.push_back({.identity = log->identity(),
-                            .ranges = ranges_of(runs),
-                            .last_sequence = end.sequence,
-                            .flushed = flushed});
+                            .ranges = ranges_of(growth.runs),
+                            .last_sequence = growth.end.data_sequence,
+                            .flushed = growth.flushed});
     word = encode_stripe(mine);
   }
   const auto words = exchange_.all_gather_varying(word);
@@ -149,13 +149,15 @@ bool LogGuard::worth_it(std::size_t group, const Stripe& stripe) const {
   });
 }
 
-Status LogGuard::step(LogWriter* log, std::uint64_t flushed, bool durable) {
+Status LogGuard::step(LogWriter* log, bool durable) {
   if (broken_.kind != ErrorKind::none) return tl::unexpected(broken_);
   ++generation_;
-  const LogPoint end = log == nullptr ? LogPoint{} : log->end();
-  std::vector<LogRun> runs;
-  if (log != nullptr) runs = log->between(safe_, end);
-  const std::vector<Stripe> stripes = gather(log, runs, end, flushed);
+  LogGrowth growth;
+  if (log != nullptr) growth = log->grown(safe_);
+  // What an earlier stripe said may be gone with it.
+  growth.flushed = told_ = std::max(told_, growth.flushed);
+  const Bytes length = growth.length();
+  const std::vector<Stripe> stripes = gather(log, growth);
   std::vector<int> holders;
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     if (std::ranges::find(groups_[group].members, exchange_.rank()) !=
@@ -163,22 +165,28 @@ Status LogGuard::step(LogWriter* log, std::uint64_t flushed, bool durable) {
       holders = groups_[group].holders;
     }
   }
-  Sending sending(exchange_, std::move(runs), holders);
+  Sending sending(exchange_, std::move(growth.runs), holders);
   Status status;
   for (Kept& kept : kept_) {
-    if (!worth_it(kept.group, stripes[kept.group])) continue;
-    auto added = keep(kept, stripes[kept.group], sending, durable);
-    if (!added) status = added;
+    if (worth_it(kept.group, stripes[kept.group])) {
+      auto added = keep(kept, stripes[kept.group], sending);
+      if (!added) status = added;
+    }
+    // Also what earlier steps left in memory.
+    if (status && durable && kept.log != nullptr) status = kept.log->sync();
   }
   sending.finish();
+  sent_ += length * static_cast<Bytes>(holders.size());
   if (status) status = sending.status();
   status = worst_of_all(exchange_, status ? Error{} : status.error());
   if (!status) {
     broken_ = status.error();
     return status;
   }
-  safe_ = end;
+  safe_ = growth.end;
+  if (length > 0) lengths_[generation_] = length;
   for (std::size_t group = 0; group < groups_.size(); ++group) {
+    if (!worth_it(group, stripes[group])) continue;
     for (const StripeMember& member : stripes[group].members) {
       progress_[group].until[generation_][member.identity.log] = member.last_sequence;
       progress_[group].flushed[member.identity.log] = member.flushed;
@@ -190,7 +198,7 @@ Status LogGuard::step(LogWriter* log, std::uint64_t flushed, bool durable) {
 }
 
 /// Adds a stripe to a parity log. Whatever fails, all that was sent to this rank is received.
-Status LogGuard::keep(Kept& kept, Stripe stripe, Sending& sending, bool durable) {
+Status LogGuard::keep(Kept& kept, Stripe stripe, Sending& sending) {
   stripe.piece = kept.piece;
   const std::vector<StripeMember> members = stripe.members;
   std::vector<int> ranks;  // By member.
@@ -227,7 +235,6 @@ Status LogGuard::keep(Kept& kept, Stripe stripe, Sending& sending, bool durable)
       if (part > 0 && received[member] <= offset) receive(member, part, rest);
     }
   }
-  if (status && durable) status = kept.log->sync();
   return status;
 }
 
@@ -257,18 +264,26 @@ Status LogGuard::release(LogWriter* log) {
       if (auto released = kept.log->release(done); !released) status = released;
     }
     if (mine == 0) continue;
+    lengths_.erase(lengths_.begin(), lengths_.upper_bound(done));
     if (auto released = log->release(mine); !released) status = released;
   }
   return status;
 }
 
-Status LogGuard::close() {
+Bytes LogGuard::length_of(const LogWriter& log) const {
+  return std::accumulate(lengths_.begin(), lengths_.end(), log.length_since(safe_),
+                         [](Bytes sum, const auto& generation) { return sum + generation.second; });
+}
+
+Status LogGuard::remove() {
   Status status;
   for (Kept& kept : kept_) {
     if (kept.log == nullptr) continue;
-    if (auto destroyed = kept.log->destroy(); !destroyed) status = destroyed;
-    kept.log.reset();
+    auto destroyed = kept.log->destroy();
+    if (destroyed) kept.log.reset();
+    if (!destroyed) status = destroyed;
   }
-  return worst_of_all(exchange_, status ? Error{} : status.error());
+  return status;
 }
+
 }  // namespace forebay

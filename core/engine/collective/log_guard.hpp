@@ -32,14 +32,20 @@ class LogGuard {
   /// `name`: unique for all time, and the same on all ranks. `exchange` outlives it.
   LogGuard(Exchange& exchange, std::vector<ProtectionGroup> groups, std::string name, MakeLog make);
 
-  /// Collective. Protects what this rank's log got since the last step, all of it committed, and
-  /// lets go of what is flushed in all logs of a group. `log`: null as long as this rank has none;
-  /// it is held. `flushed`: records up to there are durable in the file. `durable`: parity is made
-  /// durable on its devices. Errors are those of all ranks: of the worst kind there is.
-  Status step(LogWriter* log, std::uint64_t flushed, bool durable);
+  /// Collective. Protects what this rank's log got since the last step and is not in the file, all
+  /// of it committed, and lets go of what is flushed in all logs of a group. `log`: null as long as
+  /// this rank has none. `durable`: parity is made durable on its devices. Errors are those of all
+  /// ranks: of the worst kind there is.
+  Status step(LogWriter* log, bool durable);
 
-  /// Collective. Nothing is in any log that the file has not: parity is removed.
-  Status close();
+  /// Bytes of `log` that are protected, or would be by a step.
+  Bytes length_of(const LogWriter& log) const;
+  /// Bytes that this rank sent to others.
+  Bytes sent() const { return sent_; }
+
+  /// Nothing is in any log of this rank's groups that the file has not, or else it is to be
+  /// protected no more: what parity this rank keeps is removed. No step follows.
+  Status remove();
 
  private:
   /// A piece that this rank keeps.
@@ -53,13 +59,13 @@ class LogGuard {
     std::map<std::uint64_t, std::map<std::string, std::uint64_t>> until;  ///< By generation.
     std::map<std::string, std::uint64_t> flushed;
   };
+  using Lengths = std::map<std::uint64_t, Bytes>;
   class Sending;
 
   std::string group_name(std::size_t group) const;
-  std::vector<Stripe> gather(const LogWriter* log, std::span<const LogRun> runs,
-                             const LogPoint& end, std::uint64_t flushed);
+  std::vector<Stripe> gather(const LogWriter* log, const LogGrowth& growth);
   bool worth_it(std::size_t group, const Stripe& stripe) const;
-  Status keep(Kept& kept, Stripe stripe, Sending& sending, bool durable);
+  Status keep(Kept& kept, Stripe stripe, Sending& sending);
   Status release(LogWriter* log);
 
   Exchange& exchange_;
@@ -69,6 +75,9 @@ class LogGuard {
   std::vector<Kept> kept_;
   std::vector<Progress> progress_;  ///< By group.
   LogPoint safe_;                   ///< Of this rank's log.
+  std::uint64_t told_ = 0;          ///< Up to here its records are said to be flushed.
+  Lengths lengths_;                 ///< Of what this rank's log has in stripes, by generation.
+  Bytes sent_ = 0;
   std::uint64_t generation_ = 0;
   Error broken_;
 };

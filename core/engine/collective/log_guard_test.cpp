@@ -71,9 +71,8 @@ struct World {
       LogIdentity identity;
       identity.log = "log-" + std::to_string(rank);
       identity.rank = rank;
-      LogSettings settings{256 * KiB, 16 * KiB, Toggle::disable};
-      settings.held = true;
-      mine.writer = std::make_unique<LogWriter>(mine.log->open(mine.log_plan), identity, settings,
+      mine.writer = std::make_unique<LogWriter>(mine.log->open(mine.log_plan), identity,
+                                                LogSettings{256 * KiB, 16 * KiB, Toggle::disable},
                                                 room(), [](const LogRecord&, const LogPlace&) {});
     }
     const iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
@@ -146,7 +145,7 @@ TEST(LogGuard, ProtectsUnequalLogsAgainstTheLossOfAnyNode) {
           const std::size_t length = step == 3 && rank % 2 == 0 ? 2'500'000 : 1000 * (rank + 1);
           World::write(mine, exchange.rank(), step * 3'000'000, noise(length, seed));
         }
-        EXPECT_TRUE(guard.step(mine.writer.get(), mine.flushed, step % 2 == 0));
+        EXPECT_TRUE(guard.step(mine.writer.get(), step % 2 == 0));
       }
     });
     for (int node = 0; node < nodes; ++node) {
@@ -161,10 +160,10 @@ TEST(LogGuard, LetsGoOfWhatIsFlushedEverywhere) {
   world.run([&](Rank& mine, LogGuard& guard, Exchange& exchange) {
     for (int step = 0; step < 12; ++step) {
       World::write(mine, exchange.rank(), 0, noise(100'000, static_cast<std::uint64_t>(step)));
-      EXPECT_TRUE(guard.step(mine.writer.get(), mine.flushed, false));
+      EXPECT_TRUE(guard.step(mine.writer.get(), false));
       mine.flushed = mine.writer->last_sequence();
       EXPECT_TRUE(mine.writer->flushed(1, mine.flushed));
-      EXPECT_TRUE(guard.step(mine.writer.get(), mine.flushed, true));
+      EXPECT_TRUE(guard.step(mine.writer.get(), true));
       exchange.barrier();
     }
     const auto segments = [](const MemoryLog& log) {
@@ -174,7 +173,7 @@ TEST(LogGuard, LetsGoOfWhatIsFlushedEverywhere) {
     EXPECT_LE(segments(*mine.log), 2);
     for (const auto& log : mine.parity) EXPECT_LE(segments(*log), 2);
     exchange.barrier();
-    EXPECT_TRUE(guard.close());
+    EXPECT_TRUE(guard.remove());
     for (const auto& log : mine.parity) EXPECT_TRUE(log->destroyed());
   });
 }
@@ -194,22 +193,37 @@ TEST(LogGuard, FailsOnAllRanksWhereOneCannotKeepItsPiece) {
       Status status;
       for (int step = 0; step < 4; ++step) {
         World::write(mine, exchange.rank(), 0, noise(1'500'000, 1));
-        status = guard.step(mine.writer.get(), 0, false);
+        status = guard.step(mine.writer.get(), false);
         if (!status) break;
       }
       ASSERT_FALSE(status);
       EXPECT_EQ(status.error().kind, ErrorKind::io);
-      EXPECT_FALSE(guard.step(mine.writer.get(), 0, false)) << "nothing is protected any more";
+      EXPECT_FALSE(guard.step(mine.writer.get(), false)) << "nothing is protected any more";
       exchange.barrier();
     });
   }
 }
 
+TEST(LogGuard, MakesDurableWhatEarlierStepsLeft) {
+  World world;
+  const auto plan = std::make_shared<FaultPlan>();
+  world.ranks[3].parity_plan = plan;  // It keeps the piece of ranks 0 to 2.
+  world.run([&](Rank& mine, LogGuard& guard, Exchange& exchange) {
+    World::write(mine, exchange.rank(), 0, noise(1000, 1));
+    EXPECT_TRUE(guard.step(mine.writer.get(), false));
+    EXPECT_EQ(plan->calls(StorageCall::sync), 0);
+    exchange.barrier();
+    EXPECT_TRUE(guard.step(mine.writer.get(), true));
+    EXPECT_GT(plan->calls(StorageCall::sync), 0);
+    exchange.barrier();
+  });
+}
+
 TEST(LogGuard, HasNothingToDoForRanksWithoutLogs) {
   World world;
   world.run([](Rank& mine, LogGuard& guard, Exchange&) {
-    EXPECT_TRUE(guard.step(nullptr, 0, true));
-    EXPECT_TRUE(guard.close());
+    EXPECT_TRUE(guard.step(nullptr, true));
+    EXPECT_TRUE(guard.remove());
     EXPECT_TRUE(mine.parity.empty());
   });
 }

@@ -55,10 +55,11 @@ class LostLogs : public ::testing::Test {
       const iovec piece{bytes.data(), bytes.size()};
       EXPECT_TRUE(writers.back()->append({&piece, 1}, i * 10'000, 1).status);
       EXPECT_TRUE(writers.back()->commit(1));
-      const LogPoint end = writers.back()->end();
-      runs.push_back(writers.back()->between({}, end));
-      stripe.members.push_back(
-          {.identity = identity, .ranges = ranges_of(runs.back()), .last_sequence = end.sequence});
+      LogGrowth growth = writers.back()->grown({});
+      runs.push_back(std::move(growth.runs));
+      stripe.members.push_back({.identity = identity,
+                                .ranges = ranges_of(runs.back()),
+                                .last_sequence = growth.end.sequence});
     }
     LogIdentity identity;
     identity.log = "parity-0";

@@ -13,7 +13,6 @@ namespace {
 /// Parity of what is compressed, or of data that differ, does not shrink.
 LogSettings plain(LogSettings settings) {
   settings.compress = Toggle::disable;
-  settings.held = false;
   return settings;
 }
 

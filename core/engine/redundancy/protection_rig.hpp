@@ -54,10 +54,8 @@ class ProtectionRig {
       identity.file.path = "/scratch/a";
       identity.host = "node-" + std::to_string(i);
       identity.rank = i;
-      LogSettings settings{16 * KiB, 1 * KiB};
-      settings.held = true;
       member->writer = std::make_unique<LogWriter>(
-          member->log->open(), identity, settings, room(GiB),
+          member->log->open(), identity, LogSettings{16 * KiB, 1 * KiB}, room(GiB),
           [at = member.get()](const LogRecord& record, const LogPlace& place) {
             Content buffer;
             const auto bytes = verified_bytes(place, record.length, buffer);
@@ -101,8 +99,12 @@ class ProtectionRig {
     std::vector<std::vector<LogRun>> runs;
     std::vector<LogPoint> points;
     for (auto& member : members) {
-      points.push_back(marks_alone ? member->safe : member->writer->end());
-      runs.push_back(member->writer->between(member->safe, points.back()));
+      LogGrowth growth;
+      growth.end = member->safe;
+      if (!marks_alone) growth = member->writer->grown(member->safe);
+      member->flushed = std::max(member->flushed, growth.flushed);
+      points.push_back(growth.end);
+      runs.push_back(std::move(growth.runs));
       stripe.members.push_back({.identity = member->writer->identity(),
                                 .ranges = ranges_of(runs.back()),
                                 .last_sequence = points.back().sequence,

@@ -58,11 +58,10 @@ class Nodes {
       if (!store) return tl::unexpected(store.error());
       const Status announced = announce(identity, (*store)->path());
       if (!announced) return announced;
-      LogSettings settings{1 * MiB, 64 * KiB};
-      settings.held = true;
-      members_.push_back({std::make_unique<LogWriter>(std::move(*store), identity, settings, room(),
-                                                      [](const LogRecord&, const LogPlace&) {}),
-                          {}});
+      members_.push_back(
+          {std::make_unique<LogWriter>(std::move(*store), identity, LogSettings{1 * MiB, 64 * KiB},
+                                       room(), [](const LogRecord&, const LogPlace&) {}),
+           {}});
     }
     for (std::size_t i = 0; i < task_.parities.size(); ++i) {
       LogIdentity identity = identity_of("parity-" + std::to_string(i));
@@ -89,12 +88,12 @@ class Nodes {
       if (auto committed = member.log->commit(generation_); !committed) {
         return tl::unexpected(committed.error());
       }
-      const LogPoint end = member.log->end();
-      runs.push_back(member.log->between(member.safe, end));
+      LogGrowth growth = member.log->grown(member.safe);
+      runs.push_back(std::move(growth.runs));
       stripe.members.push_back({.identity = member.log->identity(),
                                 .ranges = ranges_of(runs.back()),
-                                .last_sequence = end.sequence});
-      member.safe = end;
+                                .last_sequence = growth.end.sequence});
+      member.safe = growth.end;
     }
     for (std::size_t i = 0; i < parities_.size(); ++i) {
       stripe.piece = static_cast<int>(i);
