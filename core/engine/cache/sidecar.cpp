@@ -1,192 +1,42 @@
 #include "core/engine/cache/sidecar.hpp"
 
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstdio>
 #include <filesystem>
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <span>
+#include <utility>
 
-#include "core/engine/cache/crc32c.hpp"
 #include "core/engine/cache/sealed_block.hpp"
-#include "core/storage/descriptor.hpp"
+#include "core/engine/cache/sidecar_entry.hpp"
 
 namespace forebay {
 namespace {
 
 using nlohmann::json;
 
-constexpr int version = 1;
 constexpr std::string_view notice_ending = ".json";
 constexpr const char* recovered_name = "recovered";
-constexpr int most_nested = 8;
-/// Each one that fails means that another rank had just removed the directory.
-constexpr int most_attempts = 1000;
-constexpr std::size_t longest_text = std::size_t{1} << 20;
-
-tl::unexpected<Error> fail(int os_errno, const std::string& doing) {
-  return tl::unexpected(error_from_errno(os_errno, doing));
-}
-tl::unexpected<Error> wrong(ErrorKind kind, std::string what) {
-  return tl::unexpected(Error{kind, 0, std::move(what)});
-}
-
-/// Text that is no UTF-8 is not for JSON; a person still recognises what is left of it.
-std::string dumped(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-std::string checksum(const json& content) {
-  const std::string text = dumped(content);
-  return fmt::format("{:08x}", crc32c(std::as_bytes(std::span(text))));
-}
-
-std::string sealed(const char* format, const json& content) {
-  // Parsed back, so that the checksum is of what a reader will see.
-  const json clean = json::parse(dumped(content), nullptr, false);
-  const json whole = {
-      {"format", format}, {"version", version}, {"content", clean}, {"checksum", checksum(clean)}};
-  return dumped(whole) + "\n";
-}
-
-Result<json> opened(const char* format, std::string_view text) {
-  // What is nested deeper than ours is left out; writing it again would recurse.
-  const auto shallow = [](int depth, json::parse_event_t, json&) { return depth <= most_nested; };
-  const json whole = json::parse(text, shallow, false);
-  if (!whole.is_object() || whole.value("format", json()) != format) {
-    return wrong(ErrorKind::io, fmt::format("this is no {}", format));
-  }
-  if (int found = 0; !get_field(whole, "version", found) || found != version) {
-    return wrong(ErrorKind::unsupported,
-                 fmt::format("the {} is of format version {}, and this Forebay reads version {}",
-                             format, dumped(whole.value("version", json())), version));
-  }
-  const auto content = whole.find("content");
-  if (content == whole.end() || !content->is_object() ||
-      whole.value("checksum", json()) != checksum(*content)) {
-    return wrong(ErrorKind::io, fmt::format("the {} is damaged: its checksum is wrong", format));
-  }
-  return *content;
-}
-
 constexpr const char* notice_format = "forebay dirty notice";
 constexpr const char* recovered_format = "forebay recovery";
 
-Status write_all(int descriptor, std::string_view text, const std::string& path) {
-  while (!text.empty()) {
-    const ssize_t moved = ::write(descriptor, text.data(), text.size());
-    if (moved < 0 && errno == EINTR) continue;
-    if (moved <= 0) return fail(moved == 0 ? EIO : errno, "write " + path);
-    text.remove_prefix(static_cast<std::size_t>(moved));
-  }
-  return {};
-}
-
-/// An empty file in `directory`, which is made if it is not there. Another rank that takes the last
-/// notice away may remove the directory at any moment; with a file in it, it stays.
-Result<Descriptor> make_file(const std::string& directory, const std::string& path) {
-  for (int attempt = 1;; ++attempt) {
-    if (::mkdir(directory.c_str(), 0777) != 0 && errno != EEXIST) {
-      return fail(errno, "make " + directory);
-    }
-    Descriptor file(
-        ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666));
-    if (file.valid()) return file;
-    if (errno != ENOENT || attempt == most_attempts) return fail(errno, "make " + path);
-  }
-}
-
-/// Under a name of its own first, so that a reader finds all of it or nothing.
-Status put_file(const std::string& directory, const std::string& name, std::string_view text,
-                bool durable) {
-  const std::string path = directory + "/" + name;
-  const std::string temporary =
-      fmt::format("{}/.{}-{}", directory, name.substr(0, 200), ::getpid());
-  Status status;
-  {
-    const auto file = make_file(directory, temporary);
-    if (!file) return tl::unexpected(file.error());
-    status = write_all(file->get(), text, temporary);
-    if (status && durable && ::fsync(file->get()) != 0) {
-      status = fail(errno, "make durable " + temporary);
-    }
-  }
-  if (status && ::rename(temporary.c_str(), path.c_str()) != 0) {
-    status = fail(errno, "make " + path);
-  }
-  if (!status) {
-    ::unlink(temporary.c_str());
-    return status;
-  }
-  if (durable) {
-    const Descriptor names(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!names.valid() || ::fsync(names.get()) != 0) {
-      return fail(errno, "make durable " + directory);
-    }
-  }
-  return {};
-}
-
-/// No value where there is no such file. `own`: it must be this user's.
-Result<std::optional<std::string>> get_file(const std::string& path, bool own) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (!file.valid()) {
-    if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
-    return fail(errno, "open " + path);
-  }
-  struct stat status{};
-  if (::fstat(file.get(), &status) != 0) return fail(errno, "look at " + path);
-  if (own && status.st_uid != ::geteuid()) {
-    return wrong(ErrorKind::access, path + " belongs to another user");
-  }
-  std::string text;
-  std::array<char, 4096> buffer;
-  for (;;) {
-    const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return fail(errno, "read " + path);
-    if (got == 0) return std::optional(std::move(text));
-    text.append(buffer.data(), static_cast<std::size_t>(got));
-    if (text.size() > longest_text) return wrong(ErrorKind::io, path + " is too long");
-  }
-}
-
-Status remove_file(const std::string& directory, const std::string& name) {
-  const std::string path = directory + "/" + name;
-  if (::unlink(path.c_str()) != 0 && errno != ENOENT && errno != ENOTDIR) {
-    return fail(errno, "remove " + path);
-  }
-  // Others may have something there still.
-  if (::rmdir(directory.c_str()) != 0 && errno != ENOENT && errno != ENOTEMPTY && errno != EEXIST) {
-    return fail(errno, "remove " + directory);
-  }
-  return {};
+tl::unexpected<Error> wrong(ErrorKind kind, std::string what) {
+  return tl::unexpected(Error{kind, 0, std::move(what)});
 }
 
 }  // namespace
 
 std::string encode_notice(const DirtyNotice& notice) {
-  return sealed(notice_format, {{"path", notice.file.path},
-                                {"device", notice.file.device},
-                                {"inode", notice.file.inode},
-                                {"log", notice.log},
-                                {"log_path", notice.log_path},
-                                {"host", notice.host},
-                                {"job", notice.job},
-                                {"process", notice.process},
-                                {"rank", notice.rank},
-                                {"since_unix_s", notice.since_unix_s}});
+  return sealed_entry(notice_format, {{"path", notice.file.path},
+                                      {"device", notice.file.device},
+                                      {"inode", notice.file.inode},
+                                      {"log", notice.log},
+                                      {"log_path", notice.log_path},
+                                      {"host", notice.host},
+                                      {"job", notice.job},
+                                      {"process", notice.process},
+                                      {"rank", notice.rank},
+                                      {"since_unix_s", notice.since_unix_s}});
 }
 
 Result<DirtyNotice> parse_notice(std::string_view text) {
-  const auto content = opened(notice_format, text);
+  const auto content = opened_entry(notice_format, text);
   if (!content) return tl::unexpected(content.error());
   DirtyNotice notice;
   const bool complete =
@@ -207,31 +57,21 @@ Sidecar::Sidecar(const std::string& file_path) {
 }
 
 Status Sidecar::announce(const DirtyNotice& notice) {
-  return put_file(directory_, notice.log + std::string(notice_ending), encode_notice(notice),
-                  false);
+  return put_entry(directory_, notice.log + std::string(notice_ending), encode_notice(notice),
+                   false);
 }
 
 Status Sidecar::withdraw(const std::string& log) {
-  return remove_file(directory_, log + std::string(notice_ending));
+  return remove_entry(directory_, log + std::string(notice_ending));
 }
 
 Result<Sidecar::Notices> Sidecar::read() const {
   Notices result;
-  std::error_code failure;
-  std::vector<std::string> paths;
-  for (std::filesystem::directory_iterator entry(directory_, failure), end;
-       !failure && entry != end; entry.increment(failure)) {
-    const std::string name = entry->path().filename().string();
-    if (!name.starts_with('.') && name.ends_with(notice_ending)) {
-      paths.push_back(entry->path().string());
-    }
-  }
-  if (failure && failure != std::errc::no_such_file_or_directory) {
-    return fail(failure.value(), "list " + directory_);
-  }
-  std::sort(paths.begin(), paths.end());
-  for (const std::string& path : paths) {
-    const auto text = get_file(path, false);
+  const auto names = entries_that_end(directory_, notice_ending);
+  if (!names) return tl::unexpected(names.error());
+  for (const std::string& name : *names) {
+    const std::string path = directory_ + "/" + name;
+    const auto text = get_entry(path, false);
     if (text && !*text) continue;  // It was withdrawn meanwhile.
     const auto notice = text ? parse_notice(text->value_or("")) : tl::unexpected(text.error());
     if (notice) {
@@ -244,14 +84,15 @@ Result<Sidecar::Notices> Sidecar::read() const {
 }
 
 Status Sidecar::note_recovered(const std::vector<std::string>& logs) {
-  return put_file(directory_, recovered_name, sealed(recovered_format, {{"logs", logs}}), true);
+  return put_entry(directory_, recovered_name, sealed_entry(recovered_format, {{"logs", logs}}),
+                   true);
 }
 
 Result<std::vector<std::string>> Sidecar::recovered() const {
-  const auto text = get_file(directory_ + "/" + recovered_name, true);
+  const auto text = get_entry(directory_ + "/" + recovered_name, true);
   if (!text) return tl::unexpected(text.error());
   if (!*text) return std::vector<std::string>{};
-  const auto content = opened(recovered_format, text->value_or(""));
+  const auto content = opened_entry(recovered_format, text->value_or(""));
   if (!content) return tl::unexpected(content.error());
   std::vector<std::string> logs;
   if (const auto list = content->find("logs"); list != content->end() && list->is_array()) {
@@ -262,6 +103,6 @@ Result<std::vector<std::string>> Sidecar::recovered() const {
   return logs;
 }
 
-Status Sidecar::forget_recovered() { return remove_file(directory_, recovered_name); }
+Status Sidecar::forget_recovered() { return remove_entry(directory_, recovered_name); }
 
 }  // namespace forebay

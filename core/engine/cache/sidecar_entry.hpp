@@ -1,0 +1,35 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/model/error.hpp"
+
+// docs/formats/sidecar.md
+
+namespace forebay {
+
+// The files that a Sidecar holds: each a JSON object that says what it is, of which version, and
+// whether it is whole.
+
+/// The text of one. Text in `content` that is no UTF-8 is replaced.
+std::string sealed_entry(const char* format, const nlohmann::json& content);
+/// The content back. Errors: unsupported (another version), io (damaged, or something else).
+Result<nlohmann::json> opened_entry(const char* format, std::string_view text);
+
+/// Puts it there under `name`, so that a reader finds all of it or nothing. `directory` is made if
+/// it is not there, which another process may remove at any moment as long as it is empty.
+Status put_entry(const std::string& directory, const std::string& name, std::string_view text,
+                 bool durable);
+/// No value where there is no such file. `own`: it must be this user's.
+Result<std::optional<std::string>> get_entry(const std::string& path, bool own);
+/// Names in `directory` that end so, ascending; those that are still being made left out.
+Result<std::vector<std::string>> entries_that_end(const std::string& directory,
+                                                  std::string_view ending);
+/// The directory goes with the last one. Nothing there: no error.
+Status remove_entry(const std::string& directory, const std::string& name);
+
+}  // namespace forebay
