@@ -37,6 +37,8 @@ namespace forebay {
   X(cache_absorbed, sum, "bytes that the write-behind cache took")                            \
   X(cache_drained, sum, "bytes that the write-behind cache wrote to the file")                \
   X(cache_log_bytes, sum, "bytes written to the cache's logs")                                \
+  X(protection_steps, max, "times that ranks protected their logs against the loss of nodes") \
+  X(protection_bytes, sum, "bytes of logs sent to other nodes for that")                      \
   X(cache_exposed_ns, max, "time in which calls waited for the cache to be flushed")
 
 /// One rank's counters of one file. I/O threads add to some of them, hence atomic; nobody orders

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "core/engine/cache/emulated_node.hpp"
 #include "core/engine/cache/file_identity.hpp"
 #include "core/engine/cache/log_identity.hpp"
 
@@ -50,7 +51,7 @@ class Search {
   void look_where_notices_say() {
     std::set<std::string> places;
     for (const auto& [log, notice] : notices_) {
-      if (notice.host == this_host()) {
+      if (on_this_host(notice.host)) {
         places.insert(fs::path(notice.log_path).parent_path().string());
       }
     }

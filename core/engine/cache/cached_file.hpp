@@ -88,6 +88,9 @@ class CachedFile final : public StorageFile {
   Status set_write_through(bool write_through);
   bool writes_through() const { return write_through_; }
 
+  /// For who protects it against the loss of the node.
+  LogWriter& log() { return log_; }
+
   /// What there is to know about it.
   struct State {
     bool write_through = false;

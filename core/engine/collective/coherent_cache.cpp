@@ -1,37 +1,19 @@
 #include "core/engine/collective/coherent_cache.hpp"
 
-#include <fmt/format.h>
-#include <sys/random.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <utility>
 
 #include "core/engine/cache/background_thread.hpp"
-#include "core/engine/cache/file_identity.hpp"
-#include "core/engine/cache/host_capacity.hpp"
-#include "core/engine/cache/log_identity.hpp"
 #include "core/engine/collective/cost_memory.hpp"
 #include "core/engine/collective/scoped_nanoseconds.hpp"
-#include "core/plan/cache_pace.hpp"
 #include "core/storage/forwarding_file.hpp"
-#include "core/storage/layout.hpp"
 #include "core/storage/piece_walk.hpp"
 
 namespace forebay {
 namespace {
-
-/// Memory that all ranks of a host have, where no path is given.
-constexpr const char* usual_path = "/dev/shm";
-/// Of what is free there.
-constexpr Bytes usual_part = 4;
-constexpr Bytes least_capacity = 8 * MiB;
 
 /// Reasons why all ranks write to the file: bits of Claims::flags().
 constexpr std::uint32_t while_atomic = 1;
@@ -59,78 +41,11 @@ class Borrowed final : public ForwardingFile {
   const SieveWatch& watch_;
 };
 
-std::int64_t unix_seconds() {
-  return std::chrono::duration_cast<std::chrono::seconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
-/// A name that no other log has, of any time.
-std::string new_log_name() {
-  std::uint64_t salt = 0;
-  if (::getrandom(&salt, sizeof salt, 0) != sizeof salt) salt = 0;
-  return fmt::format("{}-{}-{}-{:016x}", this_host(), ::getpid(), unix_seconds(), salt);
-}
-
-/// The batch system's number of the job, or empty.
-std::string job_number() {
-  for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "COBALT_JOBID"}) {
-    if (const char* value = std::getenv(name)) return value;
-  }
-  return {};
-}
-
-CacheOptions options_of(const Hints& hints, int rank, const StripeLayout& layout) {
-  CacheOptions options;
-  switch (hints.cache_flush.value_or(CacheFlush::immediate)) {
-    case CacheFlush::immediate:
-      options.flush = FlushPolicy::immediate;
-      break;
-    case CacheFlush::onsync:
-      options.flush = FlushPolicy::onsync;
-      break;
-    case CacheFlush::onclose:
-      options.flush = FlushPolicy::onclose;
-      break;
-    case CacheFlush::deferred:
-      options.flush = FlushPolicy::deferred;
-      options.lull = std::chrono::milliseconds(50);
-      break;
-    case CacheFlush::none:
-      options.flush = FlushPolicy::none;
-      break;
-  }
-  options.sync = hints.cache_sync_to_node.value_or(false) ? SyncScope::node : SyncScope::file;
-  options.keep_log = !hints.cache_discard.value_or(true);
-  options.flush_threads = hints.cache_threads.value_or(0);
-  options.flush_bytes = hints.independent_write_buffer.value_or(options.flush_bytes);
-  options.first_server = rank % std::max(layout.servers, 1);
-  return options;
-}
-
-/// Bytes that logs below `path` may take.
-Bytes capacity_at(const std::string& path, const Hints& hints) {
-  struct statvfs space = {};
-  Bytes usual = least_capacity;
-  if (::statvfs(path.c_str(), &space) == 0) {
-    usual = static_cast<Bytes>(space.f_bavail) * static_cast<Bytes>(space.f_frsize) / usual_part;
-  }
-  return std::max(hints.cache_capacity.value_or(usual), least_capacity);
-}
-
-double mib_per_s(Bytes bytes, std::int64_t ns) {
-  return static_cast<double>(bytes) / static_cast<double>(MiB) / (static_cast<double>(ns) / 1e9);
-}
-
-Error slower_log(const std::string& path, const CachePace& pace) {
-  return {ErrorKind::unsupported, 0,
-          fmt::format("{} takes {:.3g} MiB/s of a rank, the file system {:.3g}", path,
-                      mib_per_s(pace.logged, pace.logging_ns),
-                      mib_per_s(pace.flushed, pace.flushing_ns))};
-}
-
-/// What rank 0 tells of the memory that it made for all.
-using MemoryName = std::array<char, 64>;
+/// What rank 0 tells of what it made for all.
+struct Told {
+  std::array<char, 64> memory{};
+  std::array<char, 192> protection{};  ///< A name for it, unique for all time.
+};
 
 }  // namespace
 
@@ -143,40 +58,30 @@ std::unique_ptr<CoherentCache> CoherentCache::open(Exchange& exchange, StorageFi
     notes.emplace_back("no write-behind cache: the ranks are on several hosts");
     return nullptr;
   }
-  const std::string path = hints.cache_path.value_or(usual_path);
   Error failure;
   const auto fail = [&failure](const Error& error) {
     if (failure.kind == ErrorKind::none) failure = error;
   };
-  const std::uint64_t file_system = file_system_id(file.path()).value_or(0);
-  const CachePace earlier = remembered_pace(file_system, path);
-  if (log_is_slower(earlier)) fail(slower_log(path, earlier));
-  auto directory = CacheDirectory::open(path, CacheDirectory::Access::create);
-  std::shared_ptr<Resource> capacity;
-  if (!directory) {
-    fail(directory.error());
-  } else if (auto shared = share_host_capacity(*directory, capacity_at(path, hints))) {
-    capacity = std::move(*shared);
-  } else {
-    fail(shared.error());
-  }
+  auto place = CachePlace::find(exchange, file, hints);
+  if (!place) fail(place.error());
 
   const Bytes claims_bytes = Claims::bytes(exchange.size());
   std::unique_ptr<SharedMemory> memory;
-  MemoryName name{};
+  Told told;
   if (exchange.rank() == 0) {
     if (auto made = SharedMemory::create(claims_bytes)) {
       memory = std::move(*made);
-      memory->name().copy(name.data(), name.size() - 1);
+      memory->name().copy(told.memory.data(), told.memory.size() - 1);
     } else {
       fail(made.error());
     }
+    new_log_name().copy(told.protection.data(), told.protection.size() - 1);
   }
-  const std::span<const std::byte> told = std::as_bytes(std::span(name));
-  const auto all = exchange.all_gather_varying(exchange.rank() == 0 ? told : told.first(0));
-  std::memcpy(name.data(), all.front().data(), sizeof name);
-  if (exchange.rank() != 0 && name[0] != '\0') {
-    if (auto attached = SharedMemory::attach(name.data(), claims_bytes)) {
+  const std::span<const std::byte> word = std::as_bytes(std::span(&told, 1));
+  const auto all = exchange.all_gather_varying(exchange.rank() == 0 ? word : word.first(0));
+  std::memcpy(&told, all.front().data(), sizeof told);
+  if (exchange.rank() != 0 && told.memory[0] != '\0') {
+    if (auto attached = SharedMemory::attach(told.memory.data(), claims_bytes)) {
       memory = std::move(*attached);
     } else {
       fail(attached.error());
@@ -192,33 +97,37 @@ std::unique_ptr<CoherentCache> CoherentCache::open(Exchange& exchange, StorageFi
     return nullptr;
   }
   Claims claims(memory->bytes(), exchange.size(), exchange.rank(), granule);
-  Place place{path,
-              file_system,
-              earlier,
-              std::move(*directory),
-              options_of(hints, exchange.rank(), file.layout()),
-              exchange.rank(),
-              exchange.size()};
+  std::string note;
+  auto protection =
+      LogProtection::make(exchange, file, hints.cache_redundancy.value_or(CacheRedundancy{}),
+                          told.protection.data(), *place, counters, note);
+  if (!note.empty()) notes.push_back(std::move(note));
+  if (protection != nullptr) protection->delay(hints.delayed.value_or(false));
   return std::unique_ptr<CoherentCache>(new CoherentCache(
-      file, watch, std::move(memory), std::move(place), claims, std::move(capacity), counters));
+      file, watch, std::move(memory), std::move(*place), claims, std::move(protection), counters));
 }
 
 CoherentCache::CoherentCache(StorageFile& file, const SieveWatch& watch,
-                             std::unique_ptr<SharedMemory> memory, Place place, Claims claims,
-                             std::shared_ptr<Resource> capacity, Counters& counters)
+                             std::unique_ptr<SharedMemory> memory, CachePlace place, Claims claims,
+                             std::unique_ptr<LogProtection> protection, Counters& counters)
     : file_(file),
       watch_(watch),
       memory_(std::move(memory)),
       place_(std::move(place)),
       counters_(counters),
       claims_(claims),
-      capacity_(std::move(capacity)) {}
+      protection_(std::move(protection)) {}
 
 CoherentCache::~CoherentCache() {
   if (finishing_.joinable()) finishing_.join();
   if (!answering_.joinable()) return;
   claims_.close();
   answering_.join();
+}
+
+LogWriter* CoherentCache::log() const {
+  CachedFile* const made = made_.load();
+  return made == nullptr ? nullptr : &made->log();
 }
 
 /// This rank's log, made if it is not there yet.
@@ -231,27 +140,18 @@ Result<CachedFile*> CoherentCache::opened() {
 }
 
 Status CoherentCache::open_log() {
-  LogIdentity identity;
-  identity.log = new_log_name();
-  auto file = identify(path());
-  if (!file) return tl::unexpected(file.error());
-  identity.file = std::move(*file);
-  identity.layout = layout();
-  identity.job = job_number();
-  identity.host = this_host();
-  identity.process = ::getpid();
-  identity.rank = place_.rank;
-  identity.made_unix_s = unix_seconds();
-  auto store = LogDirectory::create(place_.directory, identity.log);
+  const auto identity = place_.identity_of(file_, new_log_name(), LogPurpose::data);
+  if (!identity) return tl::unexpected(identity.error());
+  auto store = LogDirectory::create(place_.directory, identity->log);
   if (!store) return tl::unexpected(store.error());
   auto opened = CachedFile::open(std::make_unique<Borrowed>(file_, watch_), std::move(*store),
-                                 identity, capacity_, place_.options);
+                                 *identity, place_.capacity, place_.options);
   if (!opened) return tl::unexpected(opened.error());
   log_ = std::move(*opened);
   if (auto begun = log_->commit(epoch_); !begun) return begun;
   made_ = log_.get();
   // Before anything is claimed: whoever meets a claim finds somebody to ask.
-  claims_.open(identity.process);
+  claims_.open(identity->process);
   answering_ = background_thread([this] {
     claims_.answer([this](const Claims::Question& question) { return answer(question); });
   });
@@ -307,10 +207,8 @@ CoherentCache::Attempt CoherentCache::try_write(std::span<const iovec> pieces, B
   claims_.raise_end(extent.end());
   if ((*log)->writes_through()) {
     attempt.failure = (*log)->state().reason;
-  } else {
-    CachePace pace = place_.earlier;
-    pace += (*log)->pace();
-    if (log_is_slower(pace)) attempt.failure = slower_log(place_.path, pace);
+  } else if (auto slow = place_.too_slow((*log)->pace())) {
+    attempt.failure = std::move(*slow);
   }
   return attempt;
 }
@@ -403,10 +301,7 @@ Status CoherentCache::set_atomic(bool atomic) {
 
 Status CoherentCache::write_through(const std::string& reason) {
   claims_.set_flag(for_good);
-  {
-    const std::scoped_lock lock(notes_mutex_);
-    notes_.push_back("write-behind cache given up: " + reason);
-  }
+  add_note("write-behind cache given up: " + reason);
   const Status status = ask_all_to_empty();
   const std::unique_lock turn(turn_);
   auto emptied = empty_log();
@@ -469,6 +364,46 @@ Claims::Answer CoherentCache::answer(const Claims::Question& question) {
   return answer;
 }
 
+Status CoherentCache::protect(Moment moment) {
+  if (protection_ == nullptr) return {};
+  if (moment == Moment::end) protection_->delay(false);
+  // What has come to the file is told in a delay, too: else older bytes would be rebuilt.
+  const bool in_file = moment == Moment::emptied ||
+                       (moment == Moment::sync && place_.options.sync == SyncScope::file);
+  if (protection_->delayed() && !in_file) return {};
+  const bool done = (claims_.flags() & for_good) != 0;
+  const auto outlook = protection_->look(log(), done);
+  if (outlook.needless) {
+    end_protection();
+    return {};
+  }
+  const Status settled = outlook.crowded ? settle() : Status{};
+  const Status agreed = protection_->agree(log(), moment == Moment::sync || in_file);
+  if (agreed) return settled;
+  add_note("no protection against the loss of nodes any more: " + to_string(agreed.error()));
+  // Parity that says nothing of what is written from now on must not be found by a recovery.
+  const Status removed = protection_->worst(protection_->end(log()));
+  protection_.reset();
+  if (removed) return settled;
+  const Status through = write_through("parity cannot be removed: " + to_string(removed.error()));
+  return settled ? through : settled;
+}
+
+Status CoherentCache::set_delayed(bool delayed) {
+  if (protection_ == nullptr || protection_->delayed() == delayed) return {};
+  if (!delayed) return protect(Moment::end);
+  protection_->delay(true);
+  return {};
+}
+
+/// As far as this rank is concerned.
+void CoherentCache::end_protection() {
+  if (protection_ == nullptr) return;
+  // What stays takes storage. No notice names its logs any more, so nobody rebuilds them.
+  (void)protection_->end(log());
+  protection_.reset();
+}
+
 Status CoherentCache::close(bool discard) {
   const ScopedNanoseconds exposed(counters_.cache_exposed_ns);
   return close_log(discard);
@@ -476,11 +411,16 @@ Status CoherentCache::close(bool discard) {
 
 Status CoherentCache::close_log(bool discard) {
   const std::unique_lock turn(turn_);
-  if (made_ == nullptr || closed_) return {};
+  if (made_ == nullptr || closed_) {
+    end_protection();
+    return {};
+  }
   auto closed = discard ? log_->discard() : log_->close();
   count_progress();
   if (!closed) return closed;
   remember_pace(place_.file_system, place_.path, log_->pace());
+  // What is not flushed ever is to be rebuilt.
+  if (discard || place_.options.flush != FlushPolicy::none) end_protection();
   claims_.release_all();
   claims_.reset_end();
   closed_ = true;
@@ -489,9 +429,10 @@ Status CoherentCache::close_log(bool discard) {
 
 Result<bool> CoherentCache::close_early() {
   if (place_.options.flush != FlushPolicy::deferred) {
-    auto closed = close(false);
+    auto closed = close_together();
     return closed ? Result<bool>(false) : tl::unexpected(closed.error());
   }
+  if (auto safe = protect(Moment::end); !safe) return tl::unexpected(safe.error());
   const std::unique_lock turn(turn_);
   if (made_ != nullptr && !closed_) count_progress();
   return true;  // Other ranks may have logs.
@@ -499,12 +440,32 @@ Result<bool> CoherentCache::close_early() {
 
 void CoherentCache::start_finishing() {
   if (made_ == nullptr) return;
-  finishing_ = background_thread([this] {
+  // Where other logs are rebuilt from this one, it stays until they are in the file too.
+  finishing_ = background_thread([this, stays = protection_ != nullptr] {
     log_->start_draining();
+    if (stays) {
+      const std::unique_lock turn(turn_);
+      finished_ = settle_log();
+      return;
+    }
     finished_ = close_log(false);
     // Nobody need ask this rank any more.
     if (finished_) claims_.close();
   });
+}
+
+/// No log and no parity goes before all that is protected with it is in the file.
+Status CoherentCache::close_together() {
+  if (protection_ != nullptr) {
+    const bool stays = place_.options.flush == FlushPolicy::none;
+    Status mine;
+    if (stays) mine = commit();
+    if (!stays) mine = settle();
+    if (stays && mine) mine = protect(Moment::end);
+    if (protection_ != nullptr) mine = protection_->worst(mine);
+    if (!mine) return mine;
+  }
+  return close(false);
 }
 
 Status CoherentCache::finish() {
@@ -513,10 +474,11 @@ Status CoherentCache::finish() {
     const ScopedNanoseconds exposed(counters_.cache_exposed_ns);
     finishing_.join();
     mine = finished_;
-  } else {
+  } else if (protection_ == nullptr) {
     mine = close(false);
   }
   const Status others = ask_all_to_empty();
+  if (protection_ != nullptr && others) mine = close(false);
   return mine ? others : mine;
 }
 
@@ -526,6 +488,11 @@ void CoherentCache::count_progress() {
   counters_.cache_absorbed = state.progress.absorbed;
   counters_.cache_drained = state.progress.drained;
   counters_.cache_log_bytes = state.log_bytes;
+}
+
+void CoherentCache::add_note(std::string note) {
+  const std::scoped_lock lock(notes_mutex_);
+  notes_.push_back(std::move(note));
 }
 
 std::vector<std::string> CoherentCache::notes() const {

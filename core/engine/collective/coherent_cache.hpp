@@ -12,9 +12,10 @@
 #include <vector>
 
 #include "core/engine/cache/cached_file.hpp"
-#include "core/engine/cache/log_directory.hpp"
+#include "core/engine/collective/cache_place.hpp"
 #include "core/engine/collective/claims.hpp"
 #include "core/engine/collective/exchange.hpp"
+#include "core/engine/collective/log_protection.hpp"
 #include "core/engine/collective/shared_memory.hpp"
 #include "core/engine/collective/sieve_watch.hpp"
 #include "core/model/counters.hpp"
@@ -68,6 +69,21 @@ class CoherentCache final : public StorageFile {
   Status commit(std::uint64_t next_epoch);
   Status commit() { return commit(epoch()); }
 
+  /// When logs are protected against the loss of nodes, if the hints ask for it.
+  enum class Moment {
+    commit,   ///< Ranks agreed that what they wrote is whole.
+    sync,     ///< The same, and it is durable.
+    emptied,  ///< Nothing is in any log.
+    end,      ///< A delay ends, or the file is closed.
+  };
+  /// What was written and committed before is protected, but for a delay. What cannot be is a note
+  /// and no error: errors are those of the file. Collective.
+  Status protect(Moment moment);
+  /// From now on nothing is protected, or from now on everything is. Collective.
+  Status set_delayed(bool delayed);
+  /// Whether logs are protected, or will be; the same on all ranks.
+  bool is_protected() const { return protection_ != nullptr; }
+
   /// All that this rank wrote is durable in the file, and its log is empty.
   Status settle();
   /// As long as `atomic`, all ranks write to the file. To be called by all; once the last one has
@@ -79,8 +95,9 @@ class CoherentCache final : public StorageFile {
   /// This rank's log is empty and gone, or with `discard` forgotten. Other ranks may still read and
   /// write, until they have heard of it too.
   Status close(bool discard);
-  /// The same, as long as the hints ask for it, but what is in the log may go on to the file after
-  /// it: until finish(). False: it is closed.
+  /// The same on all ranks, and no log goes before the logs that it protects; as long as the hints
+  /// ask for it, what is in the log may go on to the file after it: until finish(). False: it is
+  /// closed. Collective where logs are protected.
   Result<bool> close_early();
   /// After close_early(): a thread begins to do this rank's part of finish(). Once.
   void start_finishing();
@@ -91,16 +108,6 @@ class CoherentCache final : public StorageFile {
   std::vector<std::string> notes() const;
 
  private:
-  /// Where and how logs are made.
-  struct Place {
-    std::string path;               ///< As the hints have it.
-    std::uint64_t file_system = 0;  ///< Of the file: its id.
-    CachePace earlier;              ///< What earlier files showed of both.
-    std::shared_ptr<CacheDirectory> directory;
-    CacheOptions options;
-    int rank = 0;
-    int ranks = 1;
-  };
   /// What came of trying to write: it is done, or another rank is to be asked first, or there is
   /// something that changed meanwhile. A log that fails or does not pay concerns all ranks.
   struct Attempt {
@@ -111,7 +118,8 @@ class CoherentCache final : public StorageFile {
   };
 
   CoherentCache(StorageFile& file, const SieveWatch& watch, std::unique_ptr<SharedMemory> memory,
-                Place place, Claims claims, std::shared_ptr<Resource> capacity, Counters& counters);
+                CachePlace place, Claims claims, std::unique_ptr<LogProtection> protection,
+                Counters& counters);
 
   Result<CachedFile*> opened();
   Status open_log();
@@ -124,15 +132,19 @@ class CoherentCache final : public StorageFile {
   Status empty_log();
   Status settle_log();
   Status close_log(bool discard);
+  Status close_together();
+  void end_protection();
+  LogWriter* log() const;
+  void add_note(std::string note);
   void count_progress();
 
   StorageFile& file_;
   const SieveWatch& watch_;
   const std::unique_ptr<SharedMemory> memory_;
-  const Place place_;
+  const CachePlace place_;
   Counters& counters_;
   Claims claims_;
-  const std::shared_ptr<Resource> capacity_;
+  std::unique_ptr<LogProtection> protection_;  ///< Used by the rank's own thread alone.
 
   /// Shared by a write and its claim; exclusive for who takes claims away.
   std::shared_mutex turn_;

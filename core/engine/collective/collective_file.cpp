@@ -168,8 +168,8 @@ class EngineFile final : public CollectiveFile {
   void set_atomic(bool atomic) override {
     if (cache_ != nullptr && atomic != atomic_) {
       exchange_->barrier();  // Nobody is still writing as before.
-      const Status changed = cache_->set_atomic(atomic);
-      if (!changed) untold_ = worse(std::move(untold_), changed.error());
+      keep(cache_->set_atomic(atomic));
+      keep(cache_->protect(CoherentCache::Moment::emptied));
     }
     atomic_ = atomic;
     direct_.set_atomic(atomic);
@@ -178,7 +178,12 @@ class EngineFile final : public CollectiveFile {
 
   bool holds_back() const override { return cache_ != nullptr; }
 
-  Status flush() override { return cache_ == nullptr ? Status{} : cache_->settle(); }
+  Status flush() override {
+    if (cache_ == nullptr) return {};
+    const Status settled = cache_->settle();
+    const Status safe = cache_->protect(CoherentCache::Moment::emptied);
+    return settled ? safe : settled;
+  }
 
   Status hold_nothing_back(const std::string& reason) override {
     return cache_ == nullptr ? Status{} : cache_->write_through(reason);
@@ -199,14 +204,18 @@ class EngineFile final : public CollectiveFile {
 
   Status sync() override {
     const Status synced = data().sync();
+    if (cache_ != nullptr) keep(cache_->protect(CoherentCache::Moment::sync));
     return settle(worse(synced ? Error{} : synced.error(), std::exchange(untold_, {})));
   }
 
   bool set_hints(const Hints& hints) override {
     const auto per_node = agreed_.hints.aggregators_per_node;
     const auto cache = agreed_.hints.cache;
+    const auto redundancy = agreed_.hints.cache_redundancy;
     agreed_ = agree_on(*exchange_, agreed_.layout, hints, agreed_.start);
-    agreed_.hints.cache = cache;  // Once for all.
+    agreed_.hints.cache = cache;  // Once for all, and so is the other.
+    agreed_.hints.cache_redundancy = redundancy;
+    if (cache_ != nullptr) keep(cache_->set_delayed(agreed_.hints.delayed.value_or(false)));
     direct_.set_hints(agreed_.hints);
     std::int64_t vote = vote_on_sieving(TiledTree(view_));
     exchange_->all_reduce({&vote, 1}, Reduce::max);
@@ -223,6 +232,7 @@ class EngineFile final : public CollectiveFile {
   Hints hints_in_force() const override {
     Hints hints = agreed_.hints;
     if (hints.cache) hints.cache = cache_ != nullptr;
+    if (cache_ == nullptr || !cache_->is_protected()) hints.cache_redundancy.reset();
     hints.aggregators = cast_.domains.aggregators;
     hints.buffer_size = cast_.domains.window_bytes();
     if (agreed_.layout.striped()) {
@@ -410,12 +420,17 @@ class EngineFile final : public CollectiveFile {
     return cache_ == nullptr ? 0 : static_cast<std::int64_t>(cache_->epoch());
   }
 
-  /// What this rank wrote is whole. The next epoch is the one that ranks agreed on, if they did.
+  /// At the end of a collective write: what this rank wrote is whole. The next epoch is the one
+  /// that ranks agreed on, if they did.
   void commit_epoch(std::int64_t next) {
     if (cache_ == nullptr) return;
-    const Status committed =
-        cache_->commit(std::max(static_cast<std::uint64_t>(next), cache_->epoch()));
-    if (!committed) untold_ = worse(std::move(untold_), committed.error());
+    keep(cache_->commit(std::max(static_cast<std::uint64_t>(next), cache_->epoch())));
+    keep(cache_->protect(CoherentCache::Moment::commit));
+  }
+
+  /// For the next call that tells of errors.
+  void keep(const Status& status) {
+    if (!status) untold_ = worse(std::move(untold_), status.error());
   }
 
   /// The first exchange of a file places the aggregators and makes the buffers. The same result on

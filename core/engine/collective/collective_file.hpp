@@ -71,7 +71,7 @@ class CollectiveFile {
   virtual bool holds_back() const = 0;
 
   /// Nothing that this rank wrote is held back from the file. Once it has returned on all ranks,
-  /// the file is what it would be without a write-behind cache. To be called by all.
+  /// the file is what it would be without a write-behind cache. Collective.
   virtual Status flush() = 0;
 
   /// From now on nothing is held back, for `reason`. To be called by all.
@@ -82,7 +82,7 @@ class CollectiveFile {
   virtual Status close(bool discard) = 0;
 
   /// As close(false), but where hints ask for it, what is held back goes on to the file after it:
-  /// then not null, on all ranks. To be called by all.
+  /// then not null, on all ranks. Collective.
   virtual Result<std::unique_ptr<HeldBack>> close_early() = 0;
 
   /// MPI_File_sync: what any rank wrote is durable and visible to all. Collective.

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "core/engine/cache/log_identity.hpp"
+
+// Nodes that are emulated on one host, for tests, have names and directories of their own, so that
+// one of them can be lost.
+
+namespace forebay {
+
+/// As LogIdentity::host has it.
+inline std::string emulated_node(int number) { return fmt::format("{}:{}", this_host(), number); }
+
+/// In the node-local path of the host.
+inline std::string emulated_node_directory(int number) { return fmt::format("node-{}", number); }
+
+/// Whether `host` is this one, or emulated on it.
+inline bool on_this_host(const std::string& host) {
+  return host.substr(0, host.find(':')) == this_host();
+}
+
+}  // namespace forebay

@@ -1,0 +1,164 @@
+#include "core/engine/collective/cache_place.hpp"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <utility>
+
+#include "core/engine/cache/emulated_node.hpp"
+#include "core/engine/cache/file_identity.hpp"
+#include "core/engine/cache/host_capacity.hpp"
+#include "core/engine/collective/cost_memory.hpp"
+#include "core/storage/layout.hpp"
+
+namespace forebay {
+namespace {
+
+/// Memory that all ranks of a host have, where no path is given.
+constexpr const char* usual_path = "/dev/shm";
+/// Of what is free there.
+constexpr Bytes usual_part = 4;
+constexpr Bytes least_capacity = 8 * MiB;
+
+/// What others are rebuilt from is given back by segments: so they are not too large.
+constexpr Bytes most_protected_segments = 64;
+constexpr Bytes smallest_protected_segment = 1 * MiB;
+constexpr Bytes largest_protected_segment = 1 * GiB;
+
+std::int64_t unix_seconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+/// Whether logs are to be protected against the loss of nodes.
+bool wants_redundancy(const Hints& hints) {
+  return hints.cache_redundancy && hints.cache_redundancy->parities > 0;
+}
+
+FlushPolicy policy_of(CacheFlush flush) {
+  switch (flush) {
+    case CacheFlush::immediate:
+      return FlushPolicy::immediate;
+    case CacheFlush::onsync:
+      return FlushPolicy::onsync;
+    case CacheFlush::onclose:
+      return FlushPolicy::onclose;
+    case CacheFlush::deferred:
+      return FlushPolicy::deferred;
+    case CacheFlush::none:
+      break;
+  }
+  return FlushPolicy::none;
+}
+
+CacheOptions options_of(const Hints& hints, int rank, const StripeLayout& layout, Bytes capacity) {
+  CacheOptions options;
+  options.flush = policy_of(hints.cache_flush.value_or(CacheFlush::immediate));
+  if (options.flush == FlushPolicy::deferred) options.lull = std::chrono::milliseconds(50);
+  options.sync = hints.cache_sync_to_node.value_or(false) ? SyncScope::node : SyncScope::file;
+  options.keep_log = !hints.cache_discard.value_or(true);
+  options.flush_threads = hints.cache_threads.value_or(0);
+  options.flush_bytes = hints.independent_write_buffer.value_or(options.flush_bytes);
+  options.first_server = rank % std::max(layout.servers, 1);
+  options.log.compress = hints.cache_compress;
+  if (wants_redundancy(hints)) {
+    options.log.segment_bytes = std::clamp(capacity / most_protected_segments,
+                                           smallest_protected_segment, largest_protected_segment);
+  }
+  return options;
+}
+
+/// Bytes that logs below `path` may take.
+Bytes capacity_at(const std::string& path, const Hints& hints) {
+  struct statvfs space = {};
+  Bytes usual = least_capacity;
+  if (::statvfs(path.c_str(), &space) == 0) {
+    usual = static_cast<Bytes>(space.f_bavail) * static_cast<Bytes>(space.f_frsize) / usual_part;
+  }
+  return std::max(hints.cache_capacity.value_or(usual), least_capacity);
+}
+
+double mib_per_s(Bytes bytes, std::int64_t ns) {
+  return static_cast<double>(bytes) / static_cast<double>(MiB) / (static_cast<double>(ns) / 1e9);
+}
+
+}  // namespace
+
+std::string job_number() {
+  for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "COBALT_JOBID"}) {
+    if (const char* value = std::getenv(name)) return value;
+  }
+  return {};
+}
+
+std::string new_log_name() {
+  std::uint64_t salt = 0;
+  if (::getrandom(&salt, sizeof salt, 0) != sizeof salt) salt = 0;
+  return fmt::format("{}-{}-{}-{:016x}", this_host(), ::getpid(), unix_seconds(), salt);
+}
+
+Result<CachePlace> CachePlace::find(const Exchange& exchange, const StorageFile& file,
+                                    const Hints& hints) {
+  CachePlace place;
+  place.path = hints.cache_path.value_or(usual_path);
+  place.file_system = file_system_id(file.path()).value_or(0);
+  place.earlier = remembered_pace(place.file_system, place.path);
+  if (auto slow = place.too_slow({})) return tl::unexpected(std::move(*slow));
+  place.rank = exchange.rank();
+  place.ranks = exchange.size();
+  place.host = this_host();
+  std::string path = place.path;
+  const NodeMap& nodes = exchange.nodes();
+  if (wants_redundancy(hints) && exchange.on_one_host() && nodes.nodes() > 1) {
+    const int node = nodes.node_of_rank[static_cast<std::size_t>(place.rank)];
+    path += "/" + emulated_node_directory(node);
+    place.host = emulated_node(node);
+    if (::mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
+      return tl::unexpected(error_from_errno(errno, "make " + path));
+    }
+  }
+  auto directory = CacheDirectory::open(path, CacheDirectory::Access::create);
+  if (!directory) return tl::unexpected(directory.error());
+  place.directory = std::move(*directory);
+  auto capacity = share_host_capacity(place.directory, capacity_at(path, hints));
+  if (!capacity) return tl::unexpected(capacity.error());
+  place.capacity = std::move(*capacity);
+  place.options = options_of(hints, place.rank, file.layout(), place.capacity->amount());
+  return place;
+}
+
+std::optional<Error> CachePlace::too_slow(CachePace pace) const {
+  pace += earlier;
+  if (!log_is_slower(pace)) return std::nullopt;
+  return Error{ErrorKind::unsupported, 0,
+               fmt::format("{} takes {:.3g} MiB/s of a rank, the file system {:.3g}", path,
+                           mib_per_s(pace.logged, pace.logging_ns),
+                           mib_per_s(pace.flushed, pace.flushing_ns))};
+}
+
+Result<LogIdentity> CachePlace::identity_of(const StorageFile& file, const std::string& log,
+                                            LogPurpose purpose) const {
+  LogIdentity identity;
+  auto identified = identify(file.path());
+  if (!identified) return tl::unexpected(identified.error());
+  identity.log = log;
+  identity.purpose = purpose;
+  identity.file = std::move(*identified);
+  identity.layout = file.layout();
+  identity.job = job_number();
+  identity.host = host;
+  identity.process = ::getpid();
+  identity.rank = rank;
+  identity.made_unix_s = unix_seconds();
+  return identity;
+}
+
+}  // namespace forebay
