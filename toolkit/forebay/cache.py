@@ -107,6 +107,7 @@ class RecoverOptions:
 
     selection: Selection
     incomplete: str | None = None  # "drop", "replay"; None: refuse where there is any
+    overtaken: str | None = None  # the same for logs that other programs wrote past
     skip_damage: bool = False
     partial: bool = False
     into: Path | None = None
@@ -119,6 +120,8 @@ def recover(options: RecoverOptions, progress: Progress = _ignore) -> Outcome:
     words = ["recover", *options.selection.arguments()]
     if options.incomplete is not None:
         words += ["--incomplete", options.incomplete]
+    if options.overtaken is not None:
+        words += ["--overtaken", options.overtaken]
     if options.skip_damage:
         words.append("--skip-damage")
     if options.partial:

@@ -85,7 +85,7 @@ def _survey(where: list[Path] | None, log: list[str] | None, json: bool, verify:
         raise typer.Exit(1)
 
 
-def _incomplete(value: str | None) -> str | None:
+def _drop_or_replay(value: str | None) -> str | None:
     if value not in (None, "drop", "replay"):
         raise typer.BadParameter("write drop or replay")
     return value
@@ -104,8 +104,17 @@ def recover_command(
         str | None,
         typer.Option(
             metavar="drop|replay",
-            callback=_incomplete,
+            callback=_drop_or_replay,
             help="What to do with an access that its program did not finish. Default: ask.",
+        ),
+    ] = None,
+    overtaken: Annotated[
+        str | None,
+        typer.Option(
+            metavar="drop|replay",
+            callback=_drop_or_replay,
+            help="What to do with logs that were left before other programs opened the file to "
+            "write. Default: leave the file as it is.",
         ),
     ] = None,
     skip_damage: Annotated[
@@ -144,7 +153,9 @@ def recover_command(
         )
     if incomplete is None:
         incomplete = _ask_about_incomplete(errors, cache.survey(selection))
-    options = cache.RecoverOptions(selection, incomplete, skip_damage, partial, into, lost or [])
+    options = cache.RecoverOptions(
+        selection, incomplete, overtaken, skip_damage, partial, into, lost or []
+    )
     with cache_report.progress_bars(errors) as progress:
         outcome = cache.recover(options, progress)
     if json:

@@ -161,6 +161,8 @@ _ADVICE = {
     "gone": "--into FILE brings the data to another file; 'forebay cache drop' gives it up",
     "replaced": "--into FILE brings the data to another file; 'forebay cache drop' gives it up",
     "elsewhere": "run this on those nodes ('forebay cache ls FILE' names them)",
+    "overtaken": "say --overtaken replay if they only read it or wrote other bytes, or --overtaken "
+    "drop to give up what these logs hold",
     "incomplete": "say --incomplete drop or --incomplete replay",
 }
 

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdio>
 #include <exception>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -20,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/engine/cache/overtaken_logs.hpp"
 #include "core/engine/cache/recovery.hpp"
 #include "core/engine/redundancy/lost_logs.hpp"
 #include "core/storage/file.hpp"
@@ -37,6 +39,7 @@ constexpr std::chrono::milliseconds progress_period{200};
 struct Options {
   LogSelection selection;
   std::string incomplete;
+  std::string overtaken;
   bool skip_damage = false;
   bool partial = false;
   std::string into;
@@ -212,6 +215,55 @@ Result<std::unique_ptr<StorageFile>> open_target(const FileLogs& logs, const Opt
   return open_posix_file(options.into, OpenMode::read_write, counters);
 }
 
+/// Logs by how often other programs have opened the file to write since: the oldest first.
+using Turns = std::map<int, std::vector<LeftLog>, std::greater<>>;
+
+/// What protects logs goes with the last.
+Result<Turns> by_age(const Sidecar& sidecar, std::vector<LeftLog> logs) {
+  const auto overtaken = overtaken_logs(sidecar);
+  if (!overtaken) return tl::unexpected(overtaken.error());
+  Turns turns;
+  turns[0];
+  for (LeftLog& log : logs) {
+    const auto times = overtaken->find(log.name);
+    turns[times == overtaken->end() ? 0 : times->second].push_back(std::move(log));
+  }
+  return turns;
+}
+
+void add(RecoveryReport& total, const RecoveryReport& part) {
+  total.replay.records += part.replay.records;
+  total.replay.record_bytes += part.replay.record_bytes;
+  total.replay.written += part.replay.written;
+  total.replay.truncations += part.replay.truncations;
+  total.logs += part.logs;
+  total.dropped_bytes += part.dropped_bytes;
+  total.unusable_bytes += part.unusable_bytes;
+  total.damage.insert(total.damage.end(), part.damage.begin(), part.damage.end());
+}
+
+/// Each of `turns` is recovered for itself: what comes later is newer, whatever the logs say.
+/// Errors: those of recover(); a turn that came before is done then.
+Result<RecoveryReport> recover_in_turn(StorageFile& file, Sidecar& sidecar, Turns turns,
+                                       const RecoveryChoices& choices, bool drops_overtaken,
+                                       const RecoveryProgress& progress) {
+  RecoveryReport total;
+  for (auto& [times, logs] : turns) {
+    if (times > 0 && drops_overtaken) {
+      if (auto dropped = drop(sidecar, logs); !dropped) return tl::unexpected(dropped.error());
+      total.logs += static_cast<int>(logs.size());
+      continue;
+    }
+    const auto report = recover(file, sidecar, std::move(logs), choices, progress);
+    if (!report) return report;
+    add(total, *report);
+  }
+  if (auto forgotten = forget_overtaken(sidecar); !forgotten) {
+    return tl::unexpected(forgotten.error());
+  }
+  return total;
+}
+
 json recover_file(const FileLogs& logs, const Options& options, ProgressPrinter& printer) {
   json result = {{"file", logs.file.path}, {"error", nullptr}};
   if (logs.logs.empty() && logs.parity.empty()) {
@@ -237,6 +289,14 @@ json recover_file(const FileLogs& logs, const Options& options, ProgressPrinter&
     return refused(result, "partial",
                    "other logs of the file are not here, and what they hold may be older or newer");
   }
+  Sidecar sidecar(logs.file.path);
+  auto turns = by_age(sidecar, std::move(*locked));
+  if (!turns) return refused(result, "failed", to_string(turns.error()));
+  if (turns->size() > 1 && options.overtaken.empty()) {
+    return refused(result, "overtaken",
+                   "programs have opened it to write since these logs were left, and what the logs "
+                   "hold may be older than what it holds now");
+  }
   RecoveryChoices choices{
       .incomplete = {}, .skip_damage = options.skip_damage, .threads = options.threads};
   if (options.incomplete == "drop") choices.incomplete = Incomplete::drop;
@@ -255,9 +315,9 @@ json recover_file(const FileLogs& logs, const Options& options, ProgressPrinter&
   Counters counters;
   const auto file = open_target(logs, options, counters);
   if (!file) return refused(result, "failed", to_string(file.error()));
-  Sidecar sidecar(logs.file.path);
   const auto started = Clock::now();
-  const auto report = recover(**file, sidecar, std::move(*locked), choices, progress);
+  const auto report = recover_in_turn(**file, sidecar, std::move(*turns), choices,
+                                      options.overtaken == "drop", progress);
   if (!report) {
     const bool asks = report.error().kind == ErrorKind::invalid_argument;
     return refused(result, asks ? "incomplete" : "failed", to_string(report.error()));
@@ -287,6 +347,9 @@ json drop_file(const FileLogs& logs) {
     if (auto withdrawn = sidecar.withdraw(notice->log); !withdrawn) {
       return refused(result, "failed", to_string(withdrawn.error()));
     }
+  }
+  if (auto forgotten = forget_overtaken(sidecar); !forgotten) {
+    return refused(result, "failed", to_string(forgotten.error()));
   }
   result["state"] = "dropped";
   return result;
@@ -353,6 +416,8 @@ int run(int argc, char** argv) {
         ->allow_extra_args(false);
   }
   recover_command->add_option("--incomplete", options.incomplete)
+      ->check(CLI::IsMember({"drop", "replay"}));
+  recover_command->add_option("--overtaken", options.overtaken)
       ->check(CLI::IsMember({"drop", "replay"}));
   recover_command->add_flag("--skip-damage", options.skip_damage);
   recover_command->add_flag("--partial", options.partial, "Also where other logs are elsewhere");

@@ -1,6 +1,7 @@
 """`forebay cache`: logs that a killed program left are listed, judged, brought to the file or
 dropped, and nothing is lost without being asked for."""
 
+import dataclasses
 import json
 import os
 import random
@@ -324,6 +325,68 @@ def test_drop_removes_logs_and_notices(forebay: Forebay, finished: Left) -> None
     assert finished.logs() == []
     assert not finished.notices.exists()
     assert finished.file.read_bytes() == b""
+
+
+def leave_newer(left: Left) -> None:
+    """Another program opens the file after the first has left its log, writes all of it, and leaves
+    a log, too."""
+    content = json.dumps({"logs": ["log-0"]}, separators=(",", ":"))
+    mark = {
+        "format": "forebay overtaken logs",
+        "version": 1,
+        "content": {"logs": ["log-0"]},
+        "checksum": f"{crc32c(content.encode()):08x}",
+    }
+    (left.notices / "newer.overtaken").write_text(json.dumps(mark))
+    newer = random.Random(2).randbytes(10 * BLOCK)
+    dataclasses.replace(left, data=newer).leave("--committed-blocks", "10", "--log", "log-1")
+
+
+def crc32c(data: bytes) -> int:
+    """[RFC 3720, appendix B.4]"""
+    value = 0xFFFFFFFF
+    for byte in data:
+        value ^= byte
+        for _ in range(8):
+            value = (value >> 1) ^ (0x82F63B78 if value & 1 else 0)
+    return value ^ 0xFFFFFFFF
+
+
+def test_logs_that_others_wrote_past_are_replayed_only_if_told_to(
+    forebay: Forebay, finished: Left
+) -> None:
+    leave_newer(finished)
+    answer = forebay("cache", "recover", finished.file)
+    assert answer.code == 1
+    assert "--overtaken replay" in answer.output
+    assert finished.file.read_bytes() == b""
+    assert finished.logs() == ["log-0", "log-1"]
+
+    answer = forebay("cache", "recover", "--json", "--overtaken", "replay", finished.file)
+    assert answer.code == 0, answer.output
+    (entry,) = result_of(answer)["files"]
+    assert entry["logs"] == 2
+    assert entry["written_bytes"] == 20 * BLOCK
+    assert finished.file.read_bytes() == random.Random(2).randbytes(10 * BLOCK), "the newest wins"
+    assert finished.logs() == []
+    assert not finished.notices.exists()
+
+
+def test_logs_that_others_wrote_past_can_be_given_up(forebay: Forebay, finished: Left) -> None:
+    leave_newer(finished)
+    answer = forebay("cache", "recover", "--json", "--overtaken", "drop", finished.file)
+    assert answer.code == 0, answer.output
+    (entry,) = result_of(answer)["files"]
+    assert entry["written_bytes"] == 10 * BLOCK
+    assert finished.file.read_bytes() == random.Random(2).randbytes(10 * BLOCK)
+    assert finished.logs() == []
+    assert not finished.notices.exists()
+
+
+def test_dropping_overtaken_logs_takes_the_mark_away(forebay: Forebay, finished: Left) -> None:
+    leave_newer(finished)
+    assert forebay("cache", "drop", "--yes", finished.file).code == 0
+    assert not finished.notices.exists()
 
 
 def test_drop_forgets_a_log_that_the_node_has_lost(forebay: Forebay, finished: Left) -> None:

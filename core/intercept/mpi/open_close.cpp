@@ -16,6 +16,7 @@
 
 #include "core/engine/collective/agreed_error.hpp"
 #include "core/engine/collective/exchange_protocol.hpp"
+#include "core/engine/collective/left_logs.hpp"
 #include "core/intercept/mpi/declared_hints.hpp"
 #include "core/intercept/mpi/error_class.hpp"
 #include "core/intercept/mpi/exchange_cache.hpp"
@@ -270,7 +271,11 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
     word[OpenWord::declarations] = !declares && !declarations.empty();
   }
   std::unique_ptr<StorageFile> storage;
+  std::string warning;
   if (code == MPI_SUCCESS && record.mode == Mode::engine) {
+    if (file->exchange->rank() == 0 && path) {
+      warning = warn_of_left_logs(*path, (amode & MPI_MODE_RDONLY) == 0);
+    }
     storage = try_storage(*file, path, word);
     word[OpenWord::others_write] =
         (amode & MPI_MODE_RDONLY) != 0 || others_may_write(comm, *file->exchange);
@@ -284,6 +289,10 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
     return error_class(agreed_error(word[OpenWord::unfinished], unfinished).kind);
   }
 
+  if (!warning.empty()) {
+    show(*file->exchange, {warning}, record.path);
+    record.notes.push_back(std::move(warning));
+  }
   file->handle = *fh;
   file->reporting = word[OpenWord::reporting] != 0;
   record.opening = word[OpenWord::id];

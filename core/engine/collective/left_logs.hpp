@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+namespace forebay {
+
+/// Logs that programs left which have ended, as far as can be told from here, hold bytes that the
+/// file at `path` lacks: what there is to tell of that; empty if there are none. Logs of another
+/// node count unless this very job has them. To be called by one rank when the file was opened,
+/// before any rank writes to it: where it is going to be written, the logs are marked as older than
+/// that.
+std::string warn_of_left_logs(const std::string& path, bool writing);
+
+}  // namespace forebay

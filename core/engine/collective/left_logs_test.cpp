@@ -1,0 +1,100 @@
+// Goal: whoever opens a file that an earlier program left incomplete is told so, and of nothing
+// else; and whoever goes on to write it has the old logs marked. Method: a directory of the test's
+// own, with logs that are in use, left, lost, of other nodes and of a file that is gone.
+
+#include "core/engine/collective/left_logs.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "core/engine/cache/log_directory.hpp"
+#include "core/engine/cache/overtaken_logs.hpp"
+#include "core/engine/collective/cache_place.hpp"
+
+namespace forebay {
+namespace {
+
+namespace fs = std::filesystem;
+
+class LeftLogsTest : public ::testing::Test {
+ protected:
+  LeftLogsTest() {
+    fs::create_directory(base_ / "local");
+    std::ofstream(path_).close();
+    auto made = CacheDirectory::open(base_ / "local", CacheDirectory::Access::create);
+    EXPECT_TRUE(made);
+    directory_ = std::move(*made);
+  }
+  ~LeftLogsTest() override { fs::remove_all(base_); }
+
+  DirtyNotice notice_of(const std::string& log) const {
+    DirtyNotice notice;
+    notice.file = *identify(path_);
+    notice.log = log;
+    notice.log_path = directory_->path() + "/" + log;
+    notice.host = this_host();
+    return notice;
+  }
+  void announce(const DirtyNotice& notice) const { ASSERT_TRUE(Sidecar(path_).announce(notice)); }
+  std::map<std::string, int> overtaken() const { return *overtaken_logs(Sidecar(path_)); }
+
+  static fs::path new_directory() {
+    std::string name = fs::temp_directory_path() / "forebay-left-XXXXXX";
+    return ::mkdtemp(name.data());
+  }
+  const fs::path base_ = new_directory();
+  const std::string path_ = (base_ / "data").string();
+  std::shared_ptr<CacheDirectory> directory_;
+};
+
+TEST_F(LeftLogsTest, AreToldOfOnceTheirProgramHasEnded) {
+  EXPECT_EQ(warn_of_left_logs(path_, true), "");
+  auto log = LogDirectory::create(directory_, "one");
+  ASSERT_TRUE(log);
+  announce(notice_of("one"));
+  EXPECT_EQ(warn_of_left_logs(path_, true), "") << "it is being written";
+  EXPECT_TRUE(overtaken().empty());
+
+  log->reset();
+  const std::string command = "forebay cache recover " + path_;
+  EXPECT_EQ(warn_of_left_logs(path_, false),
+            "1 write-behind log of an earlier program holds bytes that are not in the file; bring "
+            "them there: " +
+                command);
+  EXPECT_TRUE(overtaken().empty()) << "who reads overtakes nobody";
+  EXPECT_EQ(warn_of_left_logs(path_, true),
+            "1 write-behind log of an earlier program holds bytes that are not in the file; stop, "
+            "and bring them there before it is written again: " +
+                command);
+  EXPECT_EQ(overtaken(), (std::map<std::string, int>{{"one", 1}}));
+
+  ASSERT_TRUE(Sidecar(path_).withdraw("one"));
+  EXPECT_EQ(warn_of_left_logs(path_, true), "");
+  EXPECT_FALSE(fs::exists(Sidecar(path_).path())) << "the mark goes with it";
+}
+
+TEST_F(LeftLogsTest, MayBeOnOtherNodesOrLost) {
+  announce(notice_of("lost"));
+  DirtyNotice elsewhere = notice_of("elsewhere");
+  elsewhere.host = "another-node";
+  elsewhere.job = "4711";
+  announce(elsewhere);
+  EXPECT_NE(warn_of_left_logs(path_, false).find("2 write-behind logs"), std::string::npos);
+  ASSERT_EQ(::setenv("SLURM_JOB_ID", "4711", 1), 0);
+  EXPECT_NE(warn_of_left_logs(path_, false).find("1 write-behind log "), std::string::npos)
+      << "a rank of this job writes the other";
+  ::unsetenv("SLURM_JOB_ID");
+}
+
+TEST_F(LeftLogsTest, OfAFileThatIsGoneAreNoMatter) {
+  DirtyNotice old = notice_of("old");
+  ++old.file.inode;
+  announce(old);
+  EXPECT_EQ(warn_of_left_logs(path_, true), "");
+}
+
+}  // namespace
+}  // namespace forebay
