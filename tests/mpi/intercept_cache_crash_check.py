@@ -1,4 +1,5 @@
-"""Goal: what a program wrote before it was killed is in the file after a recovery, the newest.
+"""Goal: what a program wrote before it was killed is in the file after a recovery, the newest; and
+a program that is run before that is told, and its bytes are not written over.
 
 Method: run intercept_cache_crash, which kills one of its ranks or all while everything is in logs;
 recover with forebay-cache; compare each byte.
@@ -31,8 +32,8 @@ def expected(ranks: int) -> bytes:
     return bytes(content)
 
 
-def run(victim: int, directory: Path, command: list[str]) -> None:
-    """Leaves the file's bytes in logs."""
+def run(victim: int, directory: Path, command: list[str]) -> str:
+    """Leaves the file's bytes in logs. Returns what was said."""
     environment = os.environ | {
         "FOREBAY_HINTS": f"e10_cache=enable;e10_cache_path={directory / 'logs'};"
         "forebay_cache_flush=onclose;forebay_cache_capacity=32MiB;romio_cb_write=enable"
@@ -42,14 +43,17 @@ def run(victim: int, directory: Path, command: list[str]) -> None:
         env=environment,
         timeout=100,
         capture_output=True,
+        text=True,
         check=False,
     )
     assert result.returncode != 0, "the program was not killed"
+    return result.stderr
 
 
-def recover(program: str, logs: Path, data: Path) -> None:
-    """Recovers the file once all killed ranks are gone, which a launcher may not await."""
-    command = [program, "recover", "--incomplete", "drop", "--directory", str(logs)]
+def recover(program: str, logs: Path, data: Path, *options: str) -> str:
+    """Recovers the file once all killed ranks are gone, which a launcher may not await. Returns
+    what became of it."""
+    command = [program, "recover", "--incomplete", "drop", *options, "--directory", str(logs)]
     deadline = time.monotonic() + 60
     while True:
         result = subprocess.run(
@@ -60,7 +64,7 @@ def recover(program: str, logs: Path, data: Path) -> None:
             break
         assert time.monotonic() < deadline, "the ranks live on"
         time.sleep(0.05)
-    assert file["state"] == "recovered", file
+    return str(file["state"])
 
 
 def main() -> None:
@@ -71,10 +75,30 @@ def main() -> None:
         run(victim, directory, sys.argv[4:])
         data = directory / "data"
         assert (directory / ".data.forebay-dirty").is_dir(), "nobody is warned"
-        recover(program, directory / "logs", data)
+        assert recover(program, directory / "logs", data) == "recovered"
         assert data.read_bytes() == expected(ranks), f"rank {victim} was killed"
         assert not (directory / ".data.forebay-dirty").exists()
         assert not list((directory / "logs").glob("*/[!.]*"))
+    run_twice(program, directory, ranks)
+
+
+def run_twice(program: str, directory: Path, ranks: int) -> None:
+    """Without a recovery in between."""
+    shutil.rmtree(directory)
+    logs, data = directory / "logs", directory / "data"
+    logs.mkdir(parents=True)
+    said = run(-1, directory, sys.argv[4:])
+    assert "earlier program" not in said, said
+    deadline = time.monotonic() + 60
+    while "earlier program" not in said:  # As long as a killed rank is not gone, none is told of.
+        assert time.monotonic() < deadline, said
+        said = run(-1, directory, sys.argv[4:])
+    assert f"forebay cache recover {data}" in said, said
+    assert recover(program, logs, data) == "overtaken"
+    assert recover(program, logs, data, "--overtaken", "replay") == "recovered"
+    assert data.read_bytes() == expected(ranks)
+    assert not (directory / ".data.forebay-dirty").exists()
+    assert not list(logs.glob("*/[!.]*"))
 
 
 if __name__ == "__main__":
