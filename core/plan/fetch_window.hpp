@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/model/extent.hpp"
+
+namespace forebay {
+
+/// Whether what is fetched is what is read: a running share of hits among the reads.
+class Confidence {
+ public:
+  void observe(bool hit) { share_ += weight * ((hit ? 1.0 : 0.0) - share_); }
+  /// Nine misses in a row from the best on (0.875 to the 9th is 0.30).
+  bool lost() const { return share_ < 0.301; }
+  double share() const { return share_; }
+
+ private:
+  static constexpr double weight = 1.0 / 8;
+  double share_ = 1;
+};
+
+/// How far to fetch ahead: latency x bandwidth keeps the storage busy, twice that lets a reader
+/// take one half while the other arrives. Latency is the shortest seen and bandwidth the highest,
+/// since both are spoilt by our own requests waiting behind each other. Time is nanoseconds of any
+/// one clock. [Cardwell et al., BBR, 2016: the same two for a network path]
+class FetchWindow {
+ public:
+  FetchWindow(Bytes block, Bytes budget);
+
+  /// State at the start of a transfer, to be handed back at its end.
+  struct Departure {
+    std::int64_t time_ns = 0;
+    Bytes delivered = 0;
+  };
+  Departure depart(std::int64_t now_ns) const { return {now_ns, delivered_}; }
+  void arrive(const Departure& departure, Bytes bytes, std::int64_t now_ns);
+
+  /// Something fetched was read: the window opens, from first_blocks, by a block each time.
+  void confirm();
+  /// Back to the beginning: what was foreseen did not come.
+  void close();
+
+  /// Bytes that may be fetched or held ahead now: whole blocks, within the budget.
+  Bytes bytes() const;
+
+  std::int64_t latency_ns() const { return latency_ns_; }
+  double bytes_per_second() const { return bytes_per_second_; }
+
+ private:
+  static constexpr Bytes first_blocks = 4;
+
+  Bytes block_;
+  Bytes budget_;
+  Bytes opened_;
+  Bytes delivered_ = 0;
+  std::int64_t latency_ns_ = 0;  ///< 0: none measured.
+  double bytes_per_second_ = 0;
+};
+
+}  // namespace forebay
