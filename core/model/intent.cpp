@@ -23,11 +23,15 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/model/hint_values.hpp"
 #include "core/model/hints.hpp"
+#include "core/model/read_intent.hpp"
 
 // The format is docs/formats/intent.md.
 
@@ -62,13 +66,6 @@ std::string kind_of(const toml::node& node) {
   return "(number with a fraction, date or time)";
 }
 
-/// `pattern` against the absolute path, or against the last component if it has no slash.
-bool matches(const std::string& pattern, const std::string& file_path) {
-  const char* name = file_path.c_str();
-  if (pattern.find('/') == std::string::npos) name += file_path.rfind('/') + 1;  // npos + 1 == 0
-  return ::fnmatch(pattern.c_str(), name, 0) == 0;
-}
-
 /// A table in the order in which it was written: toml++ sorts it by key.
 std::vector<std::pair<const toml::key*, const toml::node*>> in_file_order(
     const toml::table& table) {
@@ -80,6 +77,28 @@ std::vector<std::pair<const toml::key*, const toml::node*>> in_file_order(
   return items;
 }
 
+Status check_version(const toml::node& node, std::string_view intent_path) {
+  const auto* number = node.as_integer();
+  if (number != nullptr && number->get() == format_version) return {};
+  return invalid(place(intent_path, node.source().begin) + ": version " + kind_of(node) +
+                 " of the intent file is not known here; write version = 1, or use a Forebay "
+                 "that knows it");
+}
+
+Result<toml::table> parsed(std::string_view toml, std::string_view intent_path) {
+  toml::parse_result document = toml::parse(toml);
+  if (document) return std::move(document).table();
+  const toml::parse_error& error = document.error();
+  const auto& at = error.source().begin;
+  // A key has one value in TOML, and this one has two meanings.
+  const bool is_cache_twice = error.description().find("file.cache") != std::string_view::npos;
+  return invalid(place(intent_path, at) + ", column " + std::to_string(at.column) + ": " +
+                 std::string(error.description()) +
+                 (is_cache_twice ? "; beside [file.cache] the memory for reading ahead is budget"
+                                 : "; correct the line") +
+                 ", the whole intent file is left out until then");
+}
+
 class IntentReader {
  public:
   IntentReader(std::string_view intent_path, std::string_view file_path, Hints base)
@@ -88,7 +107,8 @@ class IntentReader {
   Result<IntentHints> read(const toml::table& document) {
     for (const auto& [key, node] : in_file_order(document)) {
       if (key->str() == "version") {
-        if (auto known = check_version(*node); !known) return tl::make_unexpected(known.error());
+        const auto known = check_version(*node, intent_path_);
+        if (!known) return tl::make_unexpected(known.error());
       } else if (key->str() != "file" || !read_sections(*node)) {
         report(*key, *node, "[[file]] sections and version = 1");
       }
@@ -97,14 +117,6 @@ class IntentReader {
   }
 
  private:
-  Status check_version(const toml::node& node) const {
-    const auto* number = node.as_integer();
-    if (number != nullptr && number->get() == format_version) return {};
-    return invalid(place(intent_path_, node.source().begin) + ": version " + kind_of(node) +
-                   " of the intent file is not known here; write version = 1, or use a Forebay "
-                   "that knows it");
-  }
-
   /// False if `node` is not an array of tables.
   bool read_sections(const toml::node& node) {
     const auto* sections = node.as_array();
@@ -127,10 +139,10 @@ class IntentReader {
                   "a pattern without NUL characters, which no path has");
       return;
     }
-    if (!matches(pattern->get(), file_path_)) return;
+    if (!section_matches(pattern->get(), file_path_.c_str())) return;
     for (const auto& [key, node] : in_file_order(section)) {
-      if (key->str() == "path") continue;
-      if (key->str() == "cache" && node->is_table()) {
+      if (key->str() == "path" || is_read_key(key->str(), node->is_table())) continue;
+      if (key->str() == "cache") {
         read_cache(*node->as_table());
       } else {
         read_hint(*key, *node);
@@ -181,19 +193,144 @@ class IntentReader {
   IntentHints result_;
 };
 
+/// Bytes as `willneed` gives them: a whole number, or a size with a unit.
+std::optional<Bytes> bytes_in(const toml::node* node) {
+  if (node == nullptr) return std::nullopt;
+  if (const auto* number = node->as_integer()) {
+    return number->get() >= 0 ? std::optional<Bytes>(number->get()) : std::nullopt;
+  }
+  const auto* text = node->as_string();
+  return text != nullptr ? parse_size(text->get()) : std::nullopt;
+}
+
+/// One `[[file]]` section, what it says of reads.
+class ReadSectionReader {
+ public:
+  ReadSectionReader(std::string_view intent_path, std::string pattern)
+      : intent_path_(intent_path), section_{std::move(pattern), {}, {}} {}
+
+  ReadSection read(const toml::table& table) {
+    for (const auto& [key, node] : in_file_order(table)) {
+      if (key->str() == "willneed") {
+        read_extents(*key, *node);
+      } else if (key->str() == "block") {
+        read_size(*key, *node, section_.intent.block);
+      } else if (key->str() == "budget" || (key->str() == "cache" && !node->is_table())) {
+        read_size(*key, *node, section_.intent.budget);
+      } else if (key->str() == "ahead") {
+        const auto text = hint_text(*node);
+        section_.intent.ahead = text ? parse_count(*text) : std::nullopt;
+        if (!section_.intent.ahead) report(*key, *node, "a number of blocks, 1 or more");
+      }
+    }
+    return std::move(section_);
+  }
+
+ private:
+  void read_size(const toml::key& key, const toml::node& node, std::optional<Bytes>& into) {
+    const auto text = hint_text(node);
+    into = text ? parse_size(*text) : std::nullopt;
+    if (!into) report(key, node, "a size in bytes such as 4194304 or 4MiB");
+  }
+
+  /// A pair that is none is left out and told; the others count.
+  void read_extents(const toml::key& key, const toml::node& node) {
+    static constexpr const char* accepted =
+        "pairs [offset, length], whole numbers from 0 up or sizes such as 4MiB; length 0 is to the "
+        "end of the file";
+    const auto* pairs = node.as_array();
+    if (pairs == nullptr) {
+      report(key, node, accepted);
+      return;
+    }
+    for (const auto& item : *pairs) {
+      const auto* pair = item.as_array();
+      const bool is_pair = pair != nullptr && pair->size() == 2;
+      const auto offset = is_pair ? bytes_in(pair->get(0)) : std::nullopt;
+      const auto length = is_pair ? bytes_in(pair->get(1)) : std::nullopt;
+      if (offset && length) {
+        section_.intent.willneed.push_back({*offset, *length});
+      } else {
+        add_problem(item.source().begin, key, kind_of(item), accepted);
+      }
+    }
+  }
+
+  void report(const toml::key& key, const toml::node& node, const char* accepted) {
+    add_problem(key.source().begin, key, kind_of(node), accepted);
+  }
+
+  void add_problem(const toml::source_position& where, const toml::key& key, std::string value,
+                   const char* accepted) {
+    // A list with thousands of mistakes has said enough.
+    static constexpr std::size_t most_problems = 16;
+    if (section_.problems.size() == most_problems) return;
+    section_.problems.push_back(
+        {place(intent_path_, where), std::string(key.str()), std::move(value), accepted});
+  }
+
+  const std::string_view intent_path_;
+  ReadSection section_;
+};
+
 }  // namespace
+
+bool section_matches(const std::string& pattern, const char* file_path) {
+  const char* name = file_path;
+  if (pattern.find('/') == std::string::npos) {
+    const char* slash = std::strrchr(file_path, '/');
+    if (slash != nullptr) name = slash + 1;
+  }
+  return ::fnmatch(pattern.c_str(), name, 0) == 0;
+}
+
+bool is_read_key(std::string_view key, bool is_table) {
+  static constexpr std::array<std::string_view, 4> keys = {"willneed", "block", "budget", "ahead"};
+  return std::ranges::find(keys, key) != keys.end() || (key == "cache" && !is_table);
+}
+
+ReadIntent combined(std::span<const ReadSection* const> sections) {
+  ReadIntent result;
+  for (const ReadSection* section : sections) {
+    const ReadIntent& intent = section->intent;
+    if (!intent.willneed.empty()) result.willneed = intent.willneed;
+    if (intent.block) result.block = intent.block;
+    if (intent.budget) result.budget = intent.budget;
+    if (intent.ahead) result.ahead = intent.ahead;
+  }
+  return result;
+}
+
+Result<std::vector<ReadSection>> read_sections(std::string_view toml,
+                                               std::string_view intent_path) {
+  const auto document = parsed(toml, intent_path);
+  if (!document) return tl::make_unexpected(document.error());
+  if (const auto* version = document->get("version")) {
+    const auto known = check_version(*version, intent_path);
+    if (!known) return tl::make_unexpected(known.error());
+  }
+  // What is no array of tables, or has no pattern, is told where hints are read.
+  std::vector<ReadSection> result;
+  const auto* sections = document->get_as<toml::array>("file");
+  if (sections == nullptr) return result;
+  for (const auto& node : *sections) {
+    const auto* table = node.as_table();
+    const auto* pattern = table == nullptr ? nullptr : table->get_as<std::string>("path");
+    if (pattern == nullptr || pattern->get().find('\0') != std::string::npos) continue;
+    const bool speaks_of_reads = std::ranges::any_of(*table, [](const auto& item) {
+      return is_read_key(item.first.str(), item.second.is_table());
+    });
+    if (!speaks_of_reads) continue;
+    result.push_back(ReadSectionReader(intent_path, pattern->get()).read(*table));
+  }
+  return result;
+}
 
 Result<IntentHints> intent_for(std::string_view toml, std::string_view intent_path,
                                std::string_view file_path, Hints base) {
-  const toml::parse_result document = toml::parse(toml);
-  if (!document) {
-    const toml::parse_error& error = document.error();
-    const auto& at = error.source().begin;
-    return invalid(place(intent_path, at) + ", column " + std::to_string(at.column) + ": " +
-                   std::string(error.description()) +
-                   "; correct the line, the whole intent file is left out until then");
-  }
-  return IntentReader(intent_path, file_path, std::move(base)).read(document.table());
+  const auto document = parsed(toml, intent_path);
+  if (!document) return tl::make_unexpected(document.error());
+  return IntentReader(intent_path, file_path, std::move(base)).read(*document);
 }
 
 }  // namespace forebay

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/model/error.hpp"
+#include "core/model/extent.hpp"
+#include "core/model/hints.hpp"
+
+namespace forebay {
+
+/// What an intent file declares of the reads of a file. A field without value leaves the choice to
+/// Forebay.
+struct ReadIntent {
+  /// What will be read, in that order, as it was written: not checked against any file. A length of
+  /// 0 is to the end of the file. Empty: the order is to be found out.
+  std::vector<Extent> willneed;
+  std::optional<Bytes> block;   ///< The unit of buffer and request.
+  std::optional<Bytes> budget;  ///< Memory for what was fetched of one opening.
+  std::optional<int> ahead;     ///< Blocks fetched ahead at most.
+};
+
+/// One `[[file]]` section that says something of reads.
+struct ReadSection {
+  std::string pattern;
+  ReadIntent intent;
+  std::vector<HintProblem> problems;  ///< Mistakes in it, to be told for the files it is for.
+};
+
+/// The sections of an intent file with content `toml` (docs/formats/intent.md) that speak of reads,
+/// in the order of the file. Never throws.
+/// Error: invalid_argument, ready to show, if it is no TOML or of another version.
+Result<std::vector<ReadSection>> read_sections(std::string_view toml, std::string_view intent_path);
+
+/// `pattern` of a section against the absolute path of a file, or against its last component if the
+/// pattern has no slash.
+bool section_matches(const std::string& pattern, const char* file_path);
+
+/// What the sections together say of a file that matches all of `sections`: of each key the last.
+ReadIntent combined(std::span<const ReadSection* const> sections);
+
+/// Whether a key of a section speaks of reads: willneed, block, budget, ahead; and `cache`, the
+/// paper's word for the budget, unless it is the table of the write-behind cache.
+bool is_read_key(std::string_view key, bool is_table);
+
+}  // namespace forebay

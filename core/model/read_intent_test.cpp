@@ -1,0 +1,134 @@
+// Goal: what an intent file says of reads is understood, and mistakes are named with their line.
+// Method: small intent files, one point each. The format is docs/formats/intent.md.
+
+#include "core/model/read_intent.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace forebay {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+std::vector<ReadSection> sections(std::string_view toml) {
+  auto result = read_sections(toml, "job.toml");
+  if (!result) {
+    ADD_FAILURE() << to_string(result.error());
+    return {};
+  }
+  return *std::move(result);
+}
+
+TEST(ReadIntent, ASectionSaysWhatWillBeReadAndWithHowMuchMemory) {
+  const auto found = sections(R"(
+[[file]]
+path = "/data/*.root"
+willneed = [[0, 4096], ["1MiB", 100], [8192, 0]]
+block = "256KiB"
+budget = 8388608
+ahead = 16
+cb_nodes = 2
+)");
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].pattern, "/data/*.root");
+  EXPECT_THAT(found[0].problems, IsEmpty());
+  EXPECT_THAT(found[0].intent.willneed,
+              ElementsAre(Extent{0, 4096}, Extent{MiB, 100}, Extent{8192, 0}));
+  EXPECT_EQ(found[0].intent.block, 256 * KiB);
+  EXPECT_EQ(found[0].intent.budget, 8 * MiB);
+  EXPECT_EQ(found[0].intent.ahead, 16);
+}
+
+TEST(ReadIntent, SectionsOfOtherThingsAreNone) {
+  EXPECT_THAT(sections("version = 1\n[[file]]\npath = '*'\ncb_nodes = 2\n"), IsEmpty());
+  EXPECT_THAT(sections(""), IsEmpty());
+  EXPECT_THAT(sections("file = 3\n"), IsEmpty());
+  EXPECT_THAT(sections("[[file]]\nahead = 2\n"), IsEmpty()) << "for no file";
+}
+
+TEST(ReadIntent, LaterSectionsWinKeyByKey) {
+  const auto found = sections(R"(
+[[file]]
+path = "*"
+willneed = [[0, 0]]
+budget = "8MiB"
+[[file]]
+path = "*.dat"
+cache = "16MiB"
+)");
+  ASSERT_THAT(found, SizeIs(2));
+  const ReadSection* all[] = {&found[0], &found[1]};
+  const ReadIntent intent = combined(all);
+  EXPECT_THAT(intent.willneed, ElementsAre(Extent{0, 0}));
+  EXPECT_EQ(intent.budget, 16 * MiB);
+  EXPECT_EQ(intent.block, std::nullopt);
+}
+
+TEST(ReadIntent, CacheIsTheBudgetUnlessItIsTheTableOfTheWriteBehindCache) {
+  EXPECT_EQ(sections("[[file]]\npath = '*'\ncache = '8MiB'\n").at(0).intent.budget, 8 * MiB);
+  EXPECT_THAT(sections("[[file]]\npath = '*'\n[file.cache]\nmode = 'enable'\n"), IsEmpty());
+  const auto both = sections(R"([[file]]
+path = "*"
+budget = "8MiB"
+[file.cache]
+mode = "enable"
+)");
+  ASSERT_THAT(both, SizeIs(1));
+  EXPECT_THAT(both[0].problems, IsEmpty());
+  EXPECT_EQ(both[0].intent.budget, 8 * MiB);
+  EXPECT_THAT(read_sections("[[file]]\npath = '*'\ncache = '8MiB'\n[file.cache]\n", "job.toml")
+                  .error()
+                  .what,
+              AllOf(HasSubstr("job.toml:4"), HasSubstr("memory for reading ahead is budget")));
+}
+
+TEST(ReadIntent, MistakesAreNamedWithTheirLineAndTheRestCounts) {
+  const auto found = sections(R"([[file]]
+path = "*"
+willneed = [
+  [0, 10],
+  [5],
+  [-1, 10],
+  [1.5, 2],
+  "all",
+  [9223372036854775807, 9223372036854775807],
+]
+block = "much"
+budget = 0
+ahead = -2
+)");
+  ASSERT_THAT(found, SizeIs(1));
+  constexpr Bytes most = std::numeric_limits<Bytes>::max();
+  EXPECT_THAT(found[0].intent.willneed, ElementsAre(Extent{0, 10}, Extent{most, most}));
+  EXPECT_EQ(found[0].intent.block, std::nullopt);
+  EXPECT_EQ(found[0].intent.budget, std::nullopt);
+  EXPECT_EQ(found[0].intent.ahead, std::nullopt);
+  std::vector<std::string> told;
+  for (const auto& problem : found[0].problems) told.push_back(to_string(problem));
+  EXPECT_THAT(
+      told, ElementsAre(HasSubstr("job.toml:5"), HasSubstr("job.toml:6"), HasSubstr("job.toml:7"),
+                        HasSubstr("job.toml:8"), HasSubstr("job.toml:11"), HasSubstr("job.toml:12"),
+                        HasSubstr("job.toml:13")));
+}
+
+TEST(ReadIntent, WhoReadsHintsDoesNotComplainOfThem) {
+  const auto hints =
+      intent_for("[[file]]\npath = '*'\nwillneed = [[0, 0]]\nblock = 'x'\n", "job.toml", "/a", {});
+  ASSERT_TRUE(hints.has_value());
+  EXPECT_THAT(hints->problems, IsEmpty());
+}
+
+TEST(ReadIntent, AFileThatIsNoTomlOrOfAnotherVersionIsRefused) {
+  EXPECT_THAT(read_sections("[[file", "job.toml").error().what, HasSubstr("job.toml:1"));
+  EXPECT_THAT(read_sections("version = 2", "job.toml").error().what, HasSubstr("version 2"));
+}
+
+}  // namespace
+}  // namespace forebay
