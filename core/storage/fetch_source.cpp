@@ -1,0 +1,47 @@
+#include "core/storage/fetch_source.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "core/storage/descriptor.hpp"
+
+namespace forebay {
+namespace {
+
+class PosixFetchSource final : public FetchSource {
+ public:
+  PosixFetchSource(Descriptor fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+
+  Result<Bytes> read(std::span<std::byte> into, Bytes offset) override {
+    ssize_t moved = 0;
+    do {
+      moved = ::pread(fd_.get(), into.data(), into.size(), offset);
+    } while (moved < 0 && errno == EINTR);
+    if (moved < 0) return tl::unexpected(error_from_errno(errno, "fetch from " + path_));
+    return moved;
+  }
+
+  std::optional<FileVersion> version() override { return version_of(fd_.get()); }
+  Bytes resident(Extent extent) override { return resident_bytes(fd_.get(), extent); }
+  int descriptor() const override { return fd_.get(); }
+
+ private:
+  const Descriptor fd_;
+  const std::string path_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<FetchSource>> open_fetch_source(int descriptor, const std::string& path) {
+  // The name may lead to another file by now; this link leads to the one that is open.
+  const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
+  int fd = ::open(link.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
+  if (fd < 0) fd = ::open(link.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return tl::unexpected(error_from_errno(errno, "open once more " + path));
+  return std::make_unique<PosixFetchSource>(Descriptor(fd), path);
+}
+
+}  // namespace forebay

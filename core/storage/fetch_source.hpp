@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "core/model/error.hpp"
+#include "core/model/extent.hpp"
+#include "core/storage/file_version.hpp"
+
+namespace forebay {
+
+/// A file that is read ahead of the program that has it open: an opening of our own, so that
+/// neither the program's position nor its advice to the kernel is touched. Thread-safe.
+class FetchSource {
+ public:
+  virtual ~FetchSource() = default;
+
+  /// One transfer, whose address, offset and length are multiples of direct_alignment; returns the
+  /// count, which is less than asked where the file ends, and may be less elsewhere.
+  virtual Result<Bytes> read(std::span<std::byte> into, Bytes offset) = 0;
+
+  virtual std::optional<FileVersion> version() = 0;
+
+  /// Bytes of `extent` that the program gets at the speed of memory without us.
+  virtual Bytes resident(Extent extent) = 0;
+
+  /// For requests that the kernel carries out by itself; -1: there is none.
+  virtual int descriptor() const = 0;
+};
+
+/// Opens the file behind `descriptor` once more, for reading, past the page cache where its file
+/// system can do that. `path` is for messages.
+Result<std::unique_ptr<FetchSource>> open_fetch_source(int descriptor, const std::string& path);
+
+}  // namespace forebay

@@ -1,0 +1,50 @@
+#include "core/storage/file_version.hpp"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <ctime>
+
+namespace forebay {
+namespace {
+
+constexpr std::int64_t second_ns = 1'000'000'000;
+
+std::int64_t nanoseconds(const timespec& time) { return time.tv_sec * second_ns + time.tv_nsec; }
+
+}  // namespace
+
+FileVersion version_in(const struct stat& status) {
+  return {{status.st_dev, status.st_ino},
+          status.st_size,
+          nanoseconds(status.st_mtim),
+          nanoseconds(status.st_ctim)};
+}
+
+std::optional<FileVersion> version_of(int descriptor) {
+  struct stat status{};
+  if (::fstat(descriptor, &status) != 0) return std::nullopt;
+  return version_in(status);
+}
+
+std::int64_t file_clock_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return nanoseconds(now);
+}
+
+Bytes resident_bytes(int descriptor, Extent extent) {
+  // The C library has no wrapper yet; the number is the same on every architecture.
+  constexpr long cachestat_number = 451;
+  struct Counts {
+    std::uint64_t cached, dirty, writeback, evicted, recently_evicted;
+  };
+  const std::array<std::uint64_t, 2> range = {static_cast<std::uint64_t>(extent.offset),
+                                              static_cast<std::uint64_t>(extent.length)};
+  Counts counts{};
+  if (::syscall(cachestat_number, descriptor, range.data(), &counts, 0) != 0) return 0;
+  return static_cast<Bytes>(counts.cached) * ::sysconf(_SC_PAGESIZE);
+}
+
+}  // namespace forebay

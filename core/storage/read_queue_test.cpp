@@ -1,0 +1,147 @@
+// Goal: reads in the background bring the file's bytes, tell failures and the end of the file, and
+// can be woken; by io_uring and by threads alike.
+// Method: a temporary file, both queues over the same cases. Where the kernel has no io_uring, its
+// half is skipped.
+
+#include "core/storage/read_queue.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/storage/descriptor.hpp"
+
+namespace forebay {
+namespace {
+
+constexpr Bytes unit = 4 * KiB;
+
+class ReadQueueTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    queue = std::string(GetParam()) == "uring" ? make_uring_queue(8) : make_thread_queue(8);
+    if (queue == nullptr) GTEST_SKIP() << "this kernel gives no io_uring";
+    std::string name = ::testing::TempDir() + "/read_queue_XXXXXX";
+    file = Descriptor(::mkstemp(name.data()));
+    ASSERT_TRUE(file.valid());
+    ::unlink(name.c_str());
+    for (Bytes i = 0; i < 100 * unit + 10; ++i) content.push_back(static_cast<char>(i * 31 / 7));
+    ASSERT_EQ(::write(file.get(), content.data(), content.size()),
+              static_cast<ssize_t>(content.size()));
+    auto opened = open_fetch_source(file.get(), name);
+    ASSERT_TRUE(opened.has_value()) << to_string(opened.error());
+    source = *std::move(opened);
+    ASSERT_EQ(::posix_memalign(reinterpret_cast<void**>(&memory), unit, 8 * unit), 0);
+  }
+  void TearDown() override {
+    queue.reset();
+    std::free(memory);
+  }
+
+  std::span<std::byte> place(std::uint64_t index) { return {memory + index * unit, unit}; }
+
+  /// Everything that is under way, by tag.
+  std::map<std::uint64_t, ReadOutcome> wait_for(std::size_t count) {
+    std::map<std::uint64_t, ReadOutcome> outcomes;
+    while (outcomes.size() < count) {
+      const auto ended = queue->wait();
+      if (!ended) {
+        ADD_FAILURE() << to_string(ended.error());
+        break;
+      }
+      for (const auto& outcome : *ended) outcomes.emplace(outcome.tag, outcome);
+    }
+    return outcomes;
+  }
+
+  std::unique_ptr<ReadQueue> queue;
+  Descriptor file;
+  std::string content;
+  std::unique_ptr<FetchSource> source;
+  std::byte* memory = nullptr;
+};
+
+TEST_P(ReadQueueTest, BringsTheBytesOfTheFile) {
+  for (std::uint64_t round = 0; round < 10; ++round) {
+    for (std::uint64_t i = 0; i < 8; ++i) {
+      const Bytes offset = static_cast<Bytes>((round * 8 + i) * 37 % 100) * unit;
+      ASSERT_TRUE(queue->start({round * 8 + i, source.get(), place(i), offset}).has_value());
+    }
+    const auto outcomes = wait_for(8);
+    for (std::uint64_t i = 0; i < 8; ++i) {
+      const auto& outcome = outcomes.at(round * 8 + i);
+      EXPECT_EQ(outcome.os_errno, 0);
+      EXPECT_EQ(outcome.moved, unit);
+      const Bytes offset = static_cast<Bytes>((round * 8 + i) * 37 % 100) * unit;
+      EXPECT_EQ(std::memcmp(place(i).data(), content.data() + offset, unit), 0);
+    }
+  }
+}
+
+TEST_P(ReadQueueTest, TheEndOfTheFileIsAShortRead) {
+  ASSERT_TRUE(queue->start({7, source.get(), place(0), 100 * unit}).has_value());
+  EXPECT_EQ(wait_for(1).at(7).moved, 10);
+}
+
+TEST_P(ReadQueueTest, AFailureIsTold) {
+  // A source whose descriptor is for writing only.
+  class WriteOnly final : public FetchSource {
+   public:
+    explicit WriteOnly(Descriptor fd) : fd_(std::move(fd)) {}
+    Result<Bytes> read(std::span<std::byte> into, Bytes offset) override {
+      const ssize_t moved = ::pread(fd_.get(), into.data(), into.size(), offset);
+      if (moved < 0) return tl::unexpected(error_from_errno(errno, "read"));
+      return moved;
+    }
+    std::optional<FileVersion> version() override { return std::nullopt; }
+    Bytes resident(Extent) override { return 0; }
+    int descriptor() const override { return fd_.get(); }
+
+   private:
+    Descriptor fd_;
+  } writer(Descriptor(::open("/dev/null", O_WRONLY | O_CLOEXEC)));
+  ASSERT_TRUE(queue->start({1, &writer, place(0), 0}).has_value());
+  EXPECT_EQ(wait_for(1).at(1).os_errno, EBADF);
+}
+
+TEST_P(ReadQueueTest, CanBeWoken) {
+  queue->wake();
+  const auto nothing = queue->wait();
+  ASSERT_TRUE(nothing.has_value());
+  EXPECT_THAT(*nothing, ::testing::IsEmpty());
+  std::thread other([&] { queue->wake(); });
+  EXPECT_TRUE(queue->wait().has_value());
+  other.join();
+}
+
+TEST_P(ReadQueueTest, MayEndWithReadsUnderWay) {
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    ASSERT_TRUE(queue->start({i, source.get(), place(i), 0}).has_value());
+  }
+  queue->wake();
+  ASSERT_TRUE(queue->wait().has_value());
+  queue.reset();
+  SUCCEED() << "what the sanitizers watch: nobody writes into freed memory";
+}
+
+TEST_P(ReadQueueTest, ItsDescriptorsAreOutOfTheWay) {
+  for (const int descriptor : queue->descriptors()) EXPECT_GE(descriptor, Descriptor::lowest);
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, ReadQueueTest, ::testing::Values("uring", "threads"),
+                         [](const auto& queue) { return std::string(queue.param); });
+
+}  // namespace
+}  // namespace forebay

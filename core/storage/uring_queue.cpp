@@ -1,0 +1,119 @@
+#include <fcntl.h>
+#include <liburing.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cassert>
+#include <cerrno>
+#include <limits>
+#include <utility>
+
+#include "core/storage/descriptor.hpp"
+#include "core/storage/read_queue.hpp"
+
+namespace forebay {
+namespace {
+
+constexpr std::uint64_t wake_tag = std::numeric_limits<std::uint64_t>::max();
+
+class UringQueue final : public ReadQueue {
+ public:
+  /// `bell`: an eventfd that the ring waits for along with the reads.
+  UringQueue(const io_uring& ring, Descriptor bell, int depth)
+      : ring_(ring), bell_(std::move(bell)), depth_(depth) {}
+
+  ~UringQueue() override {
+    // The kernel writes into the memory of its reads until they have ended.
+    while (under_way_ > 0) {
+      if (!wait()) break;
+    }
+    io_uring_queue_exit(&ring_);
+  }
+
+  UringQueue(const UringQueue&) = delete;
+  UringQueue& operator=(const UringQueue&) = delete;
+
+  int depth() const override { return depth_; }
+  std::vector<int> descriptors() const override { return {ring_.ring_fd, bell_.get()}; }
+
+  Status start(const ReadRequest& request) override {
+    assert(under_way_ < depth_ && request.tag != wake_tag);
+    io_uring_sqe* entry = io_uring_get_sqe(&ring_);
+    if (entry == nullptr) return failed(EAGAIN, "queue a read");
+    io_uring_prep_read(entry, request.source->descriptor(), request.into.data(),
+                       static_cast<unsigned>(request.into.size()),
+                       static_cast<std::uint64_t>(request.offset));
+    io_uring_sqe_set_data64(entry, request.tag);
+    ++under_way_;
+    return {};
+  }
+
+  Result<std::vector<ReadOutcome>> wait() override {
+    if (!listening_) {
+      io_uring_sqe* entry = io_uring_get_sqe(&ring_);
+      if (entry == nullptr) return failed(EAGAIN, "listen for a wake-up");
+      io_uring_prep_read(entry, bell_.get(), &rung_, sizeof rung_, 0);
+      io_uring_sqe_set_data64(entry, wake_tag);
+      listening_ = true;
+    }
+    int status = 0;
+    do {
+      status = io_uring_submit_and_wait(&ring_, 1);
+    } while (status == -EINTR || status == -EAGAIN);
+    if (status < 0) return failed(-status, "wait for reads");
+    std::vector<ReadOutcome> ended;
+    io_uring_cqe* entry = nullptr;
+    while (io_uring_peek_cqe(&ring_, &entry) == 0) {
+      if (entry->user_data == wake_tag) {
+        listening_ = false;
+        if (entry->res < 0) {
+          const int reason = -entry->res;
+          io_uring_cqe_seen(&ring_, entry);
+          return failed(reason, "listen for a wake-up");
+        }
+      } else {
+        --under_way_;
+        ended.push_back(
+            {entry->user_data, entry->res < 0 ? 0 : entry->res, entry->res < 0 ? -entry->res : 0});
+      }
+      io_uring_cqe_seen(&ring_, entry);
+    }
+    return ended;
+  }
+
+  void wake() override {
+    // Fails only where the counter is full, and then the ring wakes anyway.
+    const std::uint64_t one = 1;
+    (void)!::write(bell_.get(), &one, sizeof one);
+  }
+
+ private:
+  static tl::unexpected<Error> failed(int os_errno, const char* doing) {
+    return tl::unexpected(error_from_errno(os_errno, doing));
+  }
+
+  io_uring ring_;
+  const Descriptor bell_;
+  const int depth_;
+  int under_way_ = 0;
+  bool listening_ = false;
+  std::uint64_t rung_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<ReadQueue> make_uring_queue(int depth) {
+  Descriptor bell(::eventfd(0, EFD_CLOEXEC));
+  if (!bell.valid()) return nullptr;
+  io_uring ring{};
+  if (io_uring_queue_init(static_cast<unsigned>(depth) + 1, &ring, 0) != 0) return nullptr;
+  // Out of the low numbers, as any Descriptor of ours; the ring closes it.
+  const int high = ::fcntl(ring.ring_fd, F_DUPFD_CLOEXEC, Descriptor::lowest);
+  if (high >= 0) {
+    ::close(ring.ring_fd);
+    ring.ring_fd = ring.enter_ring_fd = high;
+  }
+  return std::make_unique<UringQueue>(ring, std::move(bell), depth);
+}
+
+}  // namespace forebay
