@@ -1,0 +1,116 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+
+#include "core/engine/prefetch/block_buffer.hpp"
+#include "core/engine/prefetch/prefetch_figures.hpp"
+#include "core/model/read_intent.hpp"
+#include "core/plan/access_pattern.hpp"
+#include "core/plan/fetch_plan.hpp"
+#include "core/plan/fetch_window.hpp"
+#include "core/storage/fetch_source.hpp"
+#include "core/storage/read_queue.hpp"
+
+namespace forebay {
+
+/// One opening of a file that is read ahead of its program. The program asks serve(); what carries
+/// out reads in the background asks next_request() and answers with ended(). Thread-safe.
+///
+/// What is fetched follows the declared extents in their order, or, where nothing is declared or
+/// what is declared proves wrong, the pattern of the reads; and where there is none, nothing.
+class PrefetchedFile {
+ public:
+  /// `path`: for messages and figures. `wake` tells whoever asks next_request() that a reader waits
+  /// for it to ask; without it, readers do not wait for what has not begun.
+  PrefetchedFile(std::string path, std::unique_ptr<FetchSource> source, ReadIntent intent,
+                 BlockBuffer buffer, std::function<void()> wake = nullptr);
+
+  /// Begins to read ahead if the file has settled; else serve() does when it has. `version` and
+  /// `now_ns` as for serve().
+  void start(const FileVersion& version, std::int64_t now_ns);
+
+  struct Served {
+    Bytes bytes = 0;    ///< From the beginning of the read, without a gap.
+    bool room = false;  ///< next_request() has something now.
+    bool over = false;  ///< Nothing will be served any more.
+  };
+  /// Copies what was fetched of the bytes from `offset` on, and waits for what is on its way. The
+  /// rest is the caller's to read. `version`: of the file, looked at since the program asked. If it
+  /// is another one than that which was fetched, nothing is served any more. `now_ns`:
+  /// file_clock_ns().
+  Served serve(std::span<std::byte> into, Bytes offset, const FileVersion& version,
+               std::int64_t now_ns);
+
+  /// What to fetch now; none while the window is full. Its tag is the file's own.
+  std::optional<ReadRequest> next_request();
+  void ended(const ReadOutcome& outcome);
+
+  /// Nothing is fetched or served any more. `why` is for the figures; the first one counts.
+  void stop(const char* why);
+
+  PrefetchFigures figures() const;
+  const std::string& path() const { return path_; }
+
+ private:
+  /// A piece that has a block: on its way, or there.
+  struct Live {
+    std::uint64_t index;  ///< Of the piece, in the order of fetching.
+    Extent wanted;
+    Extent held;  ///< What the block holds or will hold: `wanted` and what shares its units.
+    int block;
+    bool ready = false;
+    Bytes served = 0;
+    FetchWindow::Departure departure{};
+  };
+
+  using Piece = std::deque<Live>::iterator;
+
+  void begin(const FileVersion& version, std::int64_t now_ns);
+  void halt(const char* why);
+  Bytes copy(std::span<std::byte> into, Bytes offset, std::unique_lock<std::mutex>& lock);
+  void judge(Extent read, Bytes served);
+  bool take_resident(Extent read);
+  void skip_what_was_read(Extent read);
+  void follow_pattern();
+  void give_up_plan();
+  std::optional<Extent> next_piece();
+  bool make_room();
+  bool wants_request();
+  bool begins_now(Bytes offset);
+  Piece holder_of(Bytes offset);
+  void release(Piece piece);
+  void release_ready();
+
+  const std::string path_;
+  const ReadIntent intent_;
+  const std::unique_ptr<FetchSource> source_;
+  const std::function<void()> wake_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable arrived_;
+  BlockBuffer buffer_;  ///< Guarded by mutex_, as is what follows.
+  enum class State { unsettled, active, stopped } state_ = State::unsettled;
+  std::optional<FileVersion> version_;
+  FetchPlan plan_;
+  std::optional<Extent> upcoming_;  ///< Cut from the plan, not begun.
+  bool by_pattern_ = false;         ///< The plan is a guess.
+  AccessPattern pattern_;
+  Confidence confidence_;
+  FetchWindow window_;
+  std::deque<Live> live_;  ///< By index, ascending.
+  std::uint64_t next_index_ = 0;
+  std::uint64_t front_ = 0;      ///< The furthest piece that was read.
+  std::deque<Extent> resident_;  ///< Left out lately, since the page cache had them.
+  int misses_ = 0;               ///< In a row.
+  PrefetchFigures figures_;
+};
+
+}  // namespace forebay

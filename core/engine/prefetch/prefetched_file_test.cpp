@@ -1,0 +1,258 @@
+// Goal: a program gets from memory what was foreseen, never anything that the file does not hold,
+// and is left alone where nothing can be foreseen.
+// Method: a file in memory; the test asks for requests and carries them out itself, so that every
+// order of events is chosen. Last, random programs, plans, changes and failures against the file.
+
+#include "core/engine/prefetch/prefetched_file.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "core/engine/prefetch/prefetch_rig.hpp"
+
+namespace forebay {
+namespace {
+
+constexpr Bytes block = 8 * KiB;
+
+struct Rig {
+  explicit Rig(ReadIntent intent, Bytes size = 256 * KiB, int blocks = 8,
+               std::shared_ptr<FaultPlan> faults = nullptr, Extent in_page_cache = {})
+      : content(size) {
+    auto source = std::make_unique<MemorySource>(content, std::move(faults));
+    source->in_page_cache = in_page_cache;
+    file = std::make_unique<PrefetchedFile>("memory", std::move(source), std::move(intent),
+                                            *BlockBuffer::make(blocks * block, block));
+    file->start(content.version(), VersionedContent::later_ns);
+  }
+
+  /// Bytes served, which are compared with the file.
+  Bytes read(Bytes offset, Bytes length) {
+    std::vector<std::byte> into(static_cast<std::size_t>(length));
+    const auto served =
+        file->serve(into, offset, content.version(), VersionedContent::later_ns).bytes;
+    const auto expected = content.bytes();
+    if (std::memcmp(into.data(), expected.data() + offset, static_cast<std::size_t>(served)) != 0) {
+      ADD_FAILURE() << "wrong bytes in " << served << " at " << offset;
+      return -1;
+    }
+    return served;
+  }
+
+  VersionedContent content;
+  std::unique_ptr<PrefetchedFile> file;
+};
+
+ReadIntent reads(std::vector<Extent> extents) { return {std::move(extents), {}, {}, {}}; }
+
+TEST(PrefetchedFile, ServesWhatWasDeclaredInItsOrder) {
+  Rig rig(reads({{100 * KiB, 5000}, {10, 6000}, {200 * KiB, 100}}));
+  EXPECT_EQ(fetch_all(*rig.file), 3);
+  EXPECT_EQ(rig.read(100 * KiB, 5000), 5000);
+  EXPECT_EQ(rig.read(10, 6000), 6000);
+  EXPECT_EQ(rig.read(200 * KiB, 100), 100);
+  const auto figures = rig.file->figures();
+  EXPECT_EQ(figures.reads_served, 3);
+  EXPECT_EQ(figures.bytes_served, 11100);
+  EXPECT_EQ(figures.bytes_unused, 0);
+  EXPECT_EQ(figures.memory_peak, 3 * block);
+}
+
+TEST(PrefetchedFile, GoesOnAsBlocksAreReadAndKeepsToItsMemory) {
+  Rig rig(reads({{0, 0}}), MiB, 6);
+  for (Bytes at = 0; at < MiB; at += 4 * KiB) {
+    fetch_all(*rig.file);
+    ASSERT_EQ(rig.read(at, 4 * KiB), 4 * KiB) << at;
+  }
+  const auto figures = rig.file->figures();
+  EXPECT_EQ(figures.bytes_fetched, MiB);
+  EXPECT_LE(figures.memory_peak, 6 * block);
+}
+
+TEST(PrefetchedFile, ServesTheBeginningOfAReadThatGoesFurther) {
+  Rig rig(reads({{0, 4096}}));
+  fetch_all(*rig.file);
+  EXPECT_EQ(rig.read(1000, 10000), 3096);
+}
+
+TEST(PrefetchedFile, AReaderWaitsForWhatIsOnItsWay) {
+  Rig rig(reads({{0, 4096}}));
+  const auto request = rig.file->next_request();
+  ASSERT_TRUE(request.has_value());
+  std::thread device([&] { carry_out(*rig.file, *request); });
+  EXPECT_EQ(rig.read(0, 4096), 4096);
+  device.join();
+}
+
+TEST(PrefetchedFile, NothingIsServedOnceTheFileIsAnotherOne) {
+  Rig rig(reads({{0, 0}}));
+  fetch_all(*rig.file);
+  ASSERT_EQ(rig.read(0, 100), 100);
+  const std::byte data[] = {std::byte{1}};
+  rig.content.write(data, 5000);
+  EXPECT_EQ(rig.read(5000, 100), 0);
+  EXPECT_FALSE(rig.file->next_request().has_value());
+  EXPECT_EQ(rig.file->figures().stopped, "the file was changed");
+}
+
+TEST(PrefetchedFile, AChangeWhileARequestIsUnderWayIsNoticedToo) {
+  Rig rig(reads({{0, 4096}}));
+  const auto request = rig.file->next_request();
+  ASSERT_TRUE(request.has_value());
+  rig.content.resize(1000);
+  carry_out(*rig.file, *request);
+  EXPECT_EQ(rig.read(0, 1000), 0);
+}
+
+TEST(PrefetchedFile, WaitsForAFileThatWasJustWritten) {
+  VersionedContent content(10000);
+  PrefetchedFile file("memory", std::make_unique<MemorySource>(content), reads({{0, 0}}),
+                      *BlockBuffer::make(4 * block, block));
+  file.start(content.version(), settling_time_ns - 1);
+  EXPECT_FALSE(file.next_request().has_value());
+  std::vector<std::byte> into(10);
+  file.serve(into, 0, content.version(), settling_time_ns);
+  EXPECT_TRUE(file.next_request().has_value());
+}
+
+TEST(PrefetchedFile, AFailureIsTheProgramsOnlyIfItAsks) {
+  const auto faults =
+      std::make_shared<FaultPlan>(std::vector<Fault>{{StorageCall::read, 1, EIO, 100, false}});
+  Rig rig(reads({{0, 4096}, {64 * KiB, 4096}, {128 * KiB, 4096}}), 256 * KiB, 8, faults);
+  fetch_all(*rig.file);
+  EXPECT_EQ(rig.read(0, 4096), 4096);
+  EXPECT_EQ(rig.read(64 * KiB, 4096), 0) << "left to the program's own call";
+  EXPECT_EQ(rig.read(128 * KiB, 4096), 4096);
+  EXPECT_EQ(rig.file->figures().requests_failed, 1);
+}
+
+TEST(PrefetchedFile, WithoutDeclarationTheReadsSayWhereTheyLead) {
+  Rig rig({});
+  EXPECT_FALSE(rig.file->next_request().has_value());
+  for (Bytes at = 0; at < 16000; at += 4000) EXPECT_EQ(rig.read(at, 4000), 0);
+  EXPECT_GT(fetch_all(*rig.file), 0);
+  EXPECT_EQ(rig.read(16000, 4000), 4000);
+}
+
+TEST(PrefetchedFile, WrongDeclarationsAreGivenUpSoon) {
+  Rig rig(reads({{0, 0}}), 4 * MiB, 64);
+  // Backwards through what the plan has far ahead.
+  Bytes at = 4 * MiB;
+  for (int i = 0; i < 100; ++i) {
+    fetch_all(*rig.file);
+    at -= 10'003 + 791 * (i % 13);
+    EXPECT_EQ(rig.read(at, 10), 0);
+  }
+  const auto figures = rig.file->figures();
+  EXPECT_LE(figures.bytes_fetched, 30 * block);
+  EXPECT_GE(figures.plans_given_up, 1);
+}
+
+TEST(PrefetchedFile, AProgramThatSkipsAheadIsFollowed) {
+  Rig rig(reads({{0, 0}}), 4 * MiB, 8);
+  fetch_all(*rig.file);
+  EXPECT_EQ(rig.read(0, 4096), 4096);
+  Bytes served = 0;
+  for (Bytes at = 2 * MiB; at < 3 * MiB; at += 4096) {
+    fetch_all(*rig.file);
+    served += rig.read(at, 4096);
+  }
+  EXPECT_GT(served, MiB * 9 / 10);
+}
+
+TEST(PrefetchedFile, WhatThePageCacheHasIsLeftToIt) {
+  Rig rig(reads({{0, 0}}), 128 * KiB, 8, nullptr, {0, 64 * KiB});
+  fetch_all(*rig.file);
+  EXPECT_EQ(rig.read(0, 4096), 0);
+  EXPECT_EQ(rig.read(64 * KiB, 4096), 4096);
+  EXPECT_EQ(rig.file->figures().bytes_resident, 64 * KiB);
+}
+
+TEST(PrefetchedFile, AFileThatThePageCacheHasIsLeftAlone) {
+  Rig rig(reads({{0, 0}}), 128 * KiB, 8, nullptr, {0, 128 * KiB});
+  EXPECT_EQ(fetch_all(*rig.file), 0);
+  EXPECT_EQ(rig.file->figures().stopped, "the page cache had it");
+}
+
+TEST(PrefetchedFile, AReaderWaitsForWhatIsNextAlsoIfItHasNotBegun) {
+  VersionedContent content(100'000);
+  std::thread device;
+  std::unique_ptr<PrefetchedFile> file;
+  const auto wake = [&] {
+    if (!device.joinable()) device = std::thread([&] { fetch_all(*file); });
+  };
+  file =
+      std::make_unique<PrefetchedFile>("memory", std::make_unique<MemorySource>(content),
+                                       reads({{0, 0}}), *BlockBuffer::make(4 * block, block), wake);
+  file->start(content.version(), VersionedContent::later_ns);
+  std::vector<std::byte> into(5000);
+  EXPECT_EQ(file->serve(into, 0, content.version(), VersionedContent::later_ns).bytes, 5000);
+  device.join();
+  EXPECT_TRUE(std::equal(into.begin(), into.end(), content.bytes().begin()));
+}
+
+TEST(PrefetchedFile, AheadLimitsWhatIsHeld) {
+  ReadIntent intent = reads({{0, 0}});
+  intent.ahead = 2;
+  Rig rig(intent);
+  EXPECT_EQ(fetch_all(*rig.file), 2);
+}
+
+RC_GTEST_PROP(PrefetchedFileProperty, ServedBytesAreTheFilesBytes, ()) {
+  const Bytes size = *rc::gen::inRange<Bytes>(1, 60'000);
+  const auto extent = rc::gen::construct<Extent>(rc::gen::inRange<Bytes>(0, 64'000),
+                                                 rc::gen::inRange<Bytes>(0, 20'000));
+  const auto plan = *rc::gen::container<std::vector<Extent>>(extent);
+  const auto fault = *rc::gen::inRange<std::int64_t>(0, 20);
+  const auto faults = std::make_shared<FaultPlan>(
+      std::vector<Fault>{{StorageCall::read, fault, EIO, 10, fault % 3 == 0}});
+  Rig rig(reads(plan), size, *rc::gen::inRange(1, 6), faults);
+  std::vector<ReadRequest> under_way;
+  const int steps = *rc::gen::inRange(0, 120);
+  Bytes position = 0;
+  for (int i = 0; i < steps; ++i) {
+    switch (*rc::gen::inRange(0, 12)) {
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+        if (const auto request = rig.file->next_request()) under_way.push_back(*request);
+        break;
+      case 4: {  // Requests end in any order.
+        if (under_way.empty()) break;
+        const auto which = *rc::gen::inRange<std::size_t>(0, under_way.size());
+        carry_out(*rig.file, under_way[which]);
+        under_way.erase(under_way.begin() + static_cast<std::ptrdiff_t>(which));
+        break;
+      }
+      case 5:
+        if (*rc::gen::inRange(0, 8) == 0) {
+          const std::vector<std::byte> data(100, static_cast<std::byte>(i));
+          rig.content.write(data, *rc::gen::inRange<Bytes>(0, size));
+        }
+        break;
+      case 6:
+        position = *rc::gen::inRange<Bytes>(0, size);
+        break;
+      default: {
+        // A reader would wait for what is under way.
+        for (const auto& request : under_way) carry_out(*rig.file, request);
+        under_way.clear();
+        const Bytes length =
+            std::min(*rc::gen::inRange<Bytes>(1, 20'000), rig.content.version().size - position);
+        if (length <= 0) break;
+        RC_ASSERT(rig.read(position, length) >= 0);
+        position += length;
+      }
+    }
+  }
+  for (const auto& request : under_way) carry_out(*rig.file, request);
+}
+
+}  // namespace
+}  // namespace forebay

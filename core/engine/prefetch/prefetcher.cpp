@@ -1,0 +1,126 @@
+#include "core/engine/prefetch/prefetcher.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "core/engine/cache/background_thread.hpp"
+
+namespace forebay {
+namespace {
+
+constexpr Bytes fewest_blocks = 4;
+
+}  // namespace
+
+Prefetcher::Prefetcher(std::unique_ptr<ReadQueue> queue, Bytes memory)
+    : memory_(std::make_shared<Resource>("prefetch.memory", memory)),
+      queue_(std::move(queue)),
+      thread_(background_thread([this] { work(); })) {}
+
+Prefetcher::~Prefetcher() {
+  stopping_.store(true);
+  queue_->wake();
+  thread_.join();
+}
+
+Result<std::shared_ptr<PrefetchedFile>> Prefetcher::add(std::string path,
+                                                        std::unique_ptr<FetchSource> source,
+                                                        const ReadIntent& intent) {
+  // The memory is the harder of the two limits: blocks get smaller until enough of them fit.
+  const Bytes wished =
+      round_up(std::min(intent.block.value_or(usual_block), GiB), direct_alignment);
+  const Bytes budget =
+      std::min(intent.budget.value_or(std::max(usual_budget, fewest_blocks * wished)),
+               memory_->amount());
+  const Bytes block =
+      std::clamp(round_down(budget / fewest_blocks, direct_alignment), direct_alignment, wished);
+  auto holder = ResourceHolder::join(memory_);
+  if (!holder) return tl::unexpected(holder.error());
+  Bytes bytes = round_down(budget, block);
+  while (bytes >= fewest_blocks * block && !(*holder)->take(bytes)) {
+    bytes = round_down(bytes / 2, block);
+  }
+  if (bytes < fewest_blocks * block) {
+    return tl::unexpected(
+        Error{ErrorKind::no_memory, 0, "no memory is left to read " + path + " ahead"});
+  }
+  auto buffer = BlockBuffer::make(bytes, block);
+  if (!buffer) return tl::unexpected(buffer.error());
+  auto file = std::make_shared<PrefetchedFile>(std::move(path), std::move(source), intent,
+                                               *std::move(buffer), [this] { wake(); });
+  const std::lock_guard lock(mutex_);
+  if (broken_) {
+    return tl::unexpected(Error{ErrorKind::unsupported, 0, "nothing can be read ahead any more"});
+  }
+  members_.push_back(std::make_shared<Member>(file, *std::move(holder)));
+  return file;
+}
+
+void Prefetcher::release(const std::shared_ptr<PrefetchedFile>& file) {
+  file->stop("");
+  const std::lock_guard lock(mutex_);
+  std::erase_if(members_, [&](const auto& member) { return member->file == file; });
+}
+
+void Prefetcher::wake() {
+  if (idle_.exchange(false)) queue_->wake();
+}
+
+std::vector<std::shared_ptr<Prefetcher::Member>> Prefetcher::members() {
+  const std::lock_guard lock(mutex_);
+  return members_;
+}
+
+void Prefetcher::work() {
+  while (!stopping_.load()) {
+    // Before looking: who makes room after the look finds it set, and wakes us.
+    idle_.store(true);
+    start_requests();
+    const auto ended = queue_->wait();
+    if (!ended) return give_up();
+    for (const ReadOutcome& outcome : *ended) {
+      const auto place = under_way_.find(outcome.tag);
+      if (place == under_way_.end()) continue;
+      const UnderWay request = std::move(place->second);
+      under_way_.erase(place);
+      request.member->file->ended({request.tag, outcome.moved, outcome.os_errno});
+    }
+  }
+  // The queue's destructor waits for the rest; their memory is kept by under_way_ until then.
+}
+
+void Prefetcher::start_requests() {
+  // One of each file in turn, so that none starves another.
+  auto candidates = members();
+  while (!candidates.empty()) {
+    std::erase_if(candidates, [&](const auto& member) {
+      if (static_cast<int>(under_way_.size()) >= queue_->depth()) return true;
+      auto request = member->file->next_request();
+      if (!request) return true;
+      const std::uint64_t tag = next_tag_++;
+      const std::uint64_t own_tag = std::exchange(request->tag, tag);
+      if (queue_->start(*request)) {
+        under_way_.emplace(tag, UnderWay{member, own_tag});
+        return false;
+      }
+      member->file->ended({own_tag, 0, EAGAIN});
+      member->file->stop("the system carries out no more reads");
+      return true;
+    });
+  }
+}
+
+/// The queue is of no use any more. What was under way may still write into its memory, which is
+/// therefore never given back.
+void Prefetcher::give_up() {
+  const std::lock_guard lock(mutex_);
+  broken_ = true;
+  for (const auto& member : members_) member->file->stop("the queue of reads broke");
+  for (auto& [tag, request] : under_way_) {
+    static_cast<void>(new std::shared_ptr<Member>(std::move(request.member)));
+  }
+  under_way_.clear();
+}
+
+}  // namespace forebay

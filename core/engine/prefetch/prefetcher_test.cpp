@@ -1,0 +1,98 @@
+// Goal: many files are read ahead at once by one thread, within one amount of memory, and come and
+// go while reads are under way.
+// Method: files in memory behind the queue of threads; programs as threads that compare every byte.
+
+#include "core/engine/prefetch/prefetcher.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "core/engine/prefetch/prefetch_rig.hpp"
+
+namespace forebay {
+namespace {
+
+/// A program that reads all of its file, and whose bytes are right.
+void read_through(Prefetcher& prefetcher, VersionedContent& content, const ReadIntent& intent,
+                  Bytes step) {
+  const auto file = prefetcher.add("memory", std::make_unique<MemorySource>(content), intent);
+  ASSERT_TRUE(file.has_value()) << to_string(file.error());
+  (*file)->start(content.version(), VersionedContent::later_ns);
+  prefetcher.wake();
+  const auto expected = content.bytes();
+  std::vector<std::byte> into(static_cast<std::size_t>(step));
+  for (Bytes at = 0; at < content.version().size; at += step) {
+    const auto served = (*file)->serve(into, at, content.version(), VersionedContent::later_ns);
+    if (served.room) prefetcher.wake();
+    const auto count = static_cast<std::size_t>(served.bytes);
+    ASSERT_EQ(std::memcmp(into.data(), expected.data() + at, count), 0) << at;
+  }
+  prefetcher.release(*file);
+}
+
+TEST(Prefetcher, ServesManyProgramsAtOnce) {
+  Prefetcher prefetcher(make_thread_queue(4), 4 * MiB);
+  std::vector<std::thread> programs;
+  for (int i = 0; i < 8; ++i) {
+    programs.emplace_back([&prefetcher, i] {
+      for (int round = 0; round < 3; ++round) {
+        VersionedContent content(300'000 + 1000 * i);
+        ReadIntent intent;
+        if (i % 2 == 0) intent.willneed = {{0, 0}};
+        intent.block = 16 * KiB;
+        intent.budget = 128 * KiB;
+        read_through(prefetcher, content, intent, 4096 * (1 + round));
+      }
+    });
+  }
+  for (std::thread& program : programs) program.join();
+}
+
+TEST(Prefetcher, MemoryIsSharedAndRunsOut) {
+  Prefetcher prefetcher(make_thread_queue(2), 10 * MiB);
+  VersionedContent content(100);
+  ReadIntent intent;
+  intent.block = 2 * MiB;
+  intent.budget = 8 * MiB;
+  const auto add = [&] {
+    return prefetcher.add("memory", std::make_unique<MemorySource>(content), intent);
+  };
+  const auto first = add();
+  ASSERT_TRUE(first.has_value());
+  const auto second = add();
+  ASSERT_FALSE(second.has_value()) << "one block is left, four are the fewest";
+  EXPECT_EQ(second.error().kind, ErrorKind::no_memory);
+  prefetcher.release(*first);
+  EXPECT_TRUE(add().has_value());
+}
+
+TEST(Prefetcher, BlocksThatDoNotFitTheMemoryGetSmaller) {
+  Prefetcher prefetcher(make_thread_queue(2), MiB);
+  VersionedContent content(300'000);
+  ReadIntent intent;
+  intent.willneed = {{0, 0}};
+  intent.block = GiB;
+  intent.budget = 64 * KiB;
+  read_through(prefetcher, content, intent, 10'000);
+  intent.budget = 16 * KiB - 1;
+  EXPECT_FALSE(prefetcher.add("memory", std::make_unique<MemorySource>(content), intent));
+}
+
+TEST(Prefetcher, AFileMayGoWhileItsReadsAreUnderWay) {
+  VersionedContent content(MiB);
+  for (int i = 0; i < 50; ++i) {
+    Prefetcher prefetcher(make_thread_queue(4), 4 * MiB);
+    ReadIntent intent;
+    intent.willneed = {{0, 0}};
+    auto file = prefetcher.add("memory", std::make_unique<MemorySource>(content), intent);
+    ASSERT_TRUE(file.has_value());
+    (*file)->start(content.version(), VersionedContent::later_ns);
+    prefetcher.wake();
+    prefetcher.release(*file);
+    EXPECT_EQ((*file)->figures().stopped, "");
+  }
+}
+
+}  // namespace
+}  // namespace forebay
