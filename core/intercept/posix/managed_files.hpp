@@ -1,0 +1,57 @@
+#pragma once
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+
+namespace forebay::posix {
+
+class ManagedFile;
+
+/// Descriptors from here on are never managed.
+constexpr unsigned most_descriptors = 65536;
+
+namespace detail {
+/// What stands behind each descriptor of the program; null: nothing of ours.
+extern std::array<std::atomic<ManagedFile*>, most_descriptors> listed_files;
+}  // namespace detail
+
+/// The one question that every call asks of its descriptor.
+inline ManagedFile* listed(int descriptor) {
+  const auto index = static_cast<unsigned>(descriptor);
+  if (index >= most_descriptors) return nullptr;
+  return detail::listed_files[index].load(std::memory_order_acquire);
+}
+
+/// After the program opened `descriptor` as `path` with `flags`: reads it ahead if the intent says
+/// so. errno stays.
+void opened(int descriptor, int directory, const char* path, int flags);
+
+/// Before the program's descriptor is closed, and before another takes its number.
+void closing(int descriptor);
+void closing_range(unsigned first, unsigned last);
+
+/// After `copy` was made a duplicate of `descriptor`.
+void duplicated(int descriptor, int copy);
+
+/// Whether `descriptor` is ours: the program does not know of it and must not close it.
+bool is_internal(int descriptor);
+/// The next one of ours in [first, last]; last + 1 if there is none.
+unsigned next_internal(unsigned first, unsigned last);
+
+/// A read at `offset` of a listed descriptor: the bytes served from its beginning.
+size_t serve_at(int descriptor, void* buffer, size_t count, off_t offset);
+
+/// A read at the descriptor's position. Served: the position is past `bytes`, and `offset` is where
+/// they came from; the rest of `claimed` is the caller's to read there, or to give back.
+struct PositionedServe {
+  size_t bytes = 0;
+  size_t claimed = 0;
+  off_t offset = 0;
+};
+PositionedServe serve_next(int descriptor, void* buffer, size_t count);
+
+}  // namespace forebay::posix

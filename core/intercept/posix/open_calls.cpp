@@ -1,0 +1,184 @@
+// The calls that make, copy and end descriptors.
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <stdio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdarg>
+#include <cstdint>
+
+#include "core/intercept/posix/exported.hpp"
+#include "core/intercept/posix/managed_files.hpp"
+#include "core/intercept/posix/real_calls.hpp"
+
+namespace forebay::posix {
+namespace {
+
+constexpr bool takes_mode(int flags) {
+  return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+}
+
+int after_open(int fd, int directory, const char* path, int flags) noexcept {
+  if (fd >= 0) opened(fd, directory, path, flags);
+  return fd;
+}
+
+int after_copy(int descriptor, int copy) noexcept {
+  if (copy >= 0 && listed(descriptor) != nullptr) duplicated(descriptor, copy);
+  return copy;
+}
+
+/// F_DUPFD makes a copy, and F_SETFL may ask for reads past every cache.
+int after_fcntl(int fd, int command, void* argument, int result) noexcept {
+  if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) return after_copy(fd, result);
+  const bool past_caches = (reinterpret_cast<intptr_t>(argument) & O_DIRECT) != 0;
+  if (command == F_SETFL && past_caches && listed(fd) != nullptr) closing(fd);
+  return result;
+}
+
+/// As the kernel answers for a number that nothing is behind.
+int not_open() noexcept {
+  errno = EBADF;
+  return -1;
+}
+
+/// dup2 and dup3 onto a number of ours: the kernel's answer where the number is in the making.
+int number_is_taken() noexcept {
+  errno = EBUSY;
+  return -1;
+}
+
+}  // namespace
+}  // namespace forebay::posix
+
+using namespace forebay::posix;
+
+extern "C" {
+
+FOREBAY_EXPORTED int open(const char* path, int flags, ...) {
+  mode_t mode = 0;
+  if (takes_mode(flags)) {
+    va_list rest;
+    va_start(rest, flags);
+    mode = va_arg(rest, mode_t);
+    va_end(rest);
+  }
+  return after_open(real().open(path, flags, mode), AT_FDCWD, path, flags);
+}
+
+FOREBAY_EXPORTED int open64(const char* path, int flags, ...) {
+  mode_t mode = 0;
+  if (takes_mode(flags)) {
+    va_list rest;
+    va_start(rest, flags);
+    mode = va_arg(rest, mode_t);
+    va_end(rest);
+  }
+  return after_open(real().open64(path, flags, mode), AT_FDCWD, path, flags);
+}
+
+FOREBAY_EXPORTED int openat(int directory, const char* path, int flags, ...) {
+  mode_t mode = 0;
+  if (takes_mode(flags)) {
+    va_list rest;
+    va_start(rest, flags);
+    mode = va_arg(rest, mode_t);
+    va_end(rest);
+  }
+  return after_open(real().openat(directory, path, flags, mode), directory, path, flags);
+}
+
+FOREBAY_EXPORTED int openat64(int directory, const char* path, int flags, ...) {
+  mode_t mode = 0;
+  if (takes_mode(flags)) {
+    va_list rest;
+    va_start(rest, flags);
+    mode = va_arg(rest, mode_t);
+    va_end(rest);
+  }
+  return after_open(real().openat64(directory, path, flags, mode), directory, path, flags);
+}
+
+FOREBAY_EXPORTED int __open_2(const char* path, int flags) {
+  return after_open(real().open_2(path, flags), AT_FDCWD, path, flags);
+}
+
+FOREBAY_EXPORTED int __open64_2(const char* path, int flags) {
+  return after_open(real().open64_2(path, flags), AT_FDCWD, path, flags);
+}
+
+FOREBAY_EXPORTED int __openat_2(int directory, const char* path, int flags) {
+  return after_open(real().openat_2(directory, path, flags), directory, path, flags);
+}
+
+FOREBAY_EXPORTED int __openat64_2(int directory, const char* path, int flags) {
+  return after_open(real().openat64_2(directory, path, flags), directory, path, flags);
+}
+
+FOREBAY_EXPORTED int close(int fd) {
+  if (is_internal(fd)) return not_open();
+  if (listed(fd) != nullptr) closing(fd);
+  return real().close(fd);
+}
+
+FOREBAY_EXPORTED int fclose(FILE* stream) {
+  const int fd = ::fileno(stream);
+  if (fd >= 0 && listed(fd) != nullptr) closing(fd);
+  return real().fclose(stream);
+}
+
+FOREBAY_EXPORTED int close_range(unsigned first, unsigned last, int flags) {
+  if (first > last || (flags & CLOSE_RANGE_CLOEXEC) != 0) {
+    return real().close_range(first, last, flags);
+  }
+  closing_range(first, last);
+  // Around our own.
+  for (unsigned from = first;;) {
+    const unsigned ours = next_internal(from, std::min(last, most_descriptors - 1));
+    if (ours >= most_descriptors || ours > last) return real().close_range(from, last, flags);
+    if (ours > from && real().close_range(from, ours - 1, flags) != 0) return -1;
+    if (ours == last) return 0;
+    from = ours + 1;
+  }
+}
+
+FOREBAY_EXPORTED void closefrom(int first) {
+  const auto from = static_cast<unsigned>(std::max(first, 0));
+  if (close_range(from, UINT_MAX, 0) != 0) real().closefrom(first);
+}
+
+FOREBAY_EXPORTED int dup(int fd) { return after_copy(fd, real().dup(fd)); }
+
+FOREBAY_EXPORTED int dup2(int fd, int copy) {
+  if (is_internal(copy)) return number_is_taken();
+  if (fd != copy && listed(copy) != nullptr) closing(copy);
+  return fd == copy ? real().dup2(fd, copy) : after_copy(fd, real().dup2(fd, copy));
+}
+
+FOREBAY_EXPORTED int dup3(int fd, int copy, int flags) {
+  if (is_internal(copy)) return number_is_taken();
+  if (fd != copy && listed(copy) != nullptr) closing(copy);
+  return after_copy(fd, real().dup3(fd, copy, flags));
+}
+
+// All commands take one argument of the size of a pointer or less, or none (fcntl(2)).
+FOREBAY_EXPORTED int fcntl(int fd, int command, ...) {
+  va_list rest;
+  va_start(rest, command);
+  void* argument = va_arg(rest, void*);
+  va_end(rest);
+  return after_fcntl(fd, command, argument, real().fcntl(fd, command, argument));
+}
+
+FOREBAY_EXPORTED int fcntl64(int fd, int command, ...) {
+  va_list rest;
+  va_start(rest, command);
+  void* argument = va_arg(rest, void*);
+  va_end(rest);
+  return after_fcntl(fd, command, argument, real().fcntl64(fd, command, argument));
+}
+
+}  // extern "C"

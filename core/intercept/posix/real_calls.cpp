@@ -1,0 +1,53 @@
+#include "core/intercept/posix/real_calls.hpp"
+
+#include <dlfcn.h>
+
+#include <cstring>
+
+namespace forebay::posix::detail {
+
+RealCalls found_calls{};
+bool calls_are_found = false;
+
+namespace {
+
+template <typename Function>
+void find(Function*& function, const char* name) {
+  void* symbol = ::dlsym(RTLD_NEXT, name);
+  std::memcpy(&function, &symbol, sizeof symbol);  // POSIX; C++ has no cast for it.
+}
+
+/// Before any other code of ours, and before the program's.
+[[gnu::constructor(101)]] void find_early() { find_calls(); }
+
+}  // namespace
+
+void find_calls() {
+  find(found_calls.open, "open");
+  find(found_calls.open64, "open64");
+  find(found_calls.openat, "openat");
+  find(found_calls.openat64, "openat64");
+  find(found_calls.open_2, "__open_2");
+  find(found_calls.open64_2, "__open64_2");
+  find(found_calls.openat_2, "__openat_2");
+  find(found_calls.openat64_2, "__openat64_2");
+  find(found_calls.read, "read");
+  find(found_calls.pread, "pread64");
+  find(found_calls.readv, "readv");
+  find(found_calls.preadv, "preadv64");
+  find(found_calls.preadv2, "preadv64v2");
+  find(found_calls.read_chk, "__read_chk");
+  find(found_calls.pread_chk, "__pread64_chk");
+  find(found_calls.close, "close");
+  find(found_calls.close_range, "close_range");
+  find(found_calls.closefrom, "closefrom");
+  find(found_calls.fclose, "fclose");
+  find(found_calls.dup, "dup");
+  find(found_calls.dup2, "dup2");
+  find(found_calls.dup3, "dup3");
+  find(found_calls.fcntl, "fcntl");
+  find(found_calls.fcntl64, "fcntl64");
+  calls_are_found = true;
+}
+
+}  // namespace forebay::posix::detail

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <stdio.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+namespace forebay::posix {
+
+/// The C library's own functions, behind ours in the order of loading.
+struct RealCalls {
+  int (*open)(const char*, int, ...);
+  int (*open64)(const char*, int, ...);
+  int (*openat)(int, const char*, int, ...);
+  int (*openat64)(int, const char*, int, ...);
+  int (*open_2)(const char*, int);
+  int (*open64_2)(const char*, int);
+  int (*openat_2)(int, const char*, int);
+  int (*openat64_2)(int, const char*, int);
+  ssize_t (*read)(int, void*, size_t);
+  ssize_t (*pread)(int, void*, size_t, off_t);
+  ssize_t (*readv)(int, const iovec*, int);
+  ssize_t (*preadv)(int, const iovec*, int, off_t);
+  ssize_t (*preadv2)(int, const iovec*, int, off_t, int);
+  ssize_t (*read_chk)(int, void*, size_t, size_t);
+  ssize_t (*pread_chk)(int, void*, size_t, off_t, size_t);
+  int (*close)(int);
+  int (*close_range)(unsigned, unsigned, int);
+  void (*closefrom)(int);
+  int (*fclose)(FILE*);
+  int (*dup)(int);
+  int (*dup2)(int, int);
+  int (*dup3)(int, int, int);
+  int (*fcntl)(int, int, ...);
+  int (*fcntl64)(int, int, ...);
+};
+
+namespace detail {
+extern RealCalls found_calls;
+extern bool calls_are_found;
+void find_calls();
+}  // namespace detail
+
+/// Found when the library is loaded, or at the first call if another library calls before that.
+inline const RealCalls& real() {
+  if (!detail::calls_are_found) [[unlikely]]
+    detail::find_calls();
+  return detail::found_calls;
+}
+
+}  // namespace forebay::posix

@@ -1,0 +1,82 @@
+"""What the checks of this folder share: files that have settled and are in no cache, and programs
+with the library preloaded."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import random
+import subprocess
+import time
+from pathlib import Path
+
+SETTLING_S = 2.1  # core/storage/file_version.hpp
+_CACHESTAT = 451
+
+
+def make_file(path: Path, size: int, seed: int) -> bytes:
+    """A file with content that no two places share, on the device."""
+    content = random.Random(seed).randbytes(size)
+    path.write_bytes(content)
+    return content
+
+
+def wait_until_settled(directory: Path) -> None:
+    """Until no file in `directory` was changed lately: before that nothing is served."""
+    last = max(path.stat().st_ctime for path in directory.iterdir() if path.is_file())
+    while time.time() < last + SETTLING_S:
+        time.sleep(0.05)
+
+
+def evict(path: Path) -> bool:
+    """Takes the file out of the page cache. Whether that worked: not on tmpfs, nor on a kernel that
+    does not tell."""
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        extent = (ctypes.c_uint64 * 2)(0, 0)
+        counts = (ctypes.c_uint64 * 5)()
+        libc = ctypes.CDLL(None, use_errno=True)
+        return libc.syscall(_CACHESTAT, descriptor, extent, counts, 0) == 0 and counts[0] == 0
+    finally:
+        os.close(descriptor)
+
+
+class Preloaded:
+    """Runs programs in `directory` with the library, an intent file and a place for records."""
+
+    def __init__(self, library: str, queue: str, directory: Path, intent: str) -> None:
+        self.directory = directory
+        self.records = directory / "records"
+        self.records.mkdir()
+        (directory / "intent.toml").write_text(intent)
+        self.environment = {
+            **os.environ,
+            "LD_PRELOAD": library,
+            "FOREBAY_INTENT": str(directory / "intent.toml"),
+            "FOREBAY_REPORT_DIR": str(self.records),
+            "FOREBAY_IO_URING": "1" if queue == "uring" else "0",
+        }
+
+    def run(self, command: list[str], with_library: bool = True) -> tuple[int, bytes, bytes]:
+        """Exit status, output and messages."""
+        done = subprocess.run(
+            command,
+            cwd=self.directory,
+            env=self.environment if with_library else os.environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=120,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    def take_records(self) -> list[dict[str, object]]:
+        """The records since the last call."""
+        found = []
+        for path in sorted(self.records.glob("*.reads")):
+            found.append(json.loads(path.read_bytes()))
+            path.unlink()
+        return found

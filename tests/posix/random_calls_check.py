@@ -1,0 +1,69 @@
+"""Goal: whatever a program does with files that are read ahead, it sees what plain POSIX shows it.
+
+Method: for each seed a pair of equal files, one of which the intent file names; random_calls makes
+the same random calls on both and compares. Intents differ by seed: the whole file, extents that are
+right and wrong, nothing but a size of memory. A failure prints its seed; --seed N repeats it.
+
+usage: random_calls_check.py LIBRARY uring|threads PROGRAM [--seed N]
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+from preloaded import Preloaded, evict, make_file, wait_until_settled
+
+SEEDS = 12
+CALLS = 500
+SIZE = 4_000_000
+
+
+def intent_of(seed: int) -> str:
+    """What is declared for the file of this seed."""
+    lines = ["", "[[file]]", f'path = "managed{seed}.dat"']
+    draw = random.Random(seed)
+    if seed % 3 == 0:
+        lines.append("willneed = [[0, 0]]")
+    elif seed % 3 == 1:
+        pairs = [[draw.randrange(2 * SIZE), draw.randrange(400_000)] for _ in range(40)]
+        lines.append(f"willneed = {pairs}")
+    lines.append(f'budget = "{draw.choice(["64KiB", "1MiB", "4MiB"])}"')
+    lines.append(f'block = "{draw.choice(["4KiB", "16KiB", "100KiB"])}"')
+    return "\n".join(lines)
+
+
+def main() -> int:
+    library, queue, program = (
+        str(Path(word).absolute()) if "/" in word else word for word in sys.argv[1:4]
+    )
+    seeds = [int(sys.argv[5])] if "--seed" in sys.argv else list(range(SEEDS))
+    failures = 0
+    served = 0
+    with tempfile.TemporaryDirectory(dir=".", prefix="posix-random-") as name:
+        directory = Path(name).resolve()
+        for seed in seeds:
+            content = make_file(directory / f"managed{seed}.dat", SIZE, seed)
+            (directory / f"model{seed}.dat").write_bytes(content)
+        intent = "\n".join(intent_of(seed) for seed in seeds)
+        preloaded = Preloaded(library, queue, directory, intent)
+        emptied = [evict(directory / f"managed{seed}.dat") for seed in seeds]
+        wait_until_settled(directory)
+        for seed in seeds:
+            command = [program, str(seed), str(CALLS), f"managed{seed}.dat", f"model{seed}.dat"]
+            code, _, errors = preloaded.run(command)
+            served += sum(int(str(r["bytes_served"])) for r in preloaded.take_records())
+            if code != 0:
+                failures += 1
+                print(f"seed {seed}: status {code}: {errors.decode(errors='replace')}")
+    print(f"{len(seeds)} seeds, {served} bytes served")
+    if all(emptied) and served == 0:
+        print("nothing was served")
+        return 1
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
