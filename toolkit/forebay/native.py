@@ -8,6 +8,7 @@ import forebay
 from forebay.errors import ForebayError
 
 PRELOAD = "libforebay.so"
+POSIX_PRELOAD = "libforebay-posix.so"
 BACK_ENDS = {
     "mpich": "libforebay-mpich.so",
     "openmpi": "libforebay-openmpi.so",
@@ -49,6 +50,17 @@ def preload_library() -> Path:
         "lib",
         "Build it with 'make build' (or 'pip install .'), or set FOREBAY_LIBRARY_DIR to the "
         "directory that holds it.",
+    )
+
+
+def posix_library() -> Path:
+    """The object to preload for programs whose POSIX reads are to be read ahead. Raises
+    ForebayError where it is not installed."""
+    return _required(
+        POSIX_PRELOAD,
+        "lib",
+        "The intent file speaks of reads (willneed, block, cache, ahead). Build the library with "
+        "'make build', or take these keys out.",
     )
 
 

@@ -11,7 +11,16 @@ from pathlib import Path
 
 from rich.console import Console
 
-from forebay import job, launcher, native, program, records, summary, unsafe_data
+from forebay import (
+    job,
+    launcher,
+    native,
+    prefetch_records,
+    program,
+    records,
+    summary,
+    unsafe_data,
+)
 from forebay.exit_status import describe
 from forebay.launcher import Dialect
 from forebay.records import Record, Records
@@ -33,27 +42,31 @@ class RunOptions:
 def run(options: RunOptions, console: Console) -> int:
     """Runs the command, prints the summary to `console` and returns the command's exit status.
     Raises ForebayError."""
-    preload = native.preload_library()
+    preload = _preload(options)
     dialect = launcher.identify(options.command, options.settings.mpi)
     mode = "observe" if options.observe else "engine"
     shared = launcher.spans_hosts(options.command, dialect, os.environ)
     with job.records_directory(shared) as directory:
         variables = runtime_variables(options.settings, mode, directory, os.environ)
         launch = launcher.rewrite(
-            options.command, dialect, variables, os.environ, preload=str(preload)
+            options.command, dialect, variables, os.environ, preload=preload
         )
         begun_unix_s = time.time()
         start = time.perf_counter()
         exit_code = job.run_attached(launch)
         wall = time.perf_counter() - start
         found = records.load(directory)
-        lines = remarks(options.command, dialect, exit_code, found, directory.parent)
+        read_ahead = prefetch_records.load(directory)
+        lines = []
+        if found.records or not read_ahead.files:
+            lines = remarks(options.command, dialect, exit_code, found, directory.parent)
     unsafe = unsafe_data.left_in_logs(variables, found.records, exit_code != 0, begun_unix_s)
     lines += unsafe_data.advice(unsafe)
     files = summary.summarise(found.records)
     if not options.quiet:
         with contextlib.suppress(OSError):  # The command's own status must not be lost for it.
             summary.show(console, files, found)
+            prefetch_records.show(console, read_ahead)
             for line in lines:
                 console.print(line, markup=False, soft_wrap=True)
     if options.json_path is not None:
@@ -65,6 +78,7 @@ def run(options: RunOptions, console: Console) -> int:
             "wall_seconds": wall,
             **summary.as_json(files, found),
             "unsafe_logs": unsafe,
+            **prefetch_records.as_json(read_ahead),
         }
         try:
             options.json_path.write_text(json.dumps(content, indent=2) + "\n")
@@ -75,6 +89,17 @@ def run(options: RunOptions, console: Console) -> int:
                 )
             return exit_code or 1
     return exit_code
+
+
+def _preload(options: RunOptions) -> str:
+    """What the command's processes preload: where the intent speaks of reads, also what reads
+    ahead."""
+    preload = str(native.preload_library())
+    inherited = os.environ.get("FOREBAY_INTENT")
+    intent = options.settings.intent or (Path(inherited) if inherited else None)
+    if options.observe or not prefetch_records.declares_reads(intent):
+        return preload
+    return f"{preload}:{native.posix_library()}"
 
 
 _RECORD_BYTES = 64 * 1024  # more than the record of one file takes

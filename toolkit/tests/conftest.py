@@ -36,7 +36,7 @@ OF_THE_USER = ("FOREBAY_", "LD_PRELOAD", "PYTHONUNBUFFERED")
 
 @pytest.fixture(scope="session")
 def fake_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with a harmless shared object in place of libforebay.so."""
+    """A directory with a harmless shared object in place of what is preloaded."""
     name = ctypes.util.find_library("m")
     assert name is not None
     ctypes.CDLL(name)
@@ -44,7 +44,8 @@ def fake_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     match = re.search(r"(/\S*/libm[.-]\S*)", maps)
     assert match is not None
     directory = tmp_path_factory.mktemp("lib")
-    shutil.copy(match.group(1), directory / "libforebay.so")
+    for library in ("libforebay.so", "libforebay-posix.so"):
+        shutil.copy(match.group(1), directory / library)
     return directory
 
 

@@ -1,0 +1,196 @@
+"""What reading ahead did: one record per file and opening (docs/formats/report.md), and the sum of
+each file that `forebay run` prints and writes as JSON."""
+
+import json
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import xxhash
+from rich.console import Console
+from rich.text import Text
+
+from forebay.units import show_bytes, show_count, show_seconds
+
+FORMAT_VERSION = 1
+READ_KEYS = frozenset({"willneed", "block", "budget", "ahead"})  # and "cache", if it is a size
+SHOWN_FILES = 12  # on the screen; JSON has them all
+
+_SUMS = (
+    "reads",
+    "reads_served",
+    "bytes_asked",
+    "bytes_served",
+    "stalls",
+    "seconds_waited",
+    "requests",
+    "requests_failed",
+    "bytes_fetched",
+    "bytes_unused",
+    "bytes_resident",
+    "bytes_planned",
+    "extents_outside",
+    "plans_given_up",
+)
+
+
+def declares_reads(intent: Path | None) -> bool:
+    """Whether a section of the intent file speaks of reads. False for what cannot be read or is no
+    TOML: the runtime says so when it comes to it."""
+    if intent is None:
+        return False
+    try:
+        sections = tomllib.loads(intent.read_text(encoding="utf-8")).get("file")
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return False
+    if not isinstance(sections, list):
+        return False
+    return any(isinstance(s, dict) and _speaks_of_reads(s) for s in sections)
+
+
+def _speaks_of_reads(section: dict[str, Any]) -> bool:
+    has_budget = "cache" in section and not isinstance(section["cache"], dict)
+    return has_budget or not READ_KEYS.isdisjoint(section)
+
+
+@dataclass(frozen=True)
+class PrefetchedFile:
+    """All openings of one file together, by all processes: sums, but for the peak of memory."""
+
+    path: str
+    openings: int
+    totals: dict[str, float]
+    memory_peak: int  # bytes; the largest of one opening
+    latency_seconds: float | None  # the shortest request; None: there was none
+    stopped: list[str]  # why some openings were read ahead no further
+
+    @property
+    def share_served(self) -> float:
+        """Of the bytes that the program asked for, 0 to 1."""
+        asked = self.totals["bytes_asked"]
+        return self.totals["bytes_served"] / asked if asked else 0.0
+
+
+@dataclass(frozen=True)
+class PrefetchRecords:
+    """Files in the order of their first record, and the records that were not whole."""
+
+    files: list[PrefetchedFile]
+    rejected: list[str]
+    raw: list[dict[str, Any]] = field(default_factory=list, repr=False)
+
+
+def load(directory: Path) -> PrefetchRecords:
+    """Every record in `directory`; what is not whole is named in `rejected`."""
+    raw: list[dict[str, Any]] = []
+    rejected: list[str] = []
+    for path in sorted(directory.glob("*.reads"), key=lambda p: (p.stat().st_mtime_ns, p.name)):
+        if path.name.startswith("."):
+            continue
+        content = path.read_bytes()
+        if path.stem.split("-")[-1] != xxhash.xxh64_hexdigest(content):
+            rejected.append(f"{path.name}: the checksum does not fit its content")
+            continue
+        try:
+            record = json.loads(content)
+            _check(record)
+        except (ValueError, KeyError, TypeError) as error:
+            rejected.append(f"{path.name}: missing or wrong key: {error!r}")
+        else:
+            raw.append(record)
+    return PrefetchRecords(_files(raw), rejected, raw)
+
+
+def _check(record: dict[str, Any]) -> None:
+    if record["version"] != FORMAT_VERSION:
+        raise ValueError(f"version {record['version']!r}, this command reads {FORMAT_VERSION}")
+    for name in (*_SUMS, "memory_peak", "latency_seconds"):
+        float(record[name])
+    str(record["path"])
+    str(record["stopped"])
+
+
+def _files(raw: Iterable[dict[str, Any]]) -> list[PrefetchedFile]:
+    by_path: dict[str, list[dict[str, Any]]] = {}
+    for record in raw:
+        by_path.setdefault(record["path"], []).append(record)
+    files = []
+    for path, openings in by_path.items():
+        latencies = [r["latency_seconds"] for r in openings if r["latency_seconds"] > 0]
+        files.append(
+            PrefetchedFile(
+                path=path,
+                openings=len(openings),
+                totals={name: sum(r[name] for r in openings) for name in _SUMS},
+                memory_peak=max(int(r["memory_peak"]) for r in openings),
+                latency_seconds=min(latencies, default=None),
+                stopped=sorted({r["stopped"] for r in openings if r["stopped"]}),
+            )
+        )
+    return files
+
+
+def as_json(records: PrefetchRecords) -> dict[str, Any]:
+    """The part of `forebay run --json` that tells of reading ahead."""
+    files = [
+        {
+            "path": file.path,
+            "openings": file.openings,
+            **file.totals,
+            "memory_peak": file.memory_peak,
+            "latency_seconds": file.latency_seconds,
+            "stopped": file.stopped,
+        }
+        for file in records.files
+    ]
+    return {"prefetch": {"files": files, "records": records.raw, "rejected": records.rejected}}
+
+
+def show(console: Console, records: PrefetchRecords) -> None:
+    """Prints each file's lines, those that were read most first."""
+    ordered = sorted(records.files, key=lambda file: -file.totals["bytes_asked"])
+    for file in ordered[:SHOWN_FILES]:
+        for line in _lines(file):
+            console.print(line, soft_wrap=True)
+    if len(ordered) > SHOWN_FILES:
+        console.print(f"... and {len(ordered) - SHOWN_FILES} more files read ahead (--json OUT)")
+    for text in records.rejected:
+        console.print(Text(f"record left out: {text}", style="yellow"), soft_wrap=True)
+
+
+def _lines(file: PrefetchedFile) -> list[Text]:
+    total = {name: int(value) for name, value in file.totals.items()}
+    title = Text()
+    title.append(file.path, style="bold")
+    openings = f", {file.openings} openings" if file.openings > 1 else ""
+    title.append(f"  read ahead{openings}", style="dim")
+    lines = [
+        title,
+        Text(
+            f"  reads: {show_count(total['reads'])} of {show_bytes(total['bytes_asked'])}, "
+            f"{file.share_served:.0%} of the bytes from memory; "
+            f"{show_count(total['stalls'])} waited more than 1 ms, "
+            f"{show_seconds(file.totals['seconds_waited'])} in all"
+        ),
+        Text(
+            f"  fetched: {show_bytes(total['bytes_fetched'])} in "
+            f"{show_count(total['requests'])} requests, {show_bytes(total['bytes_unused'])} of it "
+            f"for nothing; memory {show_bytes(file.memory_peak)}"
+        ),
+    ]
+    if total["bytes_resident"]:
+        resident = show_bytes(total["bytes_resident"])
+        lines.append(Text(f"  left to the page cache, which had it: {resident}"))
+    if total["extents_outside"]:
+        count = show_count(total["extents_outside"])
+        lines.append(Text(f"  declared, but not in the file: {count} extents", style="yellow"))
+    if total["plans_given_up"]:
+        count = show_count(total["plans_given_up"])
+        lines.append(Text(f"  the reads were not those foreseen: {count} times", style="yellow"))
+    if total["requests_failed"]:
+        count = show_count(total["requests_failed"])
+        lines.append(Text(f"  requests that failed: {count}", style="yellow"))
+    lines += [Text(f"  not to the end: {why}", style="yellow") for why in file.stopped]
+    return lines

@@ -1,0 +1,106 @@
+"""What was read ahead: which runs preload the library for it, and what is told of its records."""
+
+import json
+from pathlib import Path
+
+import pytest
+import xxhash
+from conftest import Forebay, read_json
+
+from forebay import prefetch_records
+
+READS = '[[file]]\npath = "*.dat"\nwillneed = [[0, 0]]\n'
+
+
+def record(**values: object) -> dict[str, object]:
+    """A whole record, as the runtime writes one (docs/formats/report.md)."""
+    numbers = dict.fromkeys(prefetch_records._SUMS, 0)
+    return {
+        "version": 1,
+        "path": "/data/a.dat",
+        **numbers,
+        "memory_peak": 0,
+        "latency_seconds": 0.0,
+        "bytes_per_second": 0.0,
+        "stopped": "",
+        **values,
+    }
+
+
+def leave(directory: Path, *records: dict[str, object]) -> None:
+    """Writes them as the runtime does."""
+    for number, values in enumerate(records):
+        content = json.dumps(values).encode()
+        digest = xxhash.xxh64_hexdigest(content)
+        (directory / f"12-{number}-{digest}.reads").write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("intent", "speaks"),
+    [
+        (READS, True),
+        ('[[file]]\npath = "a"\nbudget = "1MiB"\n', True),
+        ('[[file]]\npath = "a"\ncache = "1MiB"\n', True),
+        ('[[file]]\npath = "a"\n[file.cache]\nmode = "enable"\n', False),
+        ('[[file]]\npath = "a"\ncb_nodes = 2\n', False),
+        ("file = 3\n", False),
+        ("no toml [", False),
+    ],
+)
+def test_an_intent_speaks_of_reads_by_its_keys(tmp_path: Path, intent: str, speaks: bool) -> None:
+    path = tmp_path / "intent.toml"
+    path.write_text(intent)
+    assert prefetch_records.declares_reads(path) is speaks
+    assert not prefetch_records.declares_reads(tmp_path / "none.toml")
+
+
+def test_openings_of_a_file_are_added_up(tmp_path: Path) -> None:
+    leave(
+        tmp_path,
+        record(reads=10, bytes_asked=100, bytes_served=50, memory_peak=8, latency_seconds=0.5),
+        record(reads=5, bytes_asked=100, bytes_served=100, memory_peak=6, latency_seconds=0.2),
+        record(path="/data/b.dat", stopped="the file was changed"),
+    )
+    first, second = sorted(prefetch_records.load(tmp_path).files, key=lambda file: file.path)
+    assert (first.openings, first.totals["reads"], first.memory_peak) == (2, 15, 8)
+    assert (first.share_served, first.latency_seconds) == (0.75, 0.2)
+    assert (second.latency_seconds, second.stopped) == (None, ["the file was changed"])
+
+
+def test_records_that_are_not_whole_are_named(tmp_path: Path) -> None:
+    leave(tmp_path, record(version=2), {"version": 1}, record())
+    (tmp_path / "12-9-0000000000000000.reads").write_text("{}")
+    (tmp_path / ".12-9-0000000000000000.reads").write_text("being written")
+    loaded = prefetch_records.load(tmp_path)
+    assert len(loaded.files) == 1
+    assert len(loaded.rejected) == 3
+
+
+def test_only_a_run_whose_intent_speaks_of_reads_preloads_for_them(
+    forebay: Forebay, tmp_path: Path
+) -> None:
+    (tmp_path / "reads.toml").write_text(READS)
+    (tmp_path / "hints.toml").write_text('[[file]]\npath = "*"\ncb_nodes = 2\n')
+    tell = ["--", "sh", "-c", "echo $LD_PRELOAD"]
+    assert "libforebay-posix.so" in forebay("run", "--intent", "reads.toml", *tell).output
+    assert "libforebay-posix.so" not in forebay("run", "--intent", "hints.toml", *tell).output
+    assert "libforebay-posix.so" not in forebay("run", *tell).output
+    observed = forebay("run", "--observe", "--intent", "reads.toml", *tell)
+    assert "libforebay-posix.so" not in observed.output
+
+
+def test_the_summary_tells_what_was_read_ahead(forebay: Forebay, tmp_path: Path) -> None:
+    (tmp_path / "reads.toml").write_text(READS)
+    staged = tmp_path / "staged"
+    staged.mkdir()
+    leave(staged, record(reads=4, bytes_asked=4096, bytes_served=2048, plans_given_up=1))
+    answer = forebay(
+        "run", "--json", "r.json", "--intent", "reads.toml",
+        "--", "sh", "-c", f'cp {staged}/*.reads "$FOREBAY_REPORT_DIR"',
+    )  # fmt: skip
+    assert answer.code == 0
+    assert "50% of the bytes from memory" in answer.errors
+    assert "the reads were not those foreseen" in answer.errors
+    assert "no MPI file was seen" not in answer.errors
+    (file,) = read_json(tmp_path / "r.json")["prefetch"]["files"]
+    assert (file["path"], file["reads"]) == ("/data/a.dat", 4)
