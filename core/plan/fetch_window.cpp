@@ -27,7 +27,7 @@ void FetchWindow::close() { opened_ = std::min(first_blocks * block_, budget_); 
 
 Bytes FetchWindow::bytes() const {
   if (latency_ns_ == 0) return opened_;
-  const double product = 2 * bytes_per_second_ * static_cast<double>(latency_ns_) / 1e9;
+  const double product = windows_ahead * bytes_per_second_ * static_cast<double>(latency_ns_) / 1e9;
   const Bytes wanted = product >= static_cast<double>(budget_)
                            ? budget_
                            : round_up(static_cast<Bytes>(std::ceil(product)), block_);

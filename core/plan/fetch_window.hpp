@@ -48,6 +48,7 @@ class FetchWindow {
 
  private:
   static constexpr Bytes first_blocks = 4;
+  static constexpr double windows_ahead = 4;
 
   Bytes block_;
   Bytes budget_;

@@ -24,7 +24,7 @@ TEST(FetchWindow, OpensByABlockForEachRightHint) {
   EXPECT_EQ(window.bytes(), 4 * block);
 }
 
-TEST(FetchWindow, IsTwiceLatencyTimesBandwidth) {
+TEST(FetchWindow, IsFourTimesLatencyTimesBandwidth) {
   FetchWindow window(block, 64 * MiB);
   for (int i = 0; i < 1000; ++i) window.confirm();
   // Ten at once, 256 KiB each, all there 4 ms later: 2.5 MiB in 4 ms.
@@ -32,7 +32,7 @@ TEST(FetchWindow, IsTwiceLatencyTimesBandwidth) {
   for (int i = 0; i < 10; ++i) window.arrive(departure, block, 4 * ms);
   EXPECT_EQ(window.latency_ns(), 4 * ms);
   EXPECT_NEAR(window.bytes_per_second(), 655.36e6, 1);
-  EXPECT_EQ(window.bytes(), 20 * block);
+  EXPECT_EQ(window.bytes(), 40 * block);
 }
 
 TEST(FetchWindow, RequestsThatWaitBehindEachOtherDoNotWidenIt) {

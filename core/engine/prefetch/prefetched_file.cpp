@@ -230,8 +230,10 @@ std::optional<Extent> PrefetchedFile::next_piece() {
 /// Whether one more piece may have a block. What lies behind the program goes first.
 bool PrefetchedFile::make_room() {
   const auto fits = [&] {
-    const auto after = static_cast<Bytes>(live_.size() + 1) * buffer_.block();
-    return after <= window_.bytes();
+    Bytes held = 0;
+    for (const Live& live : live_) held += live.held.length;
+    return static_cast<int>(live_.size()) < buffer_.blocks() &&
+           held + buffer_.block() <= window_.bytes();
   };
   if (fits()) return true;
   const auto behind = std::ranges::find_if(
