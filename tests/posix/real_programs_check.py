@@ -5,7 +5,7 @@ Method: each command runs without and with the library, over files that are in n
 messages and exit status must be the same. Records say whether anything was served: only where the
 file system lets the page cache be emptied, else nothing is left to read ahead.
 
-usage: real_programs_check.py LIBRARY uring|threads PROGRAM
+usage: real_programs_check.py LIBRARY uring|threads
 """
 
 from __future__ import annotations

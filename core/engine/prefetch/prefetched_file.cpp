@@ -195,7 +195,7 @@ void PrefetchedFile::follow_pattern() {
   // While something left to the page cache lies ahead, that is the way.
   if (next_piece() || !resident_.empty()) return;
   std::vector<Extent> foreseen;
-  for (Extent extent : pattern_.expected(version_->size, most_foreseen)) {
+  for (Extent extent : pattern_.expected(version_.size, most_foreseen)) {
     for (auto held = holder_of(extent.offset); !extent.empty() && held != live_.end();
          held = holder_of(extent.offset)) {
       const Bytes from = held->held.end();
@@ -204,7 +204,7 @@ void PrefetchedFile::follow_pattern() {
     if (!extent.empty()) foreseen.push_back(extent);
   }
   if (foreseen.empty()) return;
-  plan_ = FetchPlan(foreseen, version_->size, buffer_.block());
+  plan_ = FetchPlan(foreseen, version_.size, buffer_.block());
   by_pattern_ = true;
 }
 
@@ -256,7 +256,7 @@ std::optional<ReadRequest> PrefetchedFile::next_request() {
     const auto piece = next_piece();
     if (!piece) break;
     const Extent transfer = transfer_of(*piece);
-    const Extent held = intersect(transfer, {0, version_->size});
+    const Extent held = intersect(transfer, {0, version_.size});
     if (source_->resident(held) >= held.length) {
       if (resident_.size() == most_resident) return std::nullopt;
       resident_.push_back(*piece);
@@ -302,7 +302,7 @@ void PrefetchedFile::ended(const ReadOutcome& outcome) {
   arrived_.notify_all();
 }
 
-void PrefetchedFile::release(Piece piece) {
+void PrefetchedFile::release(const Piece& piece) {
   if (piece->ready && piece->served == 0) figures_.bytes_unused += piece->held.length;
   buffer_.give_back(piece->block);
   live_.erase(piece);

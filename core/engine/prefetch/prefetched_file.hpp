@@ -86,7 +86,7 @@ class PrefetchedFile {
   bool wants_request();
   bool begins_now(Bytes offset);
   Piece holder_of(Bytes offset);
-  void release(Piece piece);
+  void release(const Piece& piece);
   void release_ready();
 
   const std::string path_;
@@ -98,7 +98,7 @@ class PrefetchedFile {
   std::condition_variable arrived_;
   BlockBuffer buffer_;  ///< Guarded by mutex_, as is what follows.
   enum class State { unsettled, active, stopped } state_ = State::unsettled;
-  std::optional<FileVersion> version_;
+  FileVersion version_;  ///< Of what is fetched, once active.
   FetchPlan plan_;
   std::optional<Extent> upcoming_;  ///< Cut from the plan, not begun.
   bool by_pattern_ = false;         ///< The plan is a guess.

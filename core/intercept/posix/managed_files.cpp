@@ -144,7 +144,7 @@ Prefetcher* prefetcher_of(Registry& state) {
 /// The sections for the file behind `descriptor`, which was opened as `path`: by that name made
 /// absolute, or by the one without symbolic links. No heap memory before there is one.
 std::vector<const ReadSection*> sections_for(int descriptor, int directory, const char* path) {
-  std::array<char, 2 * PATH_MAX> named{};
+  std::array<char, std::size_t{2} * PATH_MAX> named{};
   std::array<char, PATH_MAX> real_name{};
   std::array<char, 32> link{};
   const auto read_link = [&](int of, std::span<char> into) {

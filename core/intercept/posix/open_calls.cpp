@@ -102,6 +102,8 @@ FOREBAY_EXPORTED int openat64(int directory, const char* path, int flags, ...) {
   return after_open(real().openat64(directory, path, flags, mode), directory, path, flags);
 }
 
+// What _FORTIFY_SOURCE makes of the plain calls.
+// NOLINTBEGIN(bugprone-reserved-identifier): the names are the C library's.
 FOREBAY_EXPORTED int __open_2(const char* path, int flags) {
   return after_open(real().open_2(path, flags), AT_FDCWD, path, flags);
 }
@@ -117,6 +119,7 @@ FOREBAY_EXPORTED int __openat_2(int directory, const char* path, int flags) {
 FOREBAY_EXPORTED int __openat64_2(int directory, const char* path, int flags) {
   return after_open(real().openat64_2(directory, path, flags), directory, path, flags);
 }
+// NOLINTEND(bugprone-reserved-identifier)
 
 FOREBAY_EXPORTED int close(int fd) {
   if (is_internal(fd)) return not_open();
@@ -131,6 +134,10 @@ FOREBAY_EXPORTED int fclose(FILE* stream) {
 }
 
 FOREBAY_EXPORTED int close_range(unsigned first, unsigned last, int flags) {
+  if (real().close_range == nullptr) {  // Before glibc 2.34.
+    errno = ENOSYS;
+    return -1;
+  }
   if (first > last || (flags & CLOSE_RANGE_CLOEXEC) != 0) {
     return real().close_range(first, last, flags);
   }
@@ -147,7 +154,9 @@ FOREBAY_EXPORTED int close_range(unsigned first, unsigned last, int flags) {
 
 FOREBAY_EXPORTED void closefrom(int first) {
   const auto from = static_cast<unsigned>(std::max(first, 0));
-  if (close_range(from, UINT_MAX, 0) != 0) real().closefrom(first);
+  if (close_range(from, UINT_MAX, 0) == 0) return;
+  closing_range(from, UINT_MAX);
+  real().closefrom(first);
 }
 
 FOREBAY_EXPORTED int dup(int fd) { return after_copy(fd, real().dup(fd)); }

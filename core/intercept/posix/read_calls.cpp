@@ -140,6 +140,7 @@ FOREBAY_EXPORTED ssize_t preadv64v2(int fd, const iovec* pieces, int count, off6
 
 // What _FORTIFY_SOURCE makes of the plain calls. The C library's own end the program where the
 // buffer is too small.
+// NOLINTBEGIN(bugprone-reserved-identifier): the names are the C library's.
 FOREBAY_EXPORTED ssize_t __read_chk(int fd, void* buffer, size_t count, size_t room) {
   if (listed(fd) == nullptr || count > room) return real().read_chk(fd, buffer, count, room);
   return forebay::posix::managed_read(fd, buffer, count);
@@ -157,5 +158,6 @@ FOREBAY_EXPORTED ssize_t __pread64_chk(int fd, void* buffer, size_t count, off64
                                        size_t room) {
   return __pread_chk(fd, buffer, count, offset, room);
 }
+// NOLINTEND(bugprone-reserved-identifier)
 
 }  // extern "C"

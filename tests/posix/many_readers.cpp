@@ -1,0 +1,152 @@
+// Reads files that are read ahead in ways that meet: threads that open, read, copy and close, so
+// that numbers of descriptors go from one to the other at once; a signal handler that reads while
+// the program below it reads; more openings than there is memory for. Every byte is a function of
+// its place, and is checked.
+//
+// usage: many_readers make PATH | threads PATH | signals PATH | openings PATH; status 1 and a
+// message where a byte is wrong or a call fails.
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr off_t file_size = 3'000'000;
+
+char byte_at(off_t offset) {
+  return static_cast<char>((static_cast<std::uint64_t>(offset) * 0x9E3779B97F4A7C15U) >> 56U);
+}
+
+/// Async-signal-safe.
+bool right(const char* bytes, ssize_t count, off_t offset) {
+  for (ssize_t i = 0; i < count; ++i) {
+    if (bytes[i] != byte_at(offset + i)) return false;
+  }
+  return true;
+}
+
+bool make(const char* path) {
+  std::vector<char> bytes(file_size);
+  for (off_t i = 0; i < file_size; ++i) bytes[static_cast<std::size_t>(i)] = byte_at(i);
+  const int fd = ::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const bool whole = ::write(fd, bytes.data(), bytes.size()) == file_size;
+  return ::close(fd) == 0 && whole;
+}
+
+/// From the beginning for a while, by read or pread, through a copy of the descriptor at times.
+bool read_once(const char* path, std::mt19937& random) {
+  const int opened = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (opened < 0) return false;
+  int fd = opened;
+  if (random() % 3 == 0) {
+    fd = ::dup(opened);
+    ::close(opened);
+  }
+  std::vector<char> bytes(1 + random() % 60'000);
+  bool good = true;
+  off_t at = 0;
+  for (int i = 0; i < 20 && good; ++i) {
+    const bool by_position = random() % 2 == 0;
+    if (by_position) ::lseek(fd, at, SEEK_SET);
+    const ssize_t count = by_position ? ::read(fd, bytes.data(), bytes.size())
+                                      : ::pread(fd, bytes.data(), bytes.size(), at);
+    good = count >= 0 && right(bytes.data(), count, at);
+    at = (at + count) % file_size;
+  }
+  return ::close(fd) == 0 && good;
+}
+
+bool threads(const char* path) {
+  std::atomic<bool> good{true};
+  std::vector<std::thread> readers;
+  for (unsigned seed = 0; seed < 8; ++seed) {
+    readers.emplace_back([&, seed] {
+      std::mt19937 random(seed);
+      for (int i = 0; i < 60 && good; ++i) {
+        if (!read_once(path, random)) good = false;
+      }
+    });
+  }
+  for (std::thread& reader : readers) reader.join();
+  return good;
+}
+
+volatile sig_atomic_t handler_fd = -1;
+volatile sig_atomic_t handler_reads = 0;
+volatile sig_atomic_t handler_failed = 0;
+
+void read_in_handler(int) {
+  const int before = errno;
+  char bytes[512];
+  const off_t offset = (handler_reads * 4099) % (file_size - 512);
+  const ssize_t count = ::pread(handler_fd, bytes, sizeof bytes, offset);
+  if (count != sizeof bytes || !right(bytes, count, offset)) handler_failed = 1;
+  handler_reads = handler_reads + 1;
+  errno = before;
+}
+
+bool signals(const char* path) {
+  handler_fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  struct sigaction action{};
+  action.sa_handler = read_in_handler;
+  action.sa_flags = SA_RESTART;
+  ::sigaction(SIGALRM, &action, nullptr);
+  const itimerval often{{0, 200}, {0, 200}};
+  ::setitimer(ITIMER_REAL, &often, nullptr);
+  std::mt19937 random(1);
+  bool good = true;
+  while (good && handler_reads < 2000 && handler_failed == 0) good = read_once(path, random);
+  const itimerval never{};
+  ::setitimer(ITIMER_REAL, &never, nullptr);
+  return good && handler_failed == 0;
+}
+
+bool openings(const char* path) {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  const std::size_t most = limit.rlim_cur < 11'000 ? limit.rlim_cur - 500 : 10'000;
+  std::vector<int> all;
+  std::vector<char> bytes(1000);
+  while (all.size() < most) {
+    const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    all.push_back(fd);
+  }
+  bool good = true;
+  for (std::size_t i = 0; i < all.size() && good; ++i) {
+    const auto offset = static_cast<off_t>(i * 283);
+    const ssize_t count = ::pread(all[i], bytes.data(), bytes.size(), offset);
+    good = count == 1000 && right(bytes.data(), count, offset);
+  }
+  for (const int fd : all) ::close(fd);
+  return good;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  const std::string what = argv[1];
+  bool good = false;
+  if (what == "make") good = make(argv[2]);
+  if (what == "threads") good = threads(argv[2]);
+  if (what == "signals") good = signals(argv[2]);
+  if (what == "openings") good = openings(argv[2]);
+  if (!good) std::fprintf(stderr, "%s: failed, errno %s\n", what.c_str(), std::strerror(errno));
+  return good ? 0 : 1;
+}

@@ -1,0 +1,52 @@
+"""Goal: threads, signal handlers and thousands of openings get right bytes from files that are read
+ahead, and nothing hangs.
+
+Method: many_readers checks every byte itself. Each way of reading runs with the file out of the
+page cache.
+
+usage: many_readers_check.py LIBRARY uring|threads PROGRAM
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from preloaded import Preloaded, evict, wait_until_settled
+
+INTENT = """
+[[file]]
+path = "many.dat"
+willneed = [[0, 0]]
+block = "64KiB"
+budget = "1MiB"
+"""
+
+
+def main() -> int:
+    library, queue = sys.argv[1:3]
+    program = str(Path(sys.argv[3]).absolute())
+    failures = 0
+    with tempfile.TemporaryDirectory(dir=".", prefix="posix-many-") as name:
+        directory = Path(name).resolve()
+        preloaded = Preloaded(library, queue, directory, INTENT)
+        preloaded.run([program, "make", "many.dat"], with_library=False)
+        wait_until_settled(directory)
+        for what in ("threads", "signals", "openings"):
+            emptied = evict(directory / "many.dat")
+            code, _, errors = preloaded.run([program, what, "many.dat"])
+            records = preloaded.take_records()
+            served = sum(int(str(r["bytes_served"])) for r in records)
+            print(f"{what}: status {code}, {len(records)} openings, {served} bytes served")
+            if code != 0:
+                failures += 1
+                print(errors.decode(errors="replace"))
+            elif emptied and what != "openings" and served == 0:
+                failures += 1
+                print("nothing was served")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
