@@ -2,8 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <cstring>
-
 namespace forebay::posix::detail {
 
 RealCalls found_calls{};
@@ -13,8 +11,7 @@ namespace {
 
 template <typename Function>
 void find(Function*& function, const char* name) {
-  void* symbol = ::dlsym(RTLD_NEXT, name);
-  std::memcpy(&function, &symbol, sizeof symbol);  // POSIX; C++ has no cast for it.
+  function = reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
 }
 
 /// Before any other code of ours, and before the program's.
