@@ -1,12 +1,14 @@
 // Makes random calls on pairs of files with the same content, one of which is read ahead while the
 // other is left alone: plain POSIX is the model. Both must return the same counts, bytes, positions
 // and errnos. Calls: open, dup, dup2, F_DUPFD, lseek, read, pread, readv, preadv, write, pwrite,
-// ftruncate, posix_fadvise, fork with reads in the child, close, close_range, fclose.
+// ftruncate, posix_fadvise, fork with reads in the child, close, close_range, fclose; reads into
+// memory that cannot be written, and dup2 onto numbers where descriptors of the library may be.
 //
 // usage: random_calls SEED CALLS MANAGED MODEL; status 1 and a message where they differ.
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -112,7 +114,13 @@ class RandomCalls {
     // Most go on where the last one ended: else nothing would be foreseen.
     const off_t offset = chance(70) ? next_offset_ : upto(most_offset) - 10;
     next_offset_ = (offset + static_cast<off_t>(count)) % most_offset;
-    switch (upto(5)) {
+    switch (upto(6)) {
+      case 6: {
+        doing_ = "read into bad memory";
+        char* const bad = chance(50) ? unwritable_ : nullptr;
+        return same(pair, 0, [&](int fd, char*) { return ::pread(fd, bad, count, offset); }) &&
+               same(pair, 0, [&](int fd, char*) { return ::read(fd, bad, count); });
+      }
       case 0:
         doing_ = "pread";
         return same(pair, count, [&](int fd, char* b) { return ::pread(fd, b, count, offset); });
@@ -153,7 +161,13 @@ class RandomCalls {
   bool copy(Pair pair) {
     if (open_.size() == most_open) return true;
     Pair made = pair;
-    switch (upto(2)) {
+    switch (upto(3)) {
+      case 3:
+        doing_ = "dup2 onto a high number";
+        made.managed = ::dup2(pair.managed, high_number_);
+        made.model = ::dup2(pair.model, high_number_ + 500);
+        ++high_number_;
+        break;
       case 0:
         doing_ = "dup";
         made.managed = ::dup(pair.managed);
@@ -236,6 +250,9 @@ class RandomCalls {
   const std::string model_path_;
   std::vector<Pair> open_;
   off_t next_offset_ = 0;
+  int high_number_ = 100;
+  char* const unwritable_ =
+      static_cast<char*>(::mmap(nullptr, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   std::string doing_;
 };
 

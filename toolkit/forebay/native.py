@@ -59,7 +59,7 @@ def posix_library() -> Path:
     return _required(
         POSIX_PRELOAD,
         "lib",
-        "The intent file speaks of reads (willneed, block, cache, ahead). Build the library with "
+        "The intent file speaks of reads (willneed, block, budget, ahead). Build the library with "
         "'make build', or take these keys out.",
     )
 

@@ -75,6 +75,11 @@ void PrefetchedFile::stop(const char* why) {
   halt(why);
 }
 
+void PrefetchedFile::close_source() {
+  const std::lock_guard lock(mutex_);
+  source_.reset();
+}
+
 PrefetchedFile::Served PrefetchedFile::serve(std::span<std::byte> into, Bytes offset,
                                              const FileVersion& version, std::int64_t now_ns) {
   std::unique_lock lock(mutex_);

@@ -56,6 +56,15 @@ class PrefetchedFile {
   /// Nothing is fetched or served any more. `why` is for the figures; the first one counts.
   void stop(const char* why);
 
+  /// After stop(), and when nobody asks next_request() or has a request under way any more: the
+  /// descriptor is free.
+  void close_source();
+
+  /// There is something to fetch, as serve() told.
+  void wake() const {
+    if (wake_ != nullptr) wake_();
+  }
+
   PrefetchFigures figures() const;
   const std::string& path() const { return path_; }
 
@@ -91,7 +100,7 @@ class PrefetchedFile {
 
   const std::string path_;
   const ReadIntent intent_;
-  const std::unique_ptr<FetchSource> source_;
+  std::unique_ptr<FetchSource> source_;  ///< Used by who fetches; null after close_source().
   const std::function<void()> wake_;
 
   mutable std::mutex mutex_;

@@ -18,10 +18,30 @@ Prefetcher::Prefetcher(std::unique_ptr<ReadQueue> queue, Bytes memory)
       queue_(std::move(queue)),
       thread_(background_thread([this] { work(); })) {}
 
-Prefetcher::~Prefetcher() {
+Prefetcher::~Prefetcher() { end(""); }
+
+void Prefetcher::end(const char* why) {
+  {
+    const std::lock_guard lock(mutex_);
+    broken_ = true;
+    for (const auto& member : members_) member->file->stop(why);
+  }
   stopping_.store(true);
-  queue_->wake();
+  {
+    const std::lock_guard lock(queue_mutex_);
+    if (queue_ == nullptr) return;
+    queue_->wake();
+  }
   thread_.join();
+  {
+    // Waits for the kernel, which writes into what under_way_ keeps.
+    const std::lock_guard lock(queue_mutex_);
+    queue_.reset();
+  }
+  under_way_.clear();
+  const std::lock_guard lock(mutex_);
+  for (const auto& member : members_) member->file->close_source();
+  members_.clear();
 }
 
 Result<std::shared_ptr<PrefetchedFile>> Prefetcher::add(std::string path,
@@ -30,9 +50,8 @@ Result<std::shared_ptr<PrefetchedFile>> Prefetcher::add(std::string path,
   // The memory is the harder of the two limits: blocks get smaller until enough of them fit.
   const Bytes wished =
       round_up(std::min(intent.block.value_or(usual_block), GiB), direct_alignment);
-  const Bytes budget =
-      std::min(intent.budget.value_or(std::max(usual_budget, fewest_blocks * wished)),
-               memory_->amount());
+  const Bytes budget = std::min(
+      intent.budget.value_or(std::max(usual_budget, fewest_blocks * wished)), memory_->amount());
   const Bytes block =
       std::clamp(round_down(budget / fewest_blocks, direct_alignment), direct_alignment, wished);
   auto holder = ResourceHolder::join(memory_);
@@ -64,7 +83,9 @@ void Prefetcher::release(const std::shared_ptr<PrefetchedFile>& file) {
 }
 
 void Prefetcher::wake() {
-  if (idle_.exchange(false)) queue_->wake();
+  if (!idle_.exchange(false)) return;
+  const std::lock_guard lock(queue_mutex_);
+  if (queue_ != nullptr) queue_->wake();
 }
 
 std::vector<std::shared_ptr<Prefetcher::Member>> Prefetcher::members() {
@@ -87,7 +108,7 @@ void Prefetcher::work() {
       request.member->file->ended({request.tag, outcome.moved, outcome.os_errno});
     }
   }
-  // The queue's destructor waits for the rest; their memory is kept by under_way_ until then.
+  // end() waits for the rest; their memory is kept by under_way_ until then.
 }
 
 void Prefetcher::start_requests() {

@@ -40,6 +40,10 @@ class Prefetcher {
   /// A file has room for a request.
   void wake();
 
+  /// Reads nothing ahead any more, for the reason `why`: waits for what is under way, and closes
+  /// all descriptors of its own. Only wake() and release() may be called afterwards.
+  void end(const char* why);
+
  private:
   struct Member {
     std::shared_ptr<PrefetchedFile> file;
@@ -63,8 +67,8 @@ class Prefetcher {
   bool broken_ = false;  ///< Guarded by mutex_: nothing is fetched any more.
   std::unordered_map<std::uint64_t, UnderWay> under_way_;  ///< The thread's alone, as is next_tag_.
   std::uint64_t next_tag_ = 0;
-  /// Its end waits for the kernel, which writes into what under_way_ keeps.
-  const std::unique_ptr<ReadQueue> queue_;
+  std::mutex queue_mutex_;            ///< Against the queue's end; the thread needs it not.
+  std::unique_ptr<ReadQueue> queue_;  ///< Null after end().
   std::thread thread_;
 };
 

@@ -24,7 +24,9 @@
 
 #include "core/engine/prefetch/prefetcher.hpp"
 #include "core/intercept/posix/prefetch_record.hpp"
+#include "core/intercept/posix/program_memory.hpp"
 #include "core/model/read_intent.hpp"
+#include "core/storage/descriptor.hpp"
 #include "core/storage/fetch_source.hpp"
 #include "core/storage/file_version.hpp"
 #include "core/storage/read_queue.hpp"
@@ -107,9 +109,11 @@ struct Registry {
   pid_t process = ::getpid();
   std::unique_ptr<Prefetcher> prefetcher;  ///< Guarded by mutex, as is what follows.
   bool prefetcher_failed = false;
-  std::vector<ManagedFile*> files;  ///< All there ever were.
-  std::vector<ManagedFile*> pool;   ///< Of them, those without a file.
-  unsigned listed_end = 0;          ///< No descriptor from here on was ever listed.
+  std::vector<int> queue_descriptors;                 ///< Of the prefetcher.
+  std::vector<std::unique_ptr<Prefetcher>> gave_way;  ///< Readers may still call wake() of them.
+  std::vector<ManagedFile*> files;                    ///< All there ever were.
+  std::vector<ManagedFile*> pool;                     ///< Of them, those without a file.
+  unsigned listed_end = 0;  ///< No descriptor from here on was ever listed.
 };
 
 /// Never destroyed: programs read in their exit handlers too.
@@ -132,7 +136,8 @@ Prefetcher* prefetcher_of(Registry& state) {
   if (uring == nullptr || std::strcmp(uring, "0") != 0)
     queue = make_uring_queue(requests_under_way);
   if (queue == nullptr) queue = make_thread_queue(requests_under_way);
-  for (const int descriptor : queue->descriptors()) set_internal(descriptor, true);
+  state.queue_descriptors = queue->descriptors();
+  for (const int descriptor : state.queue_descriptors) set_internal(descriptor, true);
   try {
     state.prefetcher = std::make_unique<Prefetcher>(std::move(queue), memory_of_a_process);
   } catch (const std::exception&) {  // No thread is to be had: nothing is read ahead.
@@ -210,7 +215,7 @@ void manage(int descriptor, const FileVersion& version, const char* path,
   Registry& state = *registry.load();
   const std::lock_guard lock(state.mutex);
   Prefetcher* prefetcher = prefetcher_of(state);
-  if (prefetcher == nullptr) return;
+  if (prefetcher == nullptr || descriptors_run_short()) return;
   auto source = open_fetch_source(descriptor, path);
   if (!source) return;
   ReadIntent wishes = combined(sections);
@@ -245,7 +250,7 @@ void close_listed(int descriptor) {
   {
     const std::lock_guard lock(state.mutex);
     file = unlist(state, descriptor);
-    if (file != nullptr) state.prefetcher->release(file);
+    if (file != nullptr && state.prefetcher != nullptr) state.prefetcher->release(file);
   }
   if (file != nullptr) write_prefetch_record(*file);
 }
@@ -287,7 +292,7 @@ size_t serve(Access& access, void* buffer, size_t count, off_t offset) {
   access.lock.unlock();
   const auto served = access.file->serve({static_cast<std::byte*>(buffer), count}, offset,
                                          access.version, file_clock_ns());
-  if (served.room) registry.load()->prefetcher->wake();
+  if (served.room) access.file->wake();
   if (served.over) access.managed->is_over = true;
   return static_cast<size_t>(served.bytes);
 }
@@ -408,6 +413,23 @@ bool is_internal(int descriptor) {
   return index < most_descriptors && internal_numbers[index].load(std::memory_order_relaxed);
 }
 
+bool give_way(int descriptor) {
+  Registry& state = *registry.load();
+  // A child that shares our memory has descriptors of its own.
+  if (!is_own_process(state)) return true;
+  if (inside) return false;
+  const int before = errno;
+  const Inside guard;
+  const std::lock_guard lock(state.mutex);
+  if (is_internal(descriptor) && state.prefetcher != nullptr) {
+    for (const int number : state.queue_descriptors) set_internal(number, false);
+    state.prefetcher->end("the program took the number of a descriptor");
+    state.gave_way.push_back(std::move(state.prefetcher));
+  }
+  errno = before;
+  return true;
+}
+
 unsigned next_internal(unsigned first, unsigned last) {
   if (registry.load() == nullptr) return last + 1;
   const unsigned end = internal_end.load();
@@ -422,7 +444,8 @@ size_t serve_at(int descriptor, void* buffer, size_t count, off_t offset) {
   if (!access) return 0;
   const off_t rest = access->version.size - offset;
   if (rest <= 0) return 0;
-  return serve(*access, buffer, std::min(count, static_cast<size_t>(rest)), offset);
+  const size_t most = std::min(count, static_cast<size_t>(rest));
+  return can_be_written(buffer, most) ? serve(*access, buffer, most, offset) : 0;
 }
 
 PositionedServe serve_next(int descriptor, void* buffer, size_t count) {
@@ -434,6 +457,7 @@ PositionedServe serve_next(int descriptor, void* buffer, size_t count) {
   const off_t position = ::lseek(descriptor, 0, SEEK_CUR);
   if (position < 0 || position >= size) return {};
   const size_t claimed = std::min(count, static_cast<size_t>(size - position));
+  if (!can_be_written(buffer, claimed)) return {};
   // One step forward, as read() would go: whoever moves the position at the same time comes before
   // or after it.
   const off_t after = ::lseek(descriptor, static_cast<off_t>(claimed), SEEK_CUR);

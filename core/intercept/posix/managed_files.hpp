@@ -39,6 +39,10 @@ void duplicated(int descriptor, int copy);
 
 /// Whether `descriptor` is ours: the program does not know of it and must not close it.
 bool is_internal(int descriptor);
+/// Before the program puts something of its own on the number of a descriptor of ours: what is read
+/// ahead ends, and begins anew with the next opening. False: not in this call, from a signal
+/// handler.
+bool give_way(int descriptor);
 /// The next one of ours in [first, last]; last + 1 if there is none.
 unsigned next_internal(unsigned first, unsigned last);
 

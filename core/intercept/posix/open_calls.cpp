@@ -45,7 +45,8 @@ int not_open() noexcept {
   return -1;
 }
 
-/// dup2 and dup3 onto a number of ours: the kernel's answer where the number is in the making.
+/// dup2 and dup3 onto a number of ours that is in use: the kernel's answer where the number is in
+/// the making.
 int number_is_taken() noexcept {
   errno = EBUSY;
   return -1;
@@ -162,13 +163,13 @@ FOREBAY_EXPORTED void closefrom(int first) {
 FOREBAY_EXPORTED int dup(int fd) { return after_copy(fd, real().dup(fd)); }
 
 FOREBAY_EXPORTED int dup2(int fd, int copy) {
-  if (is_internal(copy)) return number_is_taken();
+  if (is_internal(copy) && !give_way(copy)) return number_is_taken();
   if (fd != copy && listed(copy) != nullptr) closing(copy);
   return fd == copy ? real().dup2(fd, copy) : after_copy(fd, real().dup2(fd, copy));
 }
 
 FOREBAY_EXPORTED int dup3(int fd, int copy, int flags) {
-  if (is_internal(copy)) return number_is_taken();
+  if (is_internal(copy) && !give_way(copy)) return number_is_taken();
   if (fd != copy && listed(copy) != nullptr) closing(copy);
   return after_copy(fd, real().dup3(fd, copy, flags));
 }
