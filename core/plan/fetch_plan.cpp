@@ -55,4 +55,10 @@ bool FetchPlan::seek(Bytes offset) {
   return false;
 }
 
+bool FetchPlan::covers(Bytes offset) const {
+  return std::ranges::any_of(extents_, [offset](const Extent& extent) {
+    return offset >= extent.offset && offset < extent.end();
+  });
+}
+
 }  // namespace forebay

@@ -43,6 +43,8 @@ class FetchPlan {
   /// Goes to the first extent, from here on and then from the beginning, that holds the byte at
   /// `offset`; the next piece begins with it. False, and nothing happens: there is none.
   bool seek(Bytes offset);
+  /// Whether an extent, wherever the plan is, holds the byte at `offset`.
+  bool covers(Bytes offset) const;
   bool at_end() const { return current_ == extents_.size(); }
 
   /// Bytes of all pieces together.

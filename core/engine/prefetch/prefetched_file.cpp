@@ -17,6 +17,10 @@ constexpr std::int64_t stall_ns = 1'000'000;
 /// the plan. One or two may be an index that is read in between.
 constexpr int misses_before_seeking = 3;
 
+/// A program reads the index of its file before the data that was declared (HDF5, ROOT): so many
+/// reads of other places do not speak against a plan of which nothing was read yet.
+constexpr int most_strays = 64;
+
 /// Reads foreseen at once for a strided pattern; then the pattern is asked again.
 constexpr std::size_t most_foreseen = 1024;
 
@@ -155,9 +159,12 @@ void PrefetchedFile::judge(Extent read, Bytes served) {
   if (!next && live_.empty() && served == 0) return;  // Nothing was.
   if (take_resident(read)) return;
   const bool foreseen = served > 0 || (next && !intersect(*next, read).empty());
+  const bool strays = !foreseen && !was_right_ && !plan_.covers(read.offset);
+  if (strays && ++strays_ <= most_strays) return;
   confidence_.observe(foreseen);
   if (foreseen) {
     misses_ = 0;
+    was_right_ = true;
     window_.confirm();
     return;
   }
@@ -211,6 +218,7 @@ void PrefetchedFile::follow_pattern() {
   if (foreseen.empty()) return;
   plan_ = FetchPlan(foreseen, version_.size, buffer_.block());
   by_pattern_ = true;
+  was_right_ = true;  // What it was taken from was read.
 }
 
 void PrefetchedFile::give_up_plan() {

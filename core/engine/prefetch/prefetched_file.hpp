@@ -119,6 +119,8 @@ class PrefetchedFile {
   std::uint64_t front_ = 0;      ///< The furthest piece that was read.
   std::deque<Extent> resident_;  ///< Left out lately, since the page cache had them.
   int misses_ = 0;               ///< In a row.
+  bool was_right_ = false;       ///< Something was read that a plan foresaw.
+  int strays_ = 0;               ///< Reads outside the plan before that.
   PrefetchFigures figures_;
 };
 

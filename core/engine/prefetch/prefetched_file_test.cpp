@@ -153,6 +153,27 @@ TEST(PrefetchedFile, WrongDeclarationsAreGivenUpSoon) {
   EXPECT_GE(figures.plans_given_up, 1);
 }
 
+TEST(PrefetchedFile, AnIndexThatIsReadFirstDoesNotSpeakAgainstThePlan) {
+  Rig rig(reads({{MiB, 64 * KiB}}), 4 * MiB, 8);
+  for (Bytes at = 0; at < 40'000; at += 1000) {
+    fetch_all(*rig.file);
+    EXPECT_EQ(rig.read(at % 3 == 0 ? at : 60'000 - at, 10), 0);
+  }
+  fetch_all(*rig.file);
+  EXPECT_EQ(rig.read(MiB, 4096), 4096);
+}
+
+TEST(PrefetchedFile, AProgramThatReadsNothingOfThePlanIsLeftToItsPattern) {
+  Rig rig(reads({{3 * MiB, 64 * KiB}}), 4 * MiB, 8);
+  for (Bytes at = 0; at < 200 * 4000; at += 4000) {
+    fetch_all(*rig.file);
+    rig.read(at, 4000);
+  }
+  const auto figures = rig.file->figures();
+  EXPECT_EQ(figures.plans_given_up, 1);
+  EXPECT_GT(figures.bytes_served, 100 * 4000);
+}
+
 TEST(PrefetchedFile, AProgramThatSkipsAheadIsFollowed) {
   Rig rig(reads({{0, 0}}), 4 * MiB, 8);
   fetch_all(*rig.file);
