@@ -203,6 +203,12 @@ std::optional<Bytes> bytes_in(const toml::node* node) {
   return text != nullptr ? parse_size(text->get()) : std::nullopt;
 }
 
+std::optional<ReadPolicy> policy_in(std::string_view text) {
+  if (text == "auto") return ReadPolicy::automatic;
+  if (text == "mercury") return ReadPolicy::mercury;
+  return std::nullopt;
+}
+
 /// One `[[file]]` section, what it says of reads.
 class ReadSectionReader {
  public:
@@ -221,6 +227,10 @@ class ReadSectionReader {
         const auto text = hint_text(*node);
         section_.intent.ahead = text ? parse_count(*text) : std::nullopt;
         if (!section_.intent.ahead) report(*key, *node, "a number of blocks, 1 or more");
+      } else if (key->str() == "policy") {
+        const auto text = hint_text(*node);
+        section_.intent.policy = text ? policy_in(*text) : std::nullopt;
+        if (!section_.intent.policy) report(*key, *node, "auto or mercury");
       }
     }
     return std::move(section_);
@@ -285,7 +295,8 @@ bool section_matches(const std::string& pattern, const char* file_path) {
 }
 
 bool is_read_key(std::string_view key, bool is_table) {
-  static constexpr std::array<std::string_view, 4> keys = {"willneed", "block", "budget", "ahead"};
+  static constexpr std::array<std::string_view, 5> keys = {"willneed", "block", "budget", "ahead",
+                                                           "policy"};
   return std::ranges::find(keys, key) != keys.end() || (key == "cache" && !is_table);
 }
 
@@ -297,6 +308,7 @@ ReadIntent combined(std::span<const ReadSection* const> sections) {
     if (intent.block) result.block = intent.block;
     if (intent.budget) result.budget = intent.budget;
     if (intent.ahead) result.ahead = intent.ahead;
+    if (intent.policy) result.policy = intent.policy;
   }
   return result;
 }

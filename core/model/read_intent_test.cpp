@@ -34,6 +34,7 @@ willneed = [[0, 4096], ["1MiB", 100], [8192, 0]]
 block = "256KiB"
 budget = 8388608
 ahead = 16
+policy = "mercury"
 cb_nodes = 2
 )");
   ASSERT_THAT(found, SizeIs(1));
@@ -44,6 +45,7 @@ cb_nodes = 2
   EXPECT_EQ(found[0].intent.block, 256 * KiB);
   EXPECT_EQ(found[0].intent.budget, 8 * MiB);
   EXPECT_EQ(found[0].intent.ahead, 16);
+  EXPECT_EQ(found[0].intent.policy, ReadPolicy::mercury);
 }
 
 TEST(ReadIntent, SectionsOfOtherThingsAreNone) {
@@ -103,6 +105,7 @@ willneed = [
 block = "much"
 budget = 0
 ahead = -2
+policy = "best"
 )");
   ASSERT_THAT(found, SizeIs(1));
   constexpr Bytes most = std::numeric_limits<Bytes>::max();
@@ -115,7 +118,7 @@ ahead = -2
   EXPECT_THAT(
       told, ElementsAre(HasSubstr("job.toml:5"), HasSubstr("job.toml:6"), HasSubstr("job.toml:7"),
                         HasSubstr("job.toml:8"), HasSubstr("job.toml:11"), HasSubstr("job.toml:12"),
-                        HasSubstr("job.toml:13")));
+                        HasSubstr("job.toml:13"), HasSubstr("job.toml:14")));
 }
 
 TEST(ReadIntent, WhoReadsHintsDoesNotComplainOfThem) {

@@ -1,0 +1,46 @@
+#include "core/plan/block_advice.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace forebay {
+
+BlockAdvice::BlockAdvice(std::vector<Extent> willneed, Bytes file_size, Shape shape)
+    : willneed_(std::move(willneed)), file_size_(file_size), shape_(shape) {
+  assert(shape.block > 0 && shape.cached > 0 && shape.ahead >= 0);
+}
+
+Extent BlockAdvice::block_at(Bytes index) const {
+  return intersect({index * shape_.block, shape_.block}, {0, file_size_});
+}
+
+bool BlockAdvice::is_declared(Extent block) const {
+  return willneed_.empty() || std::ranges::any_of(willneed_, [&](const Extent& given) {
+           const Bytes length = given.length == 0 ? file_size_ - given.offset : given.length;
+           return length > 0 && !intersect({given.offset, length}, block).empty();
+         });
+}
+
+std::vector<BlockAdvice::Advice> BlockAdvice::observe(Extent read) {
+  const Extent inside = intersect(read, {0, file_size_});
+  if (inside.empty()) return {};
+  std::vector<Advice> result;
+  const Bytes last = (inside.end() - 1) / shape_.block;
+  Bytes index = inside.offset / shape_.block;
+  for (int beyond = 0; beyond <= shape_.ahead; ++index) {
+    const Extent block = block_at(index);
+    if (block.empty()) break;
+    if (index >= last) ++beyond;
+    if (!is_declared(block) || std::ranges::find(announced_, index) != announced_.end()) continue;
+    announced_.push_back(index);
+    result.push_back({block, true});
+  }
+  while (announced_.size() > static_cast<std::size_t>(shape_.cached)) {
+    result.push_back({block_at(announced_.front()), false});
+    announced_.pop_front();
+  }
+  return result;
+}
+
+}  // namespace forebay

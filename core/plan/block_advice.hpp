@@ -1,0 +1,42 @@
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "core/model/extent.hpp"
+
+namespace forebay {
+
+/// The advice of [MERCURY]: as the program reads, the blocks that follow are announced to the
+/// kernel, and those announced longest ago are given up, so that what a reader takes of the page
+/// cache stays the same. Blocks of which nothing was declared are left out.
+class BlockAdvice {
+ public:
+  struct Shape {
+    Bytes block = 4 * MiB;  ///< BlockSize.
+    int cached = 8;         ///< CacheSize: blocks announced and not given up, at most.
+    int ahead = 4;          ///< ReadAheadSize: blocks announced beyond those that are read.
+  };
+
+  /// `willneed` as in FetchPlan; none is the whole file.
+  BlockAdvice(std::vector<Extent> willneed, Bytes file_size, Shape shape);
+
+  struct Advice {
+    Extent extent;
+    bool is_needed;  ///< Else it is given up.
+    bool operator==(const Advice&) const = default;
+  };
+  /// What to tell the kernel when the program reads `read`.
+  std::vector<Advice> observe(Extent read);
+
+ private:
+  Extent block_at(Bytes index) const;
+  bool is_declared(Extent block) const;
+
+  const std::vector<Extent> willneed_;
+  const Bytes file_size_;
+  const Shape shape_;
+  std::deque<Bytes> announced_;  ///< Indices of blocks, in the order of their announcement.
+};
+
+}  // namespace forebay

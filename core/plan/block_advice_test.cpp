@@ -1,0 +1,50 @@
+// Goal: the advice of the paper: blocks ahead of the reader are announced once, and no more than so
+// many are held.  Method: small files in blocks of 10 bytes, worked through by hand. [MERCURY]
+
+#include "core/plan/block_advice.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace forebay {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+using Advice = BlockAdvice::Advice;
+constexpr BlockAdvice::Shape shape{10, 4, 2};
+
+Advice need(Bytes block) { return {{block * 10, 10}, true}; }
+Advice give_up(Bytes block) { return {{block * 10, 10}, false}; }
+
+TEST(BlockAdvice, TheBlocksOfAReadAndThoseAheadAreAnnouncedOnce) {
+  BlockAdvice advice({}, 1000, shape);
+  EXPECT_THAT(advice.observe({0, 5}), ElementsAre(need(0), need(1), need(2)));
+  EXPECT_THAT(advice.observe({5, 5}), IsEmpty());
+  EXPECT_THAT(advice.observe({10, 5}), ElementsAre(need(3)));
+}
+
+TEST(BlockAdvice, TheOldestBlocksAreGivenUp) {
+  BlockAdvice advice({}, 1000, shape);
+  advice.observe({0, 5});
+  EXPECT_THAT(advice.observe({20, 1}), ElementsAre(need(3), need(4), give_up(0)));
+  EXPECT_THAT(advice.observe({500, 1}),
+              ElementsAre(need(50), need(51), need(52), give_up(1), give_up(2), give_up(3)));
+}
+
+TEST(BlockAdvice, WhatWasNotDeclaredIsNotAnnounced) {
+  BlockAdvice advice({{0, 5}, {35, 10}, {90, 0}}, 100, shape);
+  EXPECT_THAT(advice.observe({0, 5}), ElementsAre(need(0)));
+  EXPECT_THAT(advice.observe({25, 1}), ElementsAre(need(3), need(4)));
+  EXPECT_THAT(advice.observe({75, 1}), ElementsAre(need(9)));
+}
+
+TEST(BlockAdvice, NothingIsAnnouncedBehindTheEndOfTheFile) {
+  BlockAdvice advice({}, 25, shape);
+  EXPECT_THAT(advice.observe({12, 100}), ElementsAre(need(1), Advice{{20, 5}, true}));
+  EXPECT_THAT(advice.observe({30, 10}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace forebay
