@@ -26,6 +26,12 @@ class PosixFetchSource final : public FetchSource {
 
   std::optional<FileVersion> version() override { return version_of(fd_.get()); }
   Bytes resident(Extent extent) override { return resident_bytes(fd_.get(), extent); }
+  Status advise(Extent extent, bool is_needed) override {
+    const int failed = ::posix_fadvise(fd_.get(), extent.offset, extent.length,
+                                       is_needed ? POSIX_FADV_WILLNEED : POSIX_FADV_DONTNEED);
+    if (failed != 0) return tl::unexpected(error_from_errno(failed, "advise on " + path_));
+    return {};
+  }
   int descriptor() const override { return fd_.get(); }
 
  private:
@@ -35,10 +41,12 @@ class PosixFetchSource final : public FetchSource {
 
 }  // namespace
 
-Result<std::unique_ptr<FetchSource>> open_fetch_source(int descriptor, const std::string& path) {
+Result<std::unique_ptr<FetchSource>> open_fetch_source(int descriptor, const std::string& path,
+                                                       Through way) {
   // The name may lead to another file by now; this link leads to the one that is open.
   const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
-  int fd = ::open(link.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
+  int fd = -1;
+  if (way == Through::direct) fd = ::open(link.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
   if (fd < 0) fd = ::open(link.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return tl::unexpected(error_from_errno(errno, "open once more " + path));
   return std::make_unique<PosixFetchSource>(Descriptor(fd), path);

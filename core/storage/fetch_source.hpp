@@ -27,12 +27,21 @@ class FetchSource {
   /// Bytes of `extent` that the program gets at the speed of memory without us.
   virtual Bytes resident(Extent extent) = 0;
 
+  /// Tells the kernel that `extent` will be read soon, or will not be needed any more
+  /// (posix_fadvise). How much of it the kernel then reads is its own affair.
+  virtual Status advise(Extent extent, bool is_needed) = 0;
+
   /// For requests that the kernel carries out by itself; -1: there is none.
   virtual int descriptor() const = 0;
 };
 
-/// Opens the file behind `descriptor` once more, for reading, past the page cache where its file
-/// system can do that. `path` is for messages.
-Result<std::unique_ptr<FetchSource>> open_fetch_source(int descriptor, const std::string& path);
+enum class Through {
+  page_cache,
+  direct,  ///< Past the page cache, where the file system can do that.
+};
+
+/// Opens the file behind `descriptor` once more, for reading. `path` is for messages.
+Result<std::unique_ptr<FetchSource>> open_fetch_source(int descriptor, const std::string& path,
+                                                       Through way = Through::direct);
 
 }  // namespace forebay

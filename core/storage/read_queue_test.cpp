@@ -107,6 +107,7 @@ TEST_P(ReadQueueTest, AFailureIsTold) {
     }
     std::optional<FileVersion> version() override { return std::nullopt; }
     Bytes resident(Extent) override { return 0; }
+    Status advise(Extent, bool) override { return {}; }
     int descriptor() const override { return fd_.get(); }
 
    private:

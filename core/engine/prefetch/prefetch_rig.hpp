@@ -79,6 +79,7 @@ class MemorySource final : public FetchSource {
   }
   std::optional<FileVersion> version() override { return content_.version(); }
   Bytes resident(Extent extent) override { return intersect(extent, in_page_cache).length; }
+  Status advise(Extent, bool) override { return {}; }
   int descriptor() const override { return -1; }
 
   Extent in_page_cache;

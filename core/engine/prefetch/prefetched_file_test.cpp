@@ -48,7 +48,7 @@ struct Rig {
   std::unique_ptr<PrefetchedFile> file;
 };
 
-ReadIntent reads(std::vector<Extent> extents) { return {std::move(extents), {}, {}, {}}; }
+ReadIntent reads(std::vector<Extent> extents) { return {std::move(extents), {}, {}, {}, {}}; }
 
 TEST(PrefetchedFile, ServesWhatWasDeclaredInItsOrder) {
   Rig rig(reads({{100 * KiB, 5000}, {10, 6000}, {200 * KiB, 100}}));

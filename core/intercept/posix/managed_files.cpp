@@ -12,20 +12,23 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <span>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "core/engine/prefetch/adviser.hpp"
 #include "core/engine/prefetch/prefetcher.hpp"
+#include "core/intercept/posix/declared_reads.hpp"
+#include "core/intercept/posix/opened_name.hpp"
 #include "core/intercept/posix/prefetch_record.hpp"
 #include "core/intercept/posix/program_memory.hpp"
+#include "core/intercept/posix/trace_record.hpp"
 #include "core/model/read_intent.hpp"
+#include "core/model/read_trace.hpp"
 #include "core/storage/descriptor.hpp"
 #include "core/storage/fetch_source.hpp"
 #include "core/storage/file_version.hpp"
@@ -37,14 +40,24 @@ namespace detail {
 std::array<std::atomic<ManagedFile*>, most_descriptors> listed_files{};
 }  // namespace detail
 
-/// An open file description of the program that is read ahead; all duplicates of a descriptor share
-/// it. Used again for another file, but never freed: a thread that found it in the table may still
-/// come when another has closed the descriptor.
+/// What becomes of the reads of an open file description.
+struct Followed {
+  std::shared_ptr<PrefetchedFile> file = nullptr;  ///< It is read ahead.
+  std::shared_ptr<AdvisedFile> advised = nullptr;  ///< They are told to the kernel ahead of them.
+  std::shared_ptr<ReadTrace> trace = nullptr;      ///< They are written down.
+  std::string path = {};                           ///< Of what is written down; absolute.
+  Bytes size = 0;                                  ///< Of it, when it was opened.
+};
+
+/// An open file description of the program that is read ahead, or whose reads are written down; all
+/// duplicates of a descriptor share it. Used again for another file, but never freed: a thread that
+/// found it in the table may still come when another has closed the descriptor.
 class ManagedFile {
  public:
-  std::mutex mutex;                      ///< Held while the position is moved.
-  std::shared_ptr<PrefetchedFile> file;  ///< Guarded by mutex; null: in the pool.
-  FileId id;                             ///< Guarded by the registry's mutex, as is what follows.
+  std::mutex mutex;  ///< Held while the position is moved.
+  /// Guarded by mutex. One of the three is there, or, in the pool, none.
+  Followed followed;
+  FileId id;  ///< Guarded by the registry's mutex, as is what follows.
   int descriptors = 0;
   /// Another process has the position too, since a fork: only the kernel can move it.
   std::atomic<bool> position_is_shared{false};
@@ -96,6 +109,9 @@ class ProtectedSource final : public FetchSource {
   }
   std::optional<FileVersion> version() override { return source_->version(); }
   Bytes resident(Extent extent) override { return source_->resident(extent); }
+  Status advise(Extent extent, bool is_needed) override {
+    return source_->advise(extent, is_needed);
+  }
   int descriptor() const override { return source_->descriptor(); }
 
  private:
@@ -110,6 +126,8 @@ struct Registry {
   std::unique_ptr<Prefetcher> prefetcher;  ///< Guarded by mutex, as is what follows.
   bool prefetcher_failed = false;
   std::vector<int> queue_descriptors;                 ///< Of the prefetcher.
+  std::unique_ptr<Adviser> adviser;                   ///< Null before the first file for it.
+  std::vector<std::unique_ptr<Adviser>> ended;        ///< Readers may still come to them.
   std::vector<std::unique_ptr<Prefetcher>> gave_way;  ///< Readers may still call wake() of them.
   std::vector<ManagedFile*> files;                    ///< All there ever were.
   std::vector<ManagedFile*> pool;                     ///< Of them, those without a file.
@@ -120,11 +138,9 @@ struct Registry {
 std::atomic<Registry*> registry{nullptr};
 
 /// Read when the library is loaded; never destroyed.
-struct Intent {
-  std::string path;
-  std::vector<ReadSection> sections;
-};
-const Intent* intent = nullptr;
+const DeclaredReads* declared = nullptr;
+/// FOREBAY_RECORD_READS: what is read is written down, and nothing is read ahead.
+bool recording = false;
 
 /// A child that shares our memory (vfork), or was forked past us, must leave our state alone.
 bool is_own_process(const Registry& state) { return ::getpid() == state.process; }
@@ -146,99 +162,93 @@ Prefetcher* prefetcher_of(Registry& state) {
   return state.prefetcher.get();
 }
 
-/// The sections for the file behind `descriptor`, which was opened as `path`: by that name made
-/// absolute, or by the one without symbolic links. No heap memory before there is one.
-std::vector<const ReadSection*> sections_for(int descriptor, int directory, const char* path) {
-  std::array<char, std::size_t{2} * PATH_MAX> named{};
-  std::array<char, PATH_MAX> real_name{};
-  std::array<char, 32> link{};
-  const auto read_link = [&](int of, std::span<char> into) {
-    std::snprintf(link.data(), link.size(), "/proc/self/fd/%d", of);
-    const ssize_t length = ::readlink(link.data(), into.data(), into.size() - 1);
-    into[static_cast<std::size_t>(std::max<ssize_t>(length, 0))] = '\0';
-  };
-  if (path[0] != '/') {
-    if (directory == AT_FDCWD) {
-      if (::syscall(SYS_getcwd, named.data(), PATH_MAX) < 0) named[0] = '\0';
-    } else {
-      read_link(directory, std::span(named).first(PATH_MAX));
-    }
-    const std::size_t length = std::strlen(named.data());
-    std::snprintf(named.data() + length, named.size() - length, "/%s", path);
-  } else {
-    std::snprintf(named.data(), named.size(), "%s", path);
-  }
-  read_link(descriptor, real_name);
-  std::vector<const ReadSection*> result;
-  for (const ReadSection& section : intent->sections) {
-    if (section_matches(section.pattern, named.data()) ||
-        section_matches(section.pattern, real_name.data())) {
-      result.push_back(&section);
-    }
-  }
-  return result;
-}
-
-void tell(const std::vector<const ReadSection*>& sections) {
-  static std::atomic_flag told = ATOMIC_FLAG_INIT;
-  const bool nothing =
-      std::ranges::all_of(sections, [](const auto* section) { return section->problems.empty(); });
-  if (nothing || told.test_and_set()) return;
-  for (const ReadSection* section : sections) {
-    for (const HintProblem& problem : section->problems) {
-      std::fprintf(stderr, "forebay: %s\n", to_string(problem).c_str());
-    }
-  }
-}
-
 void list(Registry& state, int descriptor, ManagedFile* managed) {
   state.listed_end = std::max(state.listed_end, static_cast<unsigned>(descriptor) + 1);
   ++managed->descriptors;
   detail::listed_files[static_cast<unsigned>(descriptor)].store(managed, std::memory_order_release);
 }
 
-/// With the registry locked. The file of a last descriptor is handed back, for its record.
-std::shared_ptr<PrefetchedFile> unlist(Registry& state, int descriptor) {
+/// With the registry locked. What a last descriptor was of is handed back, for its record.
+Followed unlist(Registry& state, int descriptor) {
   ManagedFile* managed = detail::listed_files[static_cast<unsigned>(descriptor)].exchange(nullptr);
-  if (managed == nullptr || --managed->descriptors > 0) return nullptr;
-  std::shared_ptr<PrefetchedFile> file;
+  if (managed == nullptr || --managed->descriptors > 0) return {};
+  Followed followed;
   {
     const std::lock_guard lock(managed->mutex);
-    file = std::exchange(managed->file, nullptr);
+    followed = std::exchange(managed->followed, {});
   }
   state.pool.push_back(managed);
-  return file;
+  return followed;
 }
 
-void manage(int descriptor, const FileVersion& version, const char* path,
-            const std::vector<const ReadSection*>& sections) {
-  Registry& state = *registry.load();
-  const std::lock_guard lock(state.mutex);
-  Prefetcher* prefetcher = prefetcher_of(state);
-  if (prefetcher == nullptr || descriptors_run_short()) return;
-  auto source = open_fetch_source(descriptor, path);
-  if (!source) return;
-  ReadIntent wishes = combined(sections);
-  // No more memory than the file fills.
-  const Bytes unit = std::min(wishes.block.value_or(Prefetcher::usual_block), GiB);
-  const Bytes most = std::max(round_up(version.size, unit) + unit, 4 * unit);
-  wishes.budget = std::min(wishes.budget.value_or(Prefetcher::usual_budget), most);
-  auto file = prefetcher->add(path, std::make_unique<ProtectedSource>(*std::move(source)), wishes);
-  if (!file) return;
+void follow(Registry& state, int descriptor, FileId id, Followed followed) {
   if (state.pool.empty()) {
     state.files.push_back(new ManagedFile);
     state.pool.push_back(state.files.back());
   }
   ManagedFile* managed = state.pool.back();
   state.pool.pop_back();
-  managed->id = version.id;
+  managed->id = id;
   managed->position_is_shared = false;
   managed->is_over = false;
   {
-    const std::lock_guard file_lock(managed->mutex);
-    managed->file = *file;
+    const std::lock_guard lock(managed->mutex);
+    managed->followed = std::move(followed);
   }
   list(state, descriptor, managed);
+}
+
+void write_record(const Followed& followed) {
+  if (followed.file != nullptr) {
+    write_prefetch_record(followed.file->path(), followed.file->figures());
+  }
+  if (followed.advised != nullptr) {
+    write_prefetch_record(followed.advised->path(), followed.advised->figures());
+  }
+  if (followed.trace != nullptr && followed.trace->reads() > 0) {
+    write_trace_record(followed.path, followed.size, *followed.trace);
+  }
+}
+
+/// With the registry locked.
+void advise(Registry& state, int descriptor, const FileVersion& version, const char* path,
+            const ReadIntent& wishes) {
+  auto source = open_fetch_source(descriptor, path, Through::page_cache);
+  if (!source) return;
+  BlockAdvice::Shape shape;
+  shape.block = wishes.block.value_or(shape.block);
+  shape.ahead = wishes.ahead.value_or(shape.ahead);
+  if (wishes.budget) {
+    shape.cached = static_cast<int>(std::clamp<Bytes>(*wishes.budget / shape.block, 1, INT_MAX));
+  }
+  try {
+    if (state.adviser == nullptr) state.adviser = std::make_unique<Adviser>();
+  } catch (const std::system_error&) {  // No thread is to be had: no advice is given.
+    return;
+  }
+  auto file = state.adviser->add(path, std::make_unique<ProtectedSource>(*std::move(source)),
+                                 BlockAdvice(wishes.willneed, version.size, shape));
+  follow(state, descriptor, version.id, {.advised = std::move(file)});
+}
+
+void manage(int descriptor, const FileVersion& version, const char* path,
+            const DeclaredReads::Sections& sections) {
+  Registry& state = *registry.load();
+  const std::lock_guard lock(state.mutex);
+  ReadIntent wishes = combined(sections);
+  if (descriptors_run_short()) return;
+  if (wishes.policy == ReadPolicy::mercury) return advise(state, descriptor, version, path, wishes);
+  Prefetcher* prefetcher = prefetcher_of(state);
+  if (prefetcher == nullptr) return;
+  auto source = open_fetch_source(descriptor, path);
+  if (!source) return;
+  // No more memory than the file fills.
+  const Bytes unit = std::min(wishes.block.value_or(Prefetcher::usual_block), GiB);
+  const Bytes most = std::max(round_up(version.size, unit) + unit, 4 * unit);
+  wishes.budget = std::min(wishes.budget.value_or(Prefetcher::usual_budget), most);
+  auto file = prefetcher->add(path, std::make_unique<ProtectedSource>(*std::move(source)), wishes);
+  if (!file) return;
+  follow(state, descriptor, version.id, {.file = *file});
   (*file)->start(version, file_clock_ns());
   prefetcher->wake();
 }
@@ -246,13 +256,23 @@ void manage(int descriptor, const FileVersion& version, const char* path,
 /// With Inside. Nothing happens if it is not listed.
 void close_listed(int descriptor) {
   Registry& state = *registry.load();
-  std::shared_ptr<PrefetchedFile> file;
+  Followed followed;
   {
     const std::lock_guard lock(state.mutex);
-    file = unlist(state, descriptor);
-    if (file != nullptr && state.prefetcher != nullptr) state.prefetcher->release(file);
+    followed = unlist(state, descriptor);
+    if (followed.file != nullptr && state.prefetcher != nullptr) {
+      state.prefetcher->release(followed.file);
+    }
   }
-  if (file != nullptr) write_prefetch_record(*file);
+  write_record(followed);
+}
+
+void record(int descriptor, const FileVersion& version, const char* path) {
+  close_listed(descriptor);  // If it was closed behind our back.
+  Registry& state = *registry.load();
+  const std::lock_guard lock(state.mutex);
+  follow(state, descriptor, version.id,
+         {.trace = std::make_shared<ReadTrace>(), .path = path, .size = version.size});
 }
 
 /// Somebody in this process may write to it from now on.
@@ -261,8 +281,8 @@ void stop_serving(FileId id) {
   const std::lock_guard lock(state.mutex);
   for (ManagedFile* managed : state.files) {
     const std::lock_guard file_lock(managed->mutex);
-    if (managed->file != nullptr && managed->id == id) {
-      managed->file->stop("it was opened for writing");
+    if (managed->followed.file != nullptr && managed->id == id) {
+      managed->followed.file->stop("it was opened for writing");
     }
   }
 }
@@ -270,7 +290,8 @@ void stop_serving(FileId id) {
 /// What a listed descriptor is served from; null if this call must not be served.
 struct Access {
   ManagedFile* managed = nullptr;
-  std::shared_ptr<PrefetchedFile> file;
+  std::shared_ptr<PrefetchedFile> file;  ///< Null: advised is there, which serves nothing.
+  std::shared_ptr<AdvisedFile> advised;
   std::unique_lock<std::mutex> lock;
   FileVersion version;
 };
@@ -279,9 +300,11 @@ std::optional<Access> access_to(int descriptor) {
   ManagedFile* managed = listed(descriptor);
   Registry& state = *registry.load();
   if (managed == nullptr || managed->is_over || !is_own_process(state)) return std::nullopt;
-  Access access{managed, nullptr, std::unique_lock(managed->mutex), {}};
-  if (listed(descriptor) != managed || managed->file == nullptr) return std::nullopt;
-  access.file = managed->file;
+  Access access{managed, nullptr, nullptr, std::unique_lock(managed->mutex), {}};
+  if (listed(descriptor) != managed) return std::nullopt;
+  access.file = managed->followed.file;
+  access.advised = managed->followed.advised;
+  if (access.file == nullptr && access.advised == nullptr) return std::nullopt;
   const auto version = version_of(descriptor);
   if (!version) return std::nullopt;
   access.version = *version;
@@ -315,30 +338,12 @@ void after_fork_in_child() {
   registry.store(new Registry);
 }
 
-/// With a message for a person where it does not help; the program runs on without it.
-void read_intent() {
-  const char* path = std::getenv("FOREBAY_INTENT");
-  const char* mode = std::getenv("FOREBAY_MODE");
-  if (path == nullptr || path[0] == '\0') return;
-  if (mode != nullptr && (std::strcmp(mode, "off") == 0 || std::strcmp(mode, "observe") == 0)) {
-    return;
-  }
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  auto sections = read_sections(text, path);
-  if (!file.is_open() || !sections) {
-    const std::string why =
-        sections ? std::string(path) + " cannot be read" : to_string(sections.error());
-    std::fprintf(stderr, "forebay: nothing is read ahead: %s\n", why.c_str());
-    return;
-  }
-  if (!sections->empty()) intent = new Intent{path, *std::move(sections)};
-}
-
 [[gnu::constructor(102)]] void load() {
   const Inside guard;
-  read_intent();
-  if (intent == nullptr) return;
+  const char* record = std::getenv("FOREBAY_RECORD_READS");
+  recording = record != nullptr && std::strcmp(record, "1") == 0;
+  if (!recording) declared = DeclaredReads::load();
+  if (declared == nullptr && !recording) return;
   registry.store(new Registry);
   ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
@@ -351,25 +356,32 @@ void read_intent() {
   const std::lock_guard lock(state->mutex);
   for (ManagedFile* managed : state->files) {
     const std::lock_guard file_lock(managed->mutex);
-    if (managed->file != nullptr) write_prefetch_record(*managed->file);
+    write_record(managed->followed);
   }
 }
 
 }  // namespace
 
 void opened(int descriptor, int directory, const char* path, int flags) {
-  if (intent == nullptr || inside || static_cast<unsigned>(descriptor) >= most_descriptors) return;
+  if (registry.load() == nullptr || inside) return;
+  if (static_cast<unsigned>(descriptor) >= most_descriptors) return;
   const int before = errno;
   const Inside guard;
   struct stat status{};
   if (is_own_process(*registry.load()) && ::fstat(descriptor, &status) == 0 &&
       S_ISREG(status.st_mode) && (flags & O_PATH) == 0) {
     const FileVersion version = version_in(status);
-    const auto sections = sections_for(descriptor, directory, path);
+    const OpenedName name(descriptor, directory, path);
+    if (recording) {
+      if ((flags & O_ACCMODE) == O_RDONLY) record(descriptor, version, name.named());
+      errno = before;
+      return;
+    }
+    const auto sections = declared->sections_for(name);
     if ((flags & O_ACCMODE) != O_RDONLY) {
       if (!sections.empty()) stop_serving(version.id);
     } else if (!sections.empty() && (flags & (O_DIRECT | O_SYNC | O_DSYNC)) == 0) {
-      tell(sections);
+      DeclaredReads::tell(sections);
       close_listed(descriptor);  // If it was closed behind our back.
       manage(descriptor, version, path, sections);
     }
@@ -426,6 +438,10 @@ bool give_way(int descriptor) {
     state.prefetcher->end("the program took the number of a descriptor");
     state.gave_way.push_back(std::move(state.prefetcher));
   }
+  if (is_internal(descriptor) && state.adviser != nullptr) {
+    state.adviser->end();
+    state.ended.push_back(std::move(state.adviser));
+  }
   errno = before;
   return true;
 }
@@ -445,6 +461,10 @@ size_t serve_at(int descriptor, void* buffer, size_t count, off_t offset) {
   const off_t rest = access->version.size - offset;
   if (rest <= 0) return 0;
   const size_t most = std::min(count, static_cast<size_t>(rest));
+  if (access->advised != nullptr) {
+    access->advised->note({offset, static_cast<Bytes>(most)});
+    return 0;
+  }
   return can_be_written(buffer, most) ? serve(*access, buffer, most, offset) : 0;
 }
 
@@ -457,6 +477,10 @@ PositionedServe serve_next(int descriptor, void* buffer, size_t count) {
   const off_t position = ::lseek(descriptor, 0, SEEK_CUR);
   if (position < 0 || position >= size) return {};
   const size_t claimed = std::min(count, static_cast<size_t>(size - position));
+  if (access->advised != nullptr) {
+    access->advised->note({position, static_cast<Bytes>(claimed)});
+    return {};
+  }
   if (!can_be_written(buffer, claimed)) return {};
   // One step forward, as read() would go: whoever moves the position at the same time comes before
   // or after it.
@@ -467,6 +491,22 @@ PositionedServe serve_next(int descriptor, void* buffer, size_t count) {
     return {};
   }
   return {serve(*access, buffer, claimed, offset), claimed, offset};
+}
+
+void was_read(int descriptor, off_t offset, ssize_t moved) {
+  if (!recording || moved <= 0 || inside) return;
+  ManagedFile* managed = listed(descriptor);
+  if (managed == nullptr) return;
+  if (!is_own_process(*registry.load())) return;
+  const int before = errno;
+  const Inside guard;
+  {
+    const std::lock_guard lock(managed->mutex);
+    const off_t from = offset >= 0 ? offset : ::lseek(descriptor, 0, SEEK_CUR) - moved;
+    if (managed->followed.trace != nullptr && from >= 0)
+      managed->followed.trace->add({from, moved});
+  }
+  errno = before;
 }
 
 }  // namespace forebay::posix

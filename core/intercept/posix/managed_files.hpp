@@ -58,4 +58,8 @@ struct PositionedServe {
 };
 PositionedServe serve_next(int descriptor, void* buffer, size_t count);
 
+/// After the kernel delivered `moved` bytes from `offset` on to a read of a listed descriptor, or,
+/// if it is negative, from where the position was: for a trace. errno stays.
+void was_read(int descriptor, off_t offset, ssize_t moved);
+
 }  // namespace forebay::posix

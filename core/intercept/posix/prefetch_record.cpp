@@ -1,18 +1,10 @@
 #include "core/intercept/posix/prefetch_record.hpp"
 
-#include <unistd.h>
-#define XXH_INLINE_ALL  // No library more in every process.
-#include <xxhash.h>
-
-#include <array>
-#include <atomic>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+
+#include "core/intercept/posix/record_file.hpp"
 
 namespace forebay::posix {
 namespace {
@@ -23,10 +15,9 @@ constexpr double seconds(std::int64_t nanoseconds) {
   return static_cast<double>(nanoseconds) / 1e9;
 }
 
-std::string content_of(const PrefetchedFile& file) {
-  const PrefetchFigures figures = file.figures();
+std::string content_of(const std::string& path, const PrefetchFigures& figures) {
   const Json record = {{"version", 1},
-                       {"path", file.path()},
+                       {"path", path},
                        {"reads", figures.reads},
                        {"reads_served", figures.reads_served},
                        {"bytes_asked", figures.bytes_asked},
@@ -51,22 +42,8 @@ std::string content_of(const PrefetchedFile& file) {
 
 }  // namespace
 
-void write_prefetch_record(const PrefetchedFile& file) {
-  const char* directory = std::getenv("FOREBAY_REPORT_DIR");
-  if (directory == nullptr || directory[0] == '\0') return;
-  static std::atomic<int> sequence{0};
-  const std::string content = content_of(file);
-  std::array<char, 64> name{};
-  std::snprintf(name.data(), name.size(), "%d-%d-%016llx.reads", ::getpid(), sequence++,
-                static_cast<unsigned long long>(XXH64(content.data(), content.size(), 0)));
-  const std::filesystem::path place(directory);
-  const auto hidden = place / ("." + std::string(name.data()));
-  std::ofstream out(hidden, std::ios::binary);
-  out << content;
-  out.close();
-  std::error_code failed;
-  if (out) std::filesystem::rename(hidden, place / name.data(), failed);
-  if (!out || failed) std::filesystem::remove(hidden, failed);
+void write_prefetch_record(const std::string& path, const PrefetchFigures& figures) {
+  leave_record(content_of(path, figures), ".reads");
 }
 
 }  // namespace forebay::posix

@@ -1,11 +1,13 @@
 #pragma once
 
-#include "core/engine/prefetch/prefetched_file.hpp"
+#include <string>
+
+#include "core/engine/prefetch/prefetch_figures.hpp"
 
 namespace forebay::posix {
 
-/// Leaves what reading `file` ahead did in the directory of records, if there is one
+/// Leaves what reading the file `path` ahead did in the directory of records, if there is one
 /// (docs/formats/report.md). Nothing is told of a failure: the program goes on all the same.
-void write_prefetch_record(const PrefetchedFile& file);
+void write_prefetch_record(const std::string& path, const PrefetchFigures& figures);
 
 }  // namespace forebay::posix

@@ -15,16 +15,23 @@ namespace {
 /// Linux moves at most this many bytes a call (read(2)).
 constexpr size_t most_transferred = 0x7ffff000;
 
+/// What the kernel delivered from `offset` on; if it is negative, from the position.
+ssize_t told(int fd, off_t offset, ssize_t moved) noexcept {
+  was_read(fd, offset, moved);
+  return moved;
+}
+
 ssize_t managed_pread(int fd, void* buffer, size_t count, off_t offset) noexcept {
   if (count == 0 || count > most_transferred || offset < 0) {
-    return real().pread(fd, buffer, count, offset);
+    return told(fd, offset, real().pread(fd, buffer, count, offset));
   }
   const int before = errno;
   const size_t served = serve_at(fd, buffer, count, offset);
   errno = before;
   if (served == count) return static_cast<ssize_t>(count);
-  const ssize_t rest = real().pread(fd, static_cast<char*>(buffer) + served, count - served,
-                                    offset + static_cast<off_t>(served));
+  const off_t behind = offset + static_cast<off_t>(served);
+  const ssize_t rest = told(
+      fd, behind, real().pread(fd, static_cast<char*>(buffer) + served, count - served, behind));
   if (rest < 0 && served > 0) {
     errno = before;
     return static_cast<ssize_t>(served);  // A short read; the next one meets the error.
@@ -33,11 +40,11 @@ ssize_t managed_pread(int fd, void* buffer, size_t count, off_t offset) noexcept
 }
 
 ssize_t managed_read(int fd, void* buffer, size_t count) noexcept {
-  if (count == 0 || count > most_transferred) return real().read(fd, buffer, count);
+  if (count == 0 || count > most_transferred) return told(fd, -1, real().read(fd, buffer, count));
   const int before = errno;
   const PositionedServe serve = serve_next(fd, buffer, count);
   errno = before;
-  if (serve.claimed == 0) return real().read(fd, buffer, count);
+  if (serve.claimed == 0) return told(fd, -1, real().read(fd, buffer, count));
   if (serve.bytes == serve.claimed) return static_cast<ssize_t>(serve.bytes);
   const ssize_t rest =
       real().pread(fd, static_cast<char*>(buffer) + serve.bytes, serve.claimed - serve.bytes,
@@ -79,7 +86,9 @@ bool is_plain(const iovec* pieces, int count) noexcept {
 }
 
 ssize_t managed_preadv(int fd, const iovec* pieces, int count, off_t offset) noexcept {
-  if (!is_plain(pieces, count) || offset < 0) return real().preadv(fd, pieces, count, offset);
+  if (!is_plain(pieces, count) || offset < 0) {
+    return told(fd, offset, real().preadv(fd, pieces, count, offset));
+  }
   return each_piece(pieces, count, [&](void* buffer, size_t length, ssize_t before) {
     return managed_pread(fd, buffer, length, offset + before);
   });
@@ -87,7 +96,9 @@ ssize_t managed_preadv(int fd, const iovec* pieces, int count, off_t offset) noe
 
 ssize_t managed_readv(int fd, const iovec* pieces, int count) noexcept {
   // Of several pieces each would claim its part by itself, and another thread could come between.
-  if (!is_plain(pieces, count) || count > 1) return real().readv(fd, pieces, count);
+  if (!is_plain(pieces, count) || count > 1) {
+    return told(fd, -1, real().readv(fd, pieces, count));
+  }
   return managed_read(fd, pieces[0].iov_base, pieces[0].iov_len);
 }
 
@@ -128,7 +139,9 @@ FOREBAY_EXPORTED ssize_t preadv64(int fd, const iovec* pieces, int count, off64_
 }
 
 FOREBAY_EXPORTED ssize_t preadv2(int fd, const iovec* pieces, int count, off_t offset, int flags) {
-  if (listed(fd) == nullptr || flags != 0) return real().preadv2(fd, pieces, count, offset, flags);
+  if (listed(fd) == nullptr || flags != 0) {
+    return forebay::posix::told(fd, offset, real().preadv2(fd, pieces, count, offset, flags));
+  }
   if (offset == -1) return forebay::posix::managed_readv(fd, pieces, count);
   return forebay::posix::managed_preadv(fd, pieces, count, offset);
 }

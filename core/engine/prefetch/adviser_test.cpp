@@ -1,0 +1,94 @@
+// Goal: what a program reads is told ahead, in another thread, and ends when it has to.
+// Method: a source that writes down what it is told; the advice itself is tested with BlockAdvice.
+
+#include "core/engine/prefetch/adviser.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+
+namespace forebay {
+namespace {
+
+using ::testing::ElementsAre;
+
+/// What was told, to wait for.
+class Told {
+ public:
+  void add(Extent extent, bool is_needed) {
+    const std::lock_guard lock(mutex_);
+    all_.push_back({extent, is_needed});
+    changed_.notify_all();
+  }
+  std::vector<BlockAdvice::Advice> wait_for(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return all_.size() >= count; });
+    return all_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<BlockAdvice::Advice> all_;
+};
+
+class ToldSource final : public FetchSource {
+ public:
+  explicit ToldSource(Told& told, bool refuses = false) : told_(told), refuses_(refuses) {}
+  Result<Bytes> read(std::span<std::byte>, Bytes) override { return 0; }
+  std::optional<FileVersion> version() override { return std::nullopt; }
+  Bytes resident(Extent) override { return 0; }
+  Status advise(Extent extent, bool is_needed) override {
+    told_.add(extent, is_needed);
+    if (refuses_) return tl::unexpected(error_from_errno(EINVAL, "advise"));
+    return {};
+  }
+  int descriptor() const override { return -1; }
+
+ private:
+  Told& told_;
+  const bool refuses_;
+};
+
+TEST(Adviser, TellsWhatFollowsAReadAndGivesUpTheOldest) {
+  Told told;
+  Adviser adviser;
+  const auto file =
+      adviser.add("a", std::make_unique<ToldSource>(told), BlockAdvice({}, 100, {10, 2, 1}));
+  file->note({0, 10});
+  file->note({10, 10});
+  EXPECT_THAT(
+      told.wait_for(4),
+      ElementsAre(BlockAdvice::Advice{{0, 10}, true}, BlockAdvice::Advice{{10, 10}, true},
+                  BlockAdvice::Advice{{20, 10}, true}, BlockAdvice::Advice{{0, 10}, false}));
+  EXPECT_EQ(file->figures().reads, 2);
+  EXPECT_EQ(file->figures().bytes_asked, 20);
+}
+
+TEST(Adviser, ARefusalIsCounted) {
+  Told told;
+  Adviser adviser;
+  const auto file =
+      adviser.add("a", std::make_unique<ToldSource>(told, true), BlockAdvice({}, 10, {10, 2, 1}));
+  file->note({0, 1});
+  told.wait_for(1);
+  adviser.end();
+  EXPECT_EQ(file->figures().requests_failed, 1);
+  EXPECT_EQ(file->figures().bytes_fetched, 0);
+}
+
+TEST(Adviser, AfterItsEndNothingIsTold) {
+  Told told;
+  Adviser adviser;
+  const auto file =
+      adviser.add("a", std::make_unique<ToldSource>(told), BlockAdvice({}, 100, {10, 2, 1}));
+  adviser.end();
+  file->note({0, 10});
+  adviser.end();
+  EXPECT_EQ(file->figures().requests, 0);
+}
+
+}  // namespace
+}  // namespace forebay

@@ -1,0 +1,57 @@
+#include "core/intercept/posix/declared_reads.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
+
+namespace forebay::posix {
+
+const DeclaredReads* DeclaredReads::load() {
+  const char* path = std::getenv("FOREBAY_INTENT");
+  const char* mode = std::getenv("FOREBAY_MODE");
+  if (path == nullptr || path[0] == '\0') return nullptr;
+  if (mode != nullptr && (std::strcmp(mode, "off") == 0 || std::strcmp(mode, "observe") == 0)) {
+    return nullptr;
+  }
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  auto sections = read_sections(text, path);
+  if (!file.is_open() || !sections) {
+    const std::string why =
+        sections ? std::string(path) + " cannot be read" : to_string(sections.error());
+    std::fprintf(stderr, "forebay: nothing is read ahead: %s\n", why.c_str());
+    return nullptr;
+  }
+  return sections->empty() ? nullptr : new DeclaredReads(*std::move(sections));
+}
+
+DeclaredReads::Sections DeclaredReads::sections_for(const OpenedName& name) const {
+  Sections result;
+  for (const ReadSection& section : sections_) {
+    if (section_matches(section.pattern, name.named()) ||
+        section_matches(section.pattern, name.real())) {
+      result.push_back(&section);
+    }
+  }
+  return result;
+}
+
+void DeclaredReads::tell(const Sections& sections) {
+  static std::atomic_flag told = ATOMIC_FLAG_INIT;
+  const bool nothing =
+      std::ranges::all_of(sections, [](const auto* section) { return section->problems.empty(); });
+  if (nothing || told.test_and_set()) return;
+  for (const ReadSection* section : sections) {
+    for (const HintProblem& problem : section->problems) {
+      std::fprintf(stderr, "forebay: %s\n", to_string(problem).c_str());
+    }
+  }
+}
+
+}  // namespace forebay::posix

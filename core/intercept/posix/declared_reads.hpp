@@ -1,0 +1,32 @@
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "core/intercept/posix/opened_name.hpp"
+#include "core/model/read_intent.hpp"
+
+namespace forebay::posix {
+
+/// What the process's intent file says of reads: read once, when the library is loaded.
+class DeclaredReads {
+ public:
+  /// Of the file that FOREBAY_INTENT names; null if there is none, if nothing in it speaks of
+  /// reads, or if FOREBAY_MODE leaves the I/O alone. What is wrong with it is told on the error
+  /// stream.
+  static const DeclaredReads* load();
+
+  using Sections = std::vector<const ReadSection*>;
+  /// Those for a file, by either of its names.
+  Sections sections_for(const OpenedName& name) const;
+
+  /// Tells what is wrong in `sections`, once in the process.
+  static void tell(const Sections& sections);
+
+ private:
+  explicit DeclaredReads(std::vector<ReadSection> sections) : sections_(std::move(sections)) {}
+
+  const std::vector<ReadSection> sections_;
+};
+
+}  // namespace forebay::posix

@@ -1,0 +1,97 @@
+"""Goal: what a program reads is written down in its order, however it reads, and when that is
+declared the next run is served from memory.
+
+Method: the analysis workload declares its own reads: the trace must say the same. Another program
+reads by pread, by a copied descriptor and in a row. Then a run with the trace as intent.
+
+usage: record_check.py LIBRARY uring|threads PROGRAM
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+from preloaded import Preloaded, evict, make_file, wait_until_settled
+
+OPTIONS = ["--size", "8MiB", "--reads", "60", "--mean", "50KiB", "--backward", "7"]
+
+PYTHON_READS = """
+import os
+file = os.open("other.dat", os.O_RDONLY)
+os.read(file, 1000), os.read(file, 2000)
+os.pread(file, 5000, 1_000_000)
+copy = os.dup(file)
+os.close(file)
+os.lseek(copy, 500_000, os.SEEK_SET)
+os.read(copy, 10_000)
+os.preadv(copy, [bytearray(100), bytearray(200)], 2_000_000)
+os.readv(copy, [bytearray(300), bytearray(400)])
+os.pread(copy, 1000, 3_999_900)
+"""
+READ_THERE = [
+    [0, 3000],
+    [1_000_000, 5000],
+    [500_000, 10_000],
+    [2_000_000, 300],
+    [510_000, 700],
+    [3_999_900, 100],
+]
+
+
+def traces(preloaded: Preloaded) -> dict[str, list[list[int]]]:
+    """The extents of each file, by its path."""
+    found = {}
+    for path in preloaded.records.glob("*.trace"):
+        record = json.loads(path.read_bytes())
+        found[record["path"]] = record["extents"]
+        path.unlink()
+    return found
+
+
+def main() -> int:
+    library, queue = sys.argv[1:3]
+    program = str(Path(sys.argv[3]).absolute())
+    failures = []
+    with tempfile.TemporaryDirectory(dir=".", prefix="posix-record-") as name:
+        directory = Path(name).resolve()
+        make_file(directory / "other.dat", 4_000_000, 1)
+        preloaded = Preloaded(library, queue, directory, "")
+        command = [program, *OPTIONS, "--compute-us", "100", "events"]
+        for words in (["--create"], ["--intent", "declared.toml"]):
+            preloaded.run([*command, *words], with_library=False)
+        declared = tomllib.loads((directory / "declared.toml").read_text())["file"][0]["willneed"]
+
+        preloaded.environment["FOREBAY_RECORD_READS"] = "1"
+        for words in (command, [sys.executable, "-c", PYTHON_READS]):
+            code, _, errors = preloaded.run(words)
+            if code != 0:
+                failures.append(f"{words}: {code}, {errors!r}")
+        found = traces(preloaded)
+        if found.get(str(directory / "events")) != declared:
+            failures.append(f"not what was read: {found.get(str(directory / 'events'))}")
+        if found.get(str(directory / "other.dat")) != READ_THERE:
+            failures.append(f"not what was read: {found.get(str(directory / 'other.dat'))}")
+        if preloaded.take_records():
+            failures.append("something was read ahead")
+
+        del preloaded.environment["FOREBAY_RECORD_READS"]
+        replay = f"[[file]]\npath = 'other.dat'\nwillneed = {READ_THERE}\n"
+        (directory / "intent.toml").write_text(replay)
+        wait_until_settled(directory)
+        emptied = evict(directory / "other.dat")
+        preloaded.run([sys.executable, "-c", PYTHON_READS])
+        (record,) = preloaded.take_records()
+        served = int(str(record["bytes_served"]))
+        print(f"{len(found)} files recorded, {served} bytes served in the replay")
+        if emptied and served == 0:
+            failures.append(f"nothing was served: {record}")
+    print("\n".join(failures) or "all as it was read")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
