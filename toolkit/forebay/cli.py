@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 import forebay
-from forebay import cache_cli, output_paths, testbed_cli
+from forebay import cache_cli, intent_cli, output_paths, testbed_cli
 from forebay.errors import ForebayError
 from forebay.settings import Settings, parse_hints
 
@@ -114,7 +114,8 @@ def _top(
     epilog="Examples:\n\n"
     "  forebay run -- mpiexec -n 4 ./simulation input.nml\n\n"
     "  forebay run --hint cb_nodes=2 --json run.json -- srun -n 128 ./simulation\n\n"
-    "  forebay run --intent checkpoint.toml -- mpirun -n 4 python3 analyse.py",
+    "  forebay run --intent checkpoint.toml -- mpirun -n 4 python3 analyse.py\n\n"
+    "  forebay run --record --intent-out reads.toml -- python3 analyse.py",
 )
 def run_command(
     command: CommandArgument,
@@ -124,6 +125,18 @@ def run_command(
     observe: Annotated[
         bool, typer.Option("--observe", help="Only time the calls; the MPI does the I/O.")
     ] = False,
+    record: Annotated[
+        bool,
+        typer.Option("--record", help="Write down what the program reads by POSIX, for a replay."),
+    ] = False,
+    intent_out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            callback=_writable_file,
+            help="Where --record leaves the intent file.  [default: reads.toml]",
+        ),
+    ] = None,
     json: JsonOption = None,
     ranks_per_node: RanksPerNodeOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no summary.")] = False,
@@ -138,6 +151,7 @@ def run_command(
         command=command,
         settings=Settings(mpi, intent, parse_hints(hint or []), ranks_per_node),
         observe=observe,
+        record_to=(intent_out or Path("reads.toml")) if record or intent_out else None,
         json_path=json,
         quiet=quiet,
     )
@@ -252,6 +266,7 @@ def doctor_command(
 
 
 app.add_typer(cache_cli.app, name="cache")
+app.add_typer(intent_cli.app, name="intent")
 app.add_typer(testbed_cli.app, name="testbed")
 
 

@@ -2,7 +2,6 @@
 each file that `forebay run` prints and writes as JSON."""
 
 import json
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +14,6 @@ from rich.text import Text
 from forebay.units import show_bytes, show_count, show_seconds
 
 FORMAT_VERSION = 1
-READ_KEYS = frozenset({"willneed", "block", "budget", "ahead"})  # and "cache", if it is a size
 SHOWN_FILES = 12  # on the screen; JSON has them all
 
 _SUMS = (
@@ -34,25 +32,6 @@ _SUMS = (
     "extents_outside",
     "plans_given_up",
 )
-
-
-def declares_reads(intent: Path | None) -> bool:
-    """Whether a section of the intent file speaks of reads. False for what cannot be read or is no
-    TOML: the runtime says so when it comes to it."""
-    if intent is None:
-        return False
-    try:
-        sections = tomllib.loads(intent.read_text(encoding="utf-8")).get("file")
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-        return False
-    if not isinstance(sections, list):
-        return False
-    return any(isinstance(s, dict) and _speaks_of_reads(s) for s in sections)
-
-
-def _speaks_of_reads(section: dict[str, Any]) -> bool:
-    has_budget = "cache" in section and not isinstance(section["cache"], dict)
-    return has_budget or not READ_KEYS.isdisjoint(section)
 
 
 @dataclass(frozen=True)

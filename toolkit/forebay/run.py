@@ -12,11 +12,13 @@ from pathlib import Path
 from rich.console import Console
 
 from forebay import (
+    intent_file,
     job,
     launcher,
     native,
     prefetch_records,
     program,
+    read_traces,
     records,
     summary,
     unsafe_data,
@@ -35,6 +37,7 @@ class RunOptions:
     command: list[str]
     settings: Settings
     observe: bool = False  # time the calls, leave the I/O to the MPI
+    record_to: Path | None = None  # for an intent file of what is read
     json_path: Path | None = None
     quiet: bool = False
 
@@ -48,6 +51,8 @@ def run(options: RunOptions, console: Console) -> int:
     shared = launcher.spans_hosts(options.command, dialect, os.environ)
     with job.records_directory(shared) as directory:
         variables = runtime_variables(options.settings, mode, directory, os.environ)
+        if options.record_to is not None:
+            variables["FOREBAY_RECORD_READS"] = "1"
         launch = launcher.rewrite(
             options.command, dialect, variables, os.environ, preload=preload
         )
@@ -58,7 +63,9 @@ def run(options: RunOptions, console: Console) -> int:
         found = records.load(directory)
         read_ahead = prefetch_records.load(directory)
         lines = []
-        if found.records or not read_ahead.files:
+        if options.record_to is not None:
+            lines = keep_reads(read_traces.load([directory]), options)
+        elif found.records or not read_ahead.files:
             lines = remarks(options.command, dialect, exit_code, found, directory.parent)
     unsafe = unsafe_data.left_in_logs(variables, found.records, exit_code != 0, begun_unix_s)
     lines += unsafe_data.advice(unsafe)
@@ -97,9 +104,34 @@ def _preload(options: RunOptions) -> str:
     preload = str(native.preload_library())
     inherited = os.environ.get("FOREBAY_INTENT")
     intent = options.settings.intent or (Path(inherited) if inherited else None)
-    if options.observe or not prefetch_records.declares_reads(intent):
+    if options.record_to is not None:
+        return f"{preload}:{native.posix_library()}"
+    if options.observe or not intent_file.declares_reads(intent):
         return preload
     return f"{preload}:{native.posix_library()}"
+
+
+def keep_reads(recording: read_traces.Recording, options: RunOptions) -> list[str]:
+    """Writes the intent file of a recorded run. Returns what is to be told of it."""
+    path = options.record_to
+    assert path is not None
+    lines = [f"forebay: {text}" for text in recording.rejected]
+    if recording.left_out:
+        lines.append(f"forebay: reads too many to be written down: {recording.left_out}")
+    if not recording.files:
+        small = f" ({recording.small} files, less than 1 MiB each)" if recording.small else ""
+        return [*lines, f"forebay: no file was read that would be worth reading ahead{small}"]
+    text = intent_file.as_toml(
+        recording.files, f"what this command read: {shlex.join(options.command)}"
+    )
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:  # The command's own status must not be lost for it.
+        return [*lines, f"forebay: no intent file was written: {error}"]
+    for file in recording.files:
+        amount = show_bytes(sum(length for _, length in file.extents))
+        lines.append(f"{file.path}: {len(file.extents)} extents, {amount}")
+    return [*lines, f"to read ahead next time: forebay run --intent {path} -- ..."]
 
 
 _RECORD_BYTES = 64 * 1024  # more than the record of one file takes

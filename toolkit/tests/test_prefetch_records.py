@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
 import xxhash
 from conftest import Forebay, read_json
 
@@ -33,25 +32,6 @@ def leave(directory: Path, *records: dict[str, object]) -> None:
         content = json.dumps(values).encode()
         digest = xxhash.xxh64_hexdigest(content)
         (directory / f"12-{number}-{digest}.reads").write_bytes(content)
-
-
-@pytest.mark.parametrize(
-    ("intent", "speaks"),
-    [
-        (READS, True),
-        ('[[file]]\npath = "a"\nbudget = "1MiB"\n', True),
-        ('[[file]]\npath = "a"\ncache = "1MiB"\n', True),
-        ('[[file]]\npath = "a"\n[file.cache]\nmode = "enable"\n', False),
-        ('[[file]]\npath = "a"\ncb_nodes = 2\n', False),
-        ("file = 3\n", False),
-        ("no toml [", False),
-    ],
-)
-def test_an_intent_speaks_of_reads_by_its_keys(tmp_path: Path, intent: str, speaks: bool) -> None:
-    path = tmp_path / "intent.toml"
-    path.write_text(intent)
-    assert prefetch_records.declares_reads(path) is speaks
-    assert not prefetch_records.declares_reads(tmp_path / "none.toml")
 
 
 def test_openings_of_a_file_are_added_up(tmp_path: Path) -> None:

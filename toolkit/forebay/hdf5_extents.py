@@ -1,0 +1,56 @@
+"""Where the datasets of an HDF5 file lie, by the file's own index: what will be read of it, without
+a run that learns it. Needs h5py."""
+
+from pathlib import Path
+
+from forebay.errors import ForebayError
+from forebay.intent_file import DeclaredReads, Extent, coalesced
+
+
+def extents_of(path: Path, datasets: list[str]) -> DeclaredReads:
+    """The stored bytes of `datasets`, or of all datasets below a group, one dataset after the
+    other; the chunks of each in the order of their place in the array, as a program reads them that
+    goes through it. Raises ForebayError."""
+    try:
+        import h5py
+    except ImportError as error:
+        raise ForebayError(
+            "h5py is not installed, which reads the index of an HDF5 file",
+            "Install it: pip install 'forebay[formats]', or pip install h5py.",
+        ) from error
+    extents: list[Extent] = []
+    try:
+        with h5py.File(path, "r") as file:
+            for name in datasets:
+                if name not in file:
+                    known = ", ".join(sorted(file)[:8])
+                    raise ForebayError(
+                        f"{path} has no dataset {name}", f"At its top there are: {known}."
+                    )
+                found = file[name]
+                if isinstance(found, h5py.Group):
+                    below: list[h5py.Dataset] = []
+                    found.visititems(
+                        lambda _, item, to=below: (
+                            to.append(item) if isinstance(item, h5py.Dataset) else None
+                        )
+                    )
+                else:
+                    below = [found]
+                for dataset in below:
+                    extents += _stored(dataset)
+    except OSError as error:
+        raise ForebayError(f"{path} cannot be read as HDF5: {error}") from error
+    return DeclaredReads(path, coalesced(extents))
+
+
+def _stored(dataset: object) -> list[Extent]:
+    """Contiguous: one extent. Chunked: one for each chunk that was written. Compact ones, virtual
+    ones and those in other files have no place of their own here."""
+    index = dataset.id  # type: ignore[attr-defined]
+    if dataset.chunks is None:  # type: ignore[attr-defined]
+        offset = index.get_offset()
+        return [] if offset is None else [(offset, index.get_storage_size())]
+    chunks = [index.get_chunk_info(number) for number in range(index.get_num_chunks())]
+    chunks.sort(key=lambda chunk: chunk.chunk_offset)
+    return [(chunk.byte_offset, chunk.size) for chunk in chunks]

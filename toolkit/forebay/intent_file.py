@@ -1,0 +1,155 @@
+"""Intent files that declare reads (docs/formats/intent.md): written from extents that were recorded
+or found in a file's own index, and summed up for a person."""
+
+import itertools
+import json
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from forebay.errors import ForebayError
+
+FORMAT_VERSION = 1
+# And "cache", if it is a size.
+READ_KEYS = frozenset({"willneed", "block", "budget", "ahead", "policy"})
+
+Extent = tuple[int, int]
+"""Offset and length in bytes."""
+
+
+@dataclass(frozen=True)
+class DeclaredReads:
+    """What will be read of one file, in that order."""
+
+    path: Path
+    extents: list[Extent]
+
+
+def coalesced(extents: Iterable[Extent], gap: int = 0) -> list[Extent]:
+    """The same reads with each that begins at the end of its predecessor, or up to `gap` bytes
+    behind it, as a part of that one. The order stays; empty ones are left out."""
+    result: list[Extent] = []
+    for offset, length in extents:
+        if length <= 0:
+            continue
+        if result:
+            first, before = result[-1]
+            end = first + before
+            if first <= offset <= end + gap:
+                result[-1] = (first, max(before, offset + length - first))
+                continue
+        result.append((offset, length))
+    return result
+
+
+def as_toml(files: Iterable[DeclaredReads], comment: str) -> str:
+    """An intent file. `comment` says where it comes from. Raises ForebayError for a path that no
+    TOML can hold."""
+    printable = re.sub(r"[^\S\n ]|[\x00-\x09\x0b-\x1f\x7f\ud800-\udfff]", "?", comment)
+    lines = [f"# {line}".rstrip() for line in printable.split("\n")]
+    lines.append(f"version = {FORMAT_VERSION}")
+    for file in files:
+        lines += ["", "[[file]]", f"path = {_pattern(file.path)}", "willneed = ["]
+        lines += [f"  [{offset}, {length}]," for offset, length in file.extents]
+        lines.append("]")
+    return "\n".join(lines) + "\n"
+
+
+def _pattern(path: Path) -> str:
+    """A TOML string with the pattern that this absolute path alone matches."""
+    text = re.sub(r"([*?\[\\])", r"\\\1", str(path.absolute()))
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ForebayError(
+            f"the path {str(path)!r} is no UTF-8, which an intent file has to be",
+            "Rename the file, or give it a symbolic link with such a name.",
+        ) from error
+    # A string of JSON is one of TOML, but for the one control character that JSON lets through.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def load(path: Path) -> dict[str, Any]:
+    """The content of an intent file. Raises ForebayError where it is no TOML."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ForebayError(f"{path} is no TOML: {error}", "Correct the line.") from error
+    return content
+
+
+def sections(content: dict[str, Any]) -> list[dict[str, Any]]:
+    """The [[file]] sections of an intent file, as far as they are tables."""
+    found = content.get("file")
+    return [s for s in found if isinstance(s, dict)] if isinstance(found, list) else []
+
+
+def speaks_of_reads(section: dict[str, Any]) -> bool:
+    """Whether a section makes its files read ahead."""
+    has_budget = "cache" in section and not isinstance(section["cache"], dict)
+    return has_budget or not READ_KEYS.isdisjoint(section)
+
+
+def declares_reads(intent: Path | None) -> bool:
+    """Whether a section of the intent file speaks of reads. False for what cannot be read or is no
+    TOML: the runtime says so when it comes to it."""
+    if intent is None:
+        return False
+    try:
+        return any(speaks_of_reads(section) for section in sections(load(intent)))
+    except (OSError, ForebayError):
+        return False
+
+
+@dataclass(frozen=True)
+class SectionSummary:
+    """What one [[file]] section declares of reads, in figures."""
+
+    pattern: str
+    extents: int
+    bytes_declared: int  # those with a length; 0 stands for the rest of the file
+    to_the_end: int  # extents of length 0
+    backward: int  # extents that begin before the end of the one before
+    wrong: int  # entries of willneed that are no pairs
+    others: dict[str, Any] = field(default_factory=dict)  # every other key
+
+
+def summarise(section: dict[str, Any]) -> SectionSummary:
+    """The figures of one section."""
+    from forebay.units import parse_size
+
+    def size(value: object) -> int | None:
+        if isinstance(value, bool):
+            return None
+        if isinstance(value, int):
+            return value if value >= 0 else None
+        try:
+            return parse_size(value) if isinstance(value, str) else None
+        except ForebayError:
+            return None
+
+    listed = section.get("willneed", [])
+    items = listed if isinstance(listed, list) else [listed]
+    extents: list[Extent] = []
+    wrong = 0
+    for item in items:
+        pair = [size(value) for value in item] if isinstance(item, list) else []
+        if len(pair) == 2 and pair[0] is not None and pair[1] is not None:
+            extents.append((pair[0], pair[1]))
+        else:
+            wrong += 1
+    backward = sum(
+        1 for before, after in itertools.pairwise(extents) if after[0] < before[0] + before[1]
+    )
+    return SectionSummary(
+        pattern=str(section.get("path", "")),
+        extents=len(extents),
+        bytes_declared=sum(length for _, length in extents),
+        to_the_end=sum(1 for _, length in extents if length == 0),
+        backward=backward,
+        wrong=wrong,
+        others={k: v for k, v in section.items() if k not in ("path", "willneed")},
+    )

@@ -1,0 +1,72 @@
+"""Where the branches of a TTree lie in a ROOT file, by the index of its baskets: what an analysis
+of these branches will read, without a run that learns it. Needs uproot."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from forebay.errors import ForebayError
+from forebay.intent_file import DeclaredReads, coalesced
+
+if TYPE_CHECKING:
+    import numpy as np  # Not for every command: it starts threads.
+
+
+class Order(StrEnum):
+    """In which order a program reads baskets."""
+
+    ENTRY = "entry"  # event by event, all branches
+    BRANCH = "branch"  # one branch after the other
+
+
+def extents_of(path: Path, tree: str, branches: list[str], order: Order) -> DeclaredReads:
+    """The baskets of `branches` (names or shell patterns, all if none are given) of `tree`. Raises
+    ForebayError."""
+    try:
+        import uproot
+    except ImportError as error:
+        raise ForebayError(
+            "uproot is not installed, which reads the index of a ROOT file",
+            "Install it: pip install 'forebay[formats]', or pip install uproot.",
+        ) from error
+    try:
+        with uproot.open(path) as file:
+            if tree not in file:
+                known = ", ".join(sorted(file.keys(cycle=False))[:8])
+                raise ForebayError(f"{path} has no tree {tree}", f"It has: {known}.")
+            found = file[tree]
+            chosen = [found[name] for name in found.keys(filter_name=branches or None)]
+            if not chosen:
+                known = ", ".join(found.keys()[:8])
+                raise ForebayError(
+                    f"{tree} has no branch {', '.join(branches)}", f"It has: {known}."
+                )
+            baskets = [
+                (entry, number, offset, length)
+                for number, branch in enumerate(chosen)
+                for entry, offset, length in _baskets(branch)
+            ]
+    except (OSError, ValueError, uproot.exceptions.KeyInFileError) as error:
+        raise ForebayError(f"{path} cannot be read as ROOT: {error}") from error
+    if order is Order.ENTRY:
+        baskets.sort()
+    return DeclaredReads(path, coalesced((offset, length) for _, _, offset, length in baskets))
+
+
+class _Branch(Protocol):
+    """What is used here of uproot's TBranch; uproot has no types."""
+
+    def member(self, name: str) -> "np.ndarray[Any, Any]": ...
+
+
+def _baskets(branch: _Branch) -> list[tuple[int, int, int]]:
+    """First entry, offset and length of each basket that is a record of its own in the file."""
+    count = int(branch.member("fWriteBasket"))
+    members = (
+        branch.member(name)[:count] for name in ("fBasketEntry", "fBasketSeek", "fBasketBytes")
+    )
+    return [
+        (int(entry), int(offset), int(length))
+        for entry, offset, length in zip(*members, strict=True)
+        if offset > 0
+    ]

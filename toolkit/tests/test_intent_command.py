@@ -1,0 +1,166 @@
+"""`forebay intent`: what is declared is what will be read, and what is written is understood."""
+
+import itertools
+import re
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import Forebay
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from forebay import hdf5_extents, intent_file, root_extents
+from forebay.errors import ForebayError
+from forebay.intent_file import DeclaredReads, coalesced
+from forebay.root_extents import Order
+
+READS = '[[file]]\npath = "*.dat"\nwillneed = [[0, 0]]\n'
+Extents = list[tuple[int, int]]
+
+
+@pytest.mark.parametrize(
+    ("intent", "speaks"),
+    [
+        (READS, True),
+        ('[[file]]\npath = "a"\nbudget = "1MiB"\n', True),
+        ('[[file]]\npath = "a"\ncache = "1MiB"\n', True),
+        ('[[file]]\npath = "a"\n[file.cache]\nmode = "enable"\n', False),
+        ('[[file]]\npath = "a"\ncb_nodes = 2\n', False),
+        ("file = 3\n", False),
+        ("no toml [", False),
+    ],
+)
+def test_an_intent_speaks_of_reads_by_its_keys(tmp_path: Path, intent: str, speaks: bool) -> None:
+    path = tmp_path / "intent.toml"
+    path.write_text(intent)
+    assert intent_file.declares_reads(path) is speaks
+    assert not intent_file.declares_reads(tmp_path / "none.toml")
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20))))
+def test_coalesced_reads_are_the_same_bytes_in_the_same_order(extents: Extents) -> None:
+    def first_seen(some: Extents) -> list[int]:
+        return list(
+            dict.fromkeys(b for offset, length in some for b in range(offset, offset + length))
+        )
+
+    result = coalesced(extents)
+    assert first_seen(result) == first_seen(extents)
+    assert all(length > 0 for _, length in result)
+    assert all(b[0] != a[0] + a[1] for a, b in itertools.pairwise(result))
+
+
+def test_a_gap_is_read_with_its_neighbours() -> None:
+    assert coalesced([(0, 10), (15, 5), (40, 1)], gap=5) == [(0, 20), (40, 1)]
+
+
+@settings(deadline=None)
+@given(
+    st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), min_size=1),
+    st.lists(st.tuples(st.integers(0, 2**60), st.integers(1, 2**60)), max_size=5),
+)
+def test_what_is_written_is_toml_whatever_the_path(name: str, extents: Extents) -> None:
+    path = Path("/data") / name.lstrip("/")
+    text = intent_file.as_toml([DeclaredReads(path, extents)], f"a comment\n{name}\ud800")
+    (section,) = tomllib.loads(text)["file"]
+    assert section["willneed"] == [list(extent) for extent in extents]
+    # fnmatch: a character behind a backslash stands for itself.
+    assert re.sub(r"\\(.)", r"\1", section["path"], flags=re.DOTALL) == str(path.absolute())
+
+
+def test_show_tells_figures_and_finds_what_is_no_pair(forebay: Forebay, tmp_path: Path) -> None:
+    path = tmp_path / "intent.toml"
+    path.write_text(
+        '[[file]]\npath = "*.dat"\nwillneed = [[100, 50], ["1KiB", 24], [0, 100]]\n'
+        'budget = "8MiB"\n[[file]]\npath = "b"\nwillneed = [[5], [1, 2, 3], "all"]\n'
+    )
+    answer = forebay("intent", "show", str(path))
+    assert answer.code == 1
+    assert "will be read: 3 extents, 174 B; 1 go back" in answer.output
+    assert "budget = 8MiB" in answer.output
+    assert "no pairs of offset and length: 3" in answer.output
+    path.write_text("[[file]\n")
+    answer = forebay("intent", "show", str(path))
+    assert answer.code == 2
+    assert "no TOML" in answer.errors
+
+
+def _bytes_at(path: Path, extents: Extents) -> bytes:
+    content = path.read_bytes()
+    return b"".join(content[offset : offset + length] for offset, length in extents)
+
+
+def test_datasets_of_hdf5_are_where_the_extents_say(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "fields.h5"
+    chunked = np.arange(64 * 48, dtype="<i8").reshape(64, 48)
+    plain = np.arange(1000, dtype="<f8")
+    with h5py.File(path, "w") as file:
+        dataset = file.create_dataset("fields/chunked", chunked.shape, "<i8", chunks=(16, 12))
+        for row in reversed(range(0, 64, 16)):  # on the device in another order than in the array
+            dataset[row : row + 16] = chunked[row : row + 16]
+        file["fields/plain"] = plain
+        file.create_dataset("empty", (10, 10), "<f8", chunks=(5, 5))
+    chunks = [chunked[r : r + 16, c : c + 12] for r in range(0, 64, 16) for c in range(0, 48, 12)]
+    stored = b"".join(np.ascontiguousarray(chunk).tobytes() for chunk in chunks)
+    reads = hdf5_extents.extents_of(path, ["fields/chunked"])
+    assert _bytes_at(path, reads.extents) == stored
+    reads = hdf5_extents.extents_of(path, ["fields"])
+    assert _bytes_at(path, reads.extents) == stored + plain.tobytes()
+    assert hdf5_extents.extents_of(path, ["empty"]).extents == []
+    with pytest.raises(ForebayError, match="no dataset fields/other"):
+        hdf5_extents.extents_of(path, ["fields/other"])
+    (tmp_path / "text").write_text("no HDF5")
+    with pytest.raises(ForebayError, match="cannot be read as HDF5"):
+        hdf5_extents.extents_of(tmp_path / "text", ["fields"])
+
+
+def test_branches_of_root_are_where_the_extents_say(tmp_path: Path) -> None:
+    uproot = pytest.importorskip("uproot")
+    path = tmp_path / "events.root"
+    random = np.random.default_rng(1)
+    with uproot.recreate(path) as file:
+        tree = file.mktree("Events", {"x": "f8", "y": "f8", "z": "i4"})
+        for _ in range(4):
+            tree.extend({"x": random.random(500), "y": random.random(500), "z": np.arange(500)})
+    reads = root_extents.extents_of(path, "Events", ["x"], Order.ENTRY)
+    both = root_extents.extents_of(path, "Events", ["x", "y"], Order.ENTRY)
+    assert len(reads.extents) == 4
+    assert len(root_extents.extents_of(path, "Events", [], Order.BRANCH).extents) >= 4
+    assert sum(length for _, length in both.extents) > 2 * 4 * 500 * 7  # no gain by compression
+    with uproot.open(path) as file:
+        before = file["Events"].arrays(["y", "z"], library="np")
+    damaged = bytearray(path.read_bytes())
+    for offset, length in reads.extents:
+        damaged[offset : offset + length] = bytes(length)
+    path.write_bytes(damaged)
+    with uproot.open(path) as file:
+        after = file["Events"].arrays(["y", "z"], library="np")
+        assert all((before[name] == after[name]).all() for name in ("y", "z"))
+        with pytest.raises(Exception, match=r".+"):
+            file["Events"].arrays(["x"], library="np")
+    with pytest.raises(ForebayError, match="no tree Other"):
+        root_extents.extents_of(path, "Other", [], Order.ENTRY)
+    with pytest.raises(ForebayError, match="no branch q"):
+        root_extents.extents_of(path, "Events", ["q"], Order.ENTRY)
+
+
+def test_the_command_writes_an_intent_file(forebay: Forebay, tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["data"] = np.arange(100)
+    out = tmp_path / "reads.toml"
+    answer = forebay(
+        "intent", "from-hdf5", str(tmp_path / "a.h5"), "--dataset", "data", "-o", str(out)
+    )
+    assert answer.code == 0, answer.errors
+    (section,) = tomllib.loads(out.read_text())["file"]
+    assert section["path"] == str(tmp_path / "a.h5")
+    assert section["willneed"][0][1] == 800
+    assert "1 extents, 800 B" in answer.errors
+    answer = forebay("intent", "from-hdf5", str(tmp_path / "a.h5"), "--dataset", "no")
+    assert answer.code == 2
+    assert "no dataset no" in answer.errors
