@@ -9,7 +9,7 @@ namespace forebay {
 /// How fast a write-behind log and the file behind it showed themselves, for one writer.
 struct CachePace {
   Bytes logged = 0;              ///< What the log took,
-  std::int64_t logging_ns = 0;   ///< and how long the calls that wrote it took.
+  std::int64_t logging_ns = 0;   ///< and for how long anybody was writing to it.
   Bytes flushed = 0;             ///< What the file took while more was waiting for it,
   std::int64_t flushing_ns = 0;  ///< and for how long that was so.
 

@@ -116,13 +116,11 @@ Status CachedFile::write_pieces(std::span<const iovec> pieces, Bytes offset) {
 }
 
 LogWriter::Outcome CachedFile::append(std::span<const iovec> pieces, Bytes offset) {
-  const auto begun = std::chrono::steady_clock::now();
+  logging_.begin(BusyTime::Clock::now());
   LogWriter::Outcome outcome = log_.append(pieces, offset, epoch_);
+  logging_.end(BusyTime::Clock::now());
   if (outcome.logged > 0) uncommitted_ = true;
   logged_ += outcome.logged;
-  logging_ns_ +=
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begun)
-          .count();
   return outcome;
 }
 
@@ -309,7 +307,7 @@ CachedFile::State CachedFile::state() const {
 
 CachePace CachedFile::pace() const {
   const auto totals = extents_.totals();
-  return {logged_, logging_ns_, totals.pressed, totals.pressed_ns};
+  return {logged_, logging_.nanoseconds(), totals.pressed, totals.pressed_ns};
 }
 
 Status CachedFile::announce() {

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "core/engine/cache/busy_time.hpp"
 #include "core/engine/cache/cache_options.hpp"
 #include "core/engine/cache/dirty_extents.hpp"
 #include "core/engine/cache/flusher.hpp"
@@ -100,7 +101,7 @@ class CachedFile final : public StorageFile {
     std::string log_path;
   };
   State state() const;
-  /// How fast log and file were. Calls of several threads at a time count each.
+  /// How fast log and file were.
   CachePace pace() const;
 
  private:
@@ -145,7 +146,7 @@ class CachedFile final : public StorageFile {
   std::atomic<bool> write_through_{false};     ///< Changes with calls_ held alone.
   std::atomic<bool> draining_{false};          ///< start_draining() was called.
   std::atomic<Bytes> logged_{0};
-  std::atomic<std::int64_t> logging_ns_{0};
+  BusyTime logging_;
   std::atomic<bool> yielding_{false};  ///< Flushing for the sake of others.
   mutable std::mutex reason_mutex_;
   Error reason_;
