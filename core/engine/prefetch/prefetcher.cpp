@@ -72,7 +72,7 @@ Result<std::shared_ptr<PrefetchedFile>> Prefetcher::add(std::string path,
   if (broken_) {
     return tl::unexpected(Error{ErrorKind::unsupported, 0, "nothing can be read ahead any more"});
   }
-  members_.push_back(std::make_shared<Member>(file, *std::move(holder)));
+  members_.push_back(std::make_shared<Member>(Member{file, *std::move(holder)}));
   return file;
 }
 
