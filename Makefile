@@ -54,6 +54,7 @@ ruff: venv
 mypy: venv
 	$(BIN)/mypy --strict toolkit/forebay tests/tidy
 	$(BIN)/mypy --strict docs/experiments/collective tests/experiments
+	$(BIN)/mypy --strict docs/experiments/prefetch
 	$(BIN)/mypy --strict tests/foreign
 
 clang-format: venv

@@ -1,0 +1,184 @@
+"""Measures the analysis workload on an emulated parallel file system: alone, read ahead by Forebay,
+and with wrong declarations. One JSON document a round."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import random
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[3]
+
+LATENCY_MS = 3
+BANDWIDTH = 400_000_000  # bytes a second
+SLOTS = 10  # requests in service at once
+
+SIZE = 1280 << 20
+SETTLING_S = 2.1  # core/storage/file_version.hpp: a file written just now is not read ahead
+COMPUTE_US = {"compute-bound": 1000, "I/O-bound": 0}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One way of reading the same bytes."""
+
+    name: str
+    intent: str | None = None  # of the file names below
+
+
+CASES = [
+    Case("no hints"),
+    Case("Forebay, exact extents", intent="exact.toml"),
+    Case("Forebay, wrong extents", intent="wrong.toml"),
+]
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What is measured with."""
+
+    forebay: Path
+    analysis: Path
+
+
+class Testbed:
+    """One emulated server, mounted; the file lies in memory behind it."""
+
+    def __init__(self, tools: Tools, place: Path) -> None:
+        self._tools = tools
+        self.mount = place / "mount"
+        self._command("up", "--servers", "1", "--latency", f"{LATENCY_MS}ms", "--slots", str(SLOTS))
+
+    def _command(self, verb: str, *options: str) -> str:
+        words = [self._tools.forebay, "testbed", verb, *options, "--mount", self.mount]
+        if verb == "up":
+            words += ["--bandwidth", f"{BANDWIDTH / 1e6:g}MB/s", "--stripe", "1GiB"]
+        done = subprocess.run([*map(str, words)], capture_output=True, text=True, check=True)
+        return done.stdout
+
+    def served(self) -> tuple[int, int]:
+        """Read requests and bytes that the server has served."""
+        (found,) = json.loads(self._command("status", "--json"))
+        (server,) = found["servers"]
+        return server["read_requests"], server["read_bytes"]
+
+    def down(self) -> None:
+        self._command("down")
+
+
+@contextmanager
+def testbed(tools: Tools, memory: Path) -> Iterator[Testbed]:
+    """Up for the time, in a fresh directory below `memory`."""
+    place = Path(tempfile.mkdtemp(prefix="forebay-experiment-", dir=memory))
+    try:
+        up = Testbed(tools, place)
+        try:
+            yield up
+        finally:
+            up.down()
+    finally:
+        shutil.rmtree(place)
+
+
+def _wrong(exact: Path, wrong: Path, size: int) -> None:
+    """As many extents of the same lengths, in the gaps between those that are read."""
+    pairs = [tuple(map(int, found)) for found in re.findall(r"\[(\d+), (\d+)\]", exact.read_text())]
+    draw = random.Random(1)
+    rising = sorted(pairs)
+    gaps = [
+        (offset + length, after[0])
+        for (offset, length), after in zip(rising, [*rising[1:], (size, 0)], strict=True)
+    ]
+    lines = ["[[file]]", "path = '*'", "willneed = ["]
+    for begin, end in gaps:
+        if end - begin > 8192:
+            length = min(end - begin, draw.choice(pairs)[1])
+            lines.append(f"  [{begin}, {length}],")
+    wrong.write_text("\n".join([*lines, "]"]) + "\n")
+
+
+# What a measurement depends on; a change elsewhere leaves the commit's name true.
+_CODE = ("CMakeLists.txt", "CMakePresets.json", "cmake", "core", "proxies", "testbed", "toolkit")
+
+
+def measure_round(tools: Tools, memory: Path, kind: str, shuffle: random.Random) -> dict[str, Any]:
+    """Every case once, in shuffled order, on an empty page cache each time."""
+    options = ["--compute-us", str(COMPUTE_US[kind])]
+    with testbed(tools, memory) as bed, tempfile.TemporaryDirectory() as name:
+        file = bed.mount / "events"
+        intents = Path(name)
+        analysis = [str(tools.analysis), str(file)]
+        subprocess.run([*analysis, "--create"], check=True)
+        subprocess.run([*analysis, "--intent", str(intents / "exact.toml")], check=True)
+        _wrong(intents / "exact.toml", intents / "wrong.toml", SIZE)
+        time.sleep(SETTLING_S)
+        order = list(CASES)
+        shuffle.shuffle(order)
+        runs = [_run(tools, bed, case, intents, [*analysis, *options]) for case in order]
+    return {
+        "kind": kind,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "kernel": platform.release(),
+        "cores": len(os.sched_getaffinity(0)),
+        "load_average": os.getloadavg()[0],
+        "commit": subprocess.run(
+            ["git", "-C", str(ROOT), "log", "-1", "--format=%h", "--", *_CODE],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip(),
+        "compute_seconds": COMPUTE_US[kind] * 1e-6,
+        "runs": runs,
+    }
+
+
+_TOLD = re.compile(r"read (\d+) bytes in (\d+) reads: ([\d.]+) s, of which ([\d.]+) s")
+
+
+def _evict(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    os.fsync(descriptor)
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(descriptor)
+
+
+def _run(
+    tools: Tools, bed: Testbed, case: Case, intents: Path, command: list[str]
+) -> dict[str, Any]:
+    _evict(Path(command[1]))
+    summary = intents / "summary.json"
+    if case.intent is not None:
+        command = [
+            *(str(tools.forebay), "run", "--quiet", "--json", str(summary)),
+            *("--intent", str(intents / case.intent), "--", *command),
+        ]
+    before = bed.served()
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    after = bed.served()
+    told = _TOLD.search(done.stdout)
+    if done.returncode != 0 or told is None or "all bytes are right" not in done.stdout:
+        raise RuntimeError(f"{case.name}: {done.returncode}, {done.stdout} {done.stderr}")
+    result: dict[str, Any] = {
+        "case": case.name,
+        "bytes": int(told[1]),
+        "reads": int(told[2]),
+        "seconds": float(told[3]),
+        "seconds_in_reads": float(told[4]),
+        "requests": after[0] - before[0],
+        "bytes_served": after[1] - before[1],
+    }
+    if case.intent is not None:
+        result["prefetch"] = json.loads(summary.read_text())["prefetch"]["files"]
+    return result
