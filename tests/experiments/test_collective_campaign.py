@@ -83,6 +83,7 @@ def test_the_campaign_of_the_tree_claims_what_it_can_measure() -> None:
         described.independent,
         described.testbed.setting,
         described.internals.exchange,
+        described.cache.setting,
     ]
     for setting in settings:
         names = [workload.name for workload in setting.workloads]
@@ -92,6 +93,8 @@ def test_the_campaign_of_the_tree_claims_what_it_can_measure() -> None:
             by_mpi = [bar for bar in workload.bars.values() if isinstance(bar, dict)]
             assert all(set(bar) == set(described.mpis) for bar in by_mpi)
     assert set(described.testbed.sweep) == set(described.mpis)
+    assert set(described.cache.stock) == set(described.mpis)
+    assert described.cache.exposed_workload in [w.name for w in described.cache.setting.workloads]
     pieces = described.internals.pieces
     assert all(pieces.total_bytes % count == 0 for count in pieces.counts)
     interleave = next(w for w in described.local.workloads if w.name == "interleave")

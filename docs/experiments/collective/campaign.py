@@ -96,6 +96,34 @@ class Internals:
 
 
 @dataclass(frozen=True)
+class Device:
+    """Where the logs of the write-behind cache lie."""
+
+    name: str
+    per_aggregator: str | None  # bandwidth that each aggregator brings along; None: memory
+
+
+@dataclass(frozen=True)
+class Cache:
+    """Files written one after another, with computing in between, on the testbed."""
+
+    setting: Setting
+    files: int
+    compute_s: float
+    aggregators: list[int]
+    buffers: list[str]
+    devices: list[Device]
+    stock: dict[str, Hints]  # by MPI; {aggregators} and {buffer_bytes} are filled in
+    hidden_at_least: float  # times the stock MPI, with the most aggregators
+    exposed_at_least: float  # part of the arithmetic bound
+    exposed_workload: str
+
+    def arguments(self) -> list[str]:
+        """What every workload is told."""
+        return ["--files", str(self.files), "--compute", f"{self.compute_s:g}", "--no-read"]
+
+
+@dataclass(frozen=True)
 class Campaign:
     """All of campaign.toml."""
 
@@ -105,6 +133,7 @@ class Campaign:
     independent: Setting
     testbed: Testbed
     internals: Internals
+    cache: Cache
 
 
 def load(path: Path) -> Campaign:
@@ -132,6 +161,24 @@ def load(path: Path) -> Campaign:
             exchange=_setting(internals["exchange"]),
             pieces=Pieces(**internals["pieces"]),
         ),
+        cache=_cache(raw["cache"]),
+    )
+
+
+def _cache(raw: Mapping[str, Any]) -> Cache:
+    return Cache(
+        setting=_setting(raw),
+        files=raw["files"],
+        compute_s=raw["compute_s"],
+        aggregators=raw["aggregators"],
+        buffers=raw["buffers"],
+        devices=[
+            Device(name, device.get("per_aggregator")) for name, device in raw["device"].items()
+        ],
+        stock=raw["stock"],
+        hidden_at_least=raw["hidden_at_least"],
+        exposed_at_least=raw["exposed_at_least"],
+        exposed_workload=raw["exposed_workload"],
     )
 
 

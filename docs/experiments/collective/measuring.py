@@ -142,12 +142,16 @@ def run(
     observe: bool = False,
     ranks_per_node: int | None = None,
     stock_hints: Mapping[str, str] | None = None,
+    hints: Mapping[str, str] | None = None,
 ) -> Run:
     """Runs the command once under Forebay, or with `observe` by the stock MPI, timed by the same
-    layer; `stock_hints` as in `forebay compare`: a file for ROMIO, or Open MPI's parameters."""
+    layer; `stock_hints` as in `forebay compare`: a file for ROMIO, or Open MPI's parameters;
+    `hints` for Forebay."""
     with tempfile.TemporaryDirectory(prefix="forebay-experiment-") as directory:
         out, log = Path(directory) / "run.json", Path(directory) / "log"
         variables = environment() | _hint_variables(stock_hints or {}, Path(directory))
+        if hints:
+            variables["FOREBAY_HINTS"] = ";".join(f"{key}={value}" for key, value in hints.items())
         words = [str(tools.forebay), "run", "--quiet", "--json", str(out)]
         words += ["--observe"] if observe else []
         words += ["--ranks-per-node", str(ranks_per_node)] if ranks_per_node else []

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+import cache_page
+import cache_runs
 import campaign
 import internals_page
 import internals_runs
@@ -28,6 +30,7 @@ class What(StrEnum):
     INDEPENDENT = "independent"
     TESTBED = "testbed"
     INTERNALS = "internals"
+    CACHE = "cache"
     TABLE = "table"
 
 
@@ -36,8 +39,9 @@ WhatArgument = Annotated[
     typer.Argument(
         help="local: collective against collective calls, 2 ranks. independent: Forebay's "
         "collective against the stock's independent calls. testbed: 8 ranks on an emulated "
-        "parallel file system. internals: copies, messages, schedule time, memory. table: write "
-        "the pages from the results that are there."
+        "parallel file system. internals: copies, messages, schedule time, memory. cache: files "
+        "written one after another, with and without the write-behind cache. table: write the "
+        "pages from the results that are there."
     ),
 ]
 LocalOption = Annotated[
@@ -105,9 +109,11 @@ def measure(
             runs(task, [tmpfs, local])
         elif what is What.TESTBED:
             testbed_runs.measure(task, tmpfs)
+        elif what is What.CACHE:
+            cache_runs.measure(task, tmpfs)
         else:
             internals_runs.measure(task, tmpfs)
-    for page in (local_page, testbed_page, internals_page):
+    for page in (local_page, testbed_page, internals_page, cache_page):
         print(page.write(output, described))
 
 

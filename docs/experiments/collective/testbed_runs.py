@@ -129,14 +129,15 @@ def mounted(tools: Tools, described: Testbed, parent: Path) -> Iterator[Path]:
     with measuring.place(parent) as place:
         mount = place.directory / "mount"
         words = [word for pair in parameters.items() for word in pair]
-        _testbed_command(tools, ["up", *words, "--mount", str(mount)])
+        testbed_command(tools, ["up", *words, "--mount", str(mount)])
         try:
             yield mount
         finally:
-            _testbed_command(tools, ["down", "--mount", str(mount)])
+            testbed_command(tools, ["down", "--mount", str(mount)])
 
 
-def _testbed_command(tools: Tools, words: list[str]) -> None:
+def testbed_command(tools: Tools, words: list[str]) -> None:
+    """`forebay testbed` with these words. Raises MeasuringError if it fails."""
     done = subprocess.run(
         [str(tools.forebay), "testbed", *words],
         stdout=subprocess.DEVNULL,

@@ -1,0 +1,190 @@
+"""cache.md: the tables and pictures of the campaign "cache"."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import cache_picture
+import page_parts as parts
+import results
+from cache_runs import MODES, NEVER, ON, STOCK, result_path
+from campaign import Cache, Campaign, Device, Mpi, Workload
+from forebay.statistics import Ratio, median_ratio
+from forebay.units import parse_rate, show_bytes
+from results import Result
+from verdicts import Verdict
+
+# How MODES are called in tables and pictures.
+NAMES = ("stock", "Forebay, no cache", "cache", "never flushed")
+
+
+@dataclass(frozen=True)
+class Case:
+    """What came out for one workload, so many aggregators and such buffers. Rates are bytes a
+    second, one for each run."""
+
+    aggregators: int
+    buffer: str
+    result: Result
+
+    @property
+    def identical(self) -> bool:
+        return bool(self.result.raw["identical"])
+
+    @property
+    def _bytes(self) -> list[int]:
+        return [int(count) for count in self.result.raw["runs"][STOCK][0]["bytes"]]
+
+    def perceived(self, mode: str) -> list[float]:
+        """Bytes for the time that the program spent in its calls: what is flushed while it
+        computes, after the last file too, costs nothing."""
+        return [sum(self._bytes) / sum(run["seconds"]) for run in self.result.raw["runs"][mode]]
+
+    def exposed(self) -> list[float]:
+        """The same with the wait for the last file's flush: nothing is computed after it."""
+        return [
+            sum(self._bytes) / (sum(run["seconds"]) + run["exposed"][-1])
+            for run in self.result.raw["runs"][ON]
+        ]
+
+    def bound(self, global_rate: float) -> float:
+        """What can be had at most if the last flush is waited for: every file at the rate of a
+        cache that never flushes, and the last one once more at the servers' rate."""
+        to_cache = sum(self._bytes) / median(self.perceived(NEVER))
+        return sum(self._bytes) / (to_cache + self._bytes[-1] / global_rate)
+
+    def times_stock(self) -> Ratio | None:
+        """Perceived bandwidth of the cache, of the stock MPI's in the same round."""
+        pairs = zip(self.perceived(ON), self.perceived(STOCK), strict=True)
+        return median_ratio([on / stock for on, stock in pairs])
+
+
+def write(directory: Path, campaign: Campaign) -> Path:
+    """Writes cache.md and its pictures from what `directory`/results holds."""
+    cache = campaign.cache
+    found = {
+        (mpi.key, device.name, workload.name): _cases(directory, cache, mpi, device, workload)
+        for mpi in campaign.mpis.values()
+        for device in cache.devices
+        for workload in cache.setting.workloads
+    }
+    every = [case.result for cases in found.values() for case in cases]
+    testbed = campaign.testbed
+    servers = testbed.servers * parse_rate(testbed.bandwidth)
+    nodes = cache.setting.ranks // (cache.setting.ranks_per_node or 1)
+    title = "The write-behind cache on an emulated parallel file system"
+    lines = parts.head(title, "cache", every)
+    lines += [
+        f"{cache.setting.ranks} ranks on {nodes} emulated nodes write {cache.files} files, one "
+        f"after another, with {cache.compute_s:g} s of computing in between; the servers together "
+        f"move {show_bytes(servers)}/s. This is the evaluation of E10 (Congiu) in miniature. "
+        f"*Perceived* bandwidth is bytes for the time inside open, write and close of the slowest "
+        f"rank. *Cache* closes at once (`forebay_cache_flush=deferred`) and flushes while the "
+        f"program computes; *last flush exposed* adds the wait for the last file, after which "
+        f"nothing is computed, and the bound is what arithmetic allows then: every file at the "
+        f"rate of *never flushed*, the last one once more at the servers' rate. Medians; a ratio "
+        f"is of runs of one round, [interval].",
+        "",
+    ]
+    lines += parts.notes(directory, "cache")
+    for mpi in campaign.mpis.values():
+        for device in cache.devices:
+            lines += _section(directory, cache, mpi, device, found, servers)
+    path = directory / "cache.md"
+    path.write_text("\n".join(lines).rstrip() + "\n")
+    return path
+
+
+def _cases(
+    directory: Path, cache: Cache, mpi: Mpi, device: Device, workload: Workload
+) -> list[Case]:
+    cases = []
+    for aggregators in cache.aggregators:
+        for buffer in cache.buffers:
+            path = result_path(directory / "results", mpi, device, workload, aggregators, buffer)
+            result = results.load(path)
+            if result is not None:
+                cases.append(Case(aggregators, buffer, result))
+    return cases
+
+
+def _section(
+    directory: Path,
+    cache: Cache,
+    mpi: Mpi,
+    device: Device,
+    found: dict[tuple[str, str, str], list[Case]],
+    servers: float,
+) -> list[str]:
+    measured = [
+        (workload, cases)
+        for workload in cache.setting.workloads
+        if (cases := found[mpi.key, device.name, workload.name])
+    ]
+    if not measured:
+        return []
+    where = "memory"
+    if device.per_aggregator is not None:
+        where = f"a device of {device.per_aggregator} for each aggregator"
+    lines = [f"## {mpi.title}, logs on {where}", ""]
+    for workload, cases in measured:
+        picture = f"cache-{mpi.key}-{device.name}-{workload.name}.svg"
+        curves = {
+            name: [median(case.perceived(mode)) for case in cases]
+            for mode, name in zip(MODES, NAMES, strict=True)
+        }
+        marks = [f"{case.aggregators}\n{case.buffer}" for case in cases]
+        cache_picture.draw(directory / picture, f"{workload.name}: {workload.about}", marks, curves)
+        verdicts = [_verdict(cache, device, workload, case, servers) for case in cases]
+        lines += [
+            f"### {workload.name}",
+            "",
+            parts.tally(verdicts),
+            "",
+            f"![Perceived bandwidth by aggregators and buffer]({picture})",
+            "",
+            *_table(cases, verdicts, servers),
+            "",
+        ]
+    return lines
+
+
+def _verdict(
+    cache: Cache, device: Device, workload: Workload, case: Case, servers: float
+) -> Verdict:
+    """On memory: hidden flush with the most aggregators, or the bound where the last flush counts.
+    On a slow device with the fewest aggregators: no worse than the stock MPI."""
+    ratio = case.times_stock()
+    if ratio is None or not case.identical:
+        return Verdict.MISSED
+    if device.per_aggregator is not None:
+        if case.aggregators > min(cache.aggregators):
+            return Verdict.NO_BAR
+        return Verdict.MET if ratio.high >= 1 else Verdict.MISSED
+    if workload.name == cache.exposed_workload:
+        part = median(case.exposed()) / case.bound(servers)
+        return Verdict.MET if part >= cache.exposed_at_least else Verdict.MISSED
+    if case.aggregators < max(cache.aggregators):
+        return Verdict.NO_BAR
+    return Verdict.MET if ratio.median >= cache.hidden_at_least else Verdict.MISSED
+
+
+def _table(cases: list[Case], verdicts: list[Verdict], servers: float) -> list[str]:
+    names = ["aggregators", "buffer", *NAMES, "cache / stock", "last flush exposed", "of bound"]
+    names += ["verdict", "identical"]
+    rows = []
+    for case, verdict in zip(cases, verdicts, strict=True):
+        exposed = median(case.exposed())
+        rows.append(
+            [
+                str(case.aggregators),
+                case.buffer,
+                *(f"{show_bytes(median(case.perceived(mode)))}/s" for mode in MODES),
+                parts.ratio_text(case.times_stock()),
+                f"{show_bytes(exposed)}/s",
+                parts.percent(exposed / case.bound(servers)),
+                parts.verdict_text(verdict),
+                "yes" if case.identical else "**NO**",
+            ]
+        )
+    return parts.table(names, rows, left=2)

@@ -1,0 +1,160 @@
+"""The write-behind cache on an emulated parallel file system: several files, one after another,
+with computing in between, written by the stock MPI and by Forebay without a cache, with one, and
+with one that never flushes."""
+
+import random
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import measuring
+import results
+from campaign import Cache, Device, Hints, Mpi, Workload
+from forebay.units import parse_rate, parse_size
+from local_runs import Task
+from measuring import MeasuringError, Run
+from testbed_runs import mounted, testbed_command
+
+STOCK, OFF, ON, NEVER = MODES = ("stock", "off", "on", "never")
+
+
+def measure(task: Task, parent: Path) -> None:
+    """The campaign "cache", on a testbed that is mounted in `parent` for the time. `task.pairs` is
+    how often each side runs."""
+    described = task.campaign.cache
+    for mpi in task.mpis:
+        for device in described.devices:
+            for workload in measuring.chosen(described.setting, task.only):
+                for aggregators in described.aggregators:
+                    for buffer in described.buffers:
+                        path = result_path(task.results, mpi, device, workload, aggregators, buffer)
+                        if task.wanted(path):
+                            with _places(task, parent, device, aggregators) as (mount, local):
+                                case = Case(task, mpi, workload, aggregators, buffer, local)
+                                results.store(path, case.document(mount))
+
+
+def result_path(
+    base: Path, mpi: Mpi, device: Device, workload: Workload, aggregators: int, buffer: str
+) -> Path:
+    """Where one case's result is."""
+    return base / f"{mpi.key}-cache-{device.name}" / f"{workload.name}-{aggregators}-{buffer}.json"
+
+
+@contextmanager
+def _places(
+    task: Task, parent: Path, device: Device, aggregators: int
+) -> Iterator[tuple[Path, Path]]:
+    """The testbed, and the directory for logs: in memory, or on a device that is emulated by one
+    server which the aggregators share."""
+    with mounted(task.tools, task.campaign.testbed, parent) as mount, measuring.place(parent) as at:
+        if device.per_aggregator is None:
+            yield mount, at.directory
+            return
+        local = at.directory / "device"
+        bandwidth = f"{aggregators * parse_rate(device.per_aggregator)}B/s"
+        words = ["--servers", "1", "--bandwidth", bandwidth, "--latency", "0ms"]
+        testbed_command(task.tools, ["up", *words, "--mount", str(local)])
+        try:
+            yield mount, local
+        finally:
+            testbed_command(task.tools, ["down", "--mount", str(local)])
+
+
+class Case:
+    """One workload with so many aggregators and such buffers."""
+
+    def __init__(
+        self, task: Task, mpi: Mpi, workload: Workload, aggregators: int, buffer: str, local: Path
+    ) -> None:
+        self._task = task
+        self._mpi = mpi
+        self._workload = workload
+        self._aggregators = aggregators
+        self._buffer_bytes = parse_size(buffer)
+        self._local = local
+
+    def document(self, mount: Path) -> dict[str, Any]:
+        """Every side's runs, in shuffled order, a round at a time. Raises MeasuringError if a side
+        fails or if the files differ."""
+        cache = self._task.campaign.cache
+        command = self._command(mount / self._workload.name, cache)
+        order = random.Random(1)
+        runs: dict[str, list[dict[str, Any]]] = {mode: [] for mode in MODES}
+        digests: set[tuple[str, ...]] = set()
+        for _ in range(self._task.pairs):
+            for mode in order.sample(MODES, len(MODES)):
+                self._clear(mount)
+                run = self._run(mode, command)
+                runs[mode].append(_summary(run))
+                if mode != NEVER:
+                    digests.add(tuple(map(measuring.digest, sorted(mount.iterdir()))))
+        self._clear(mount)
+        return {
+            "version": 1,
+            "command": command,
+            "hints": {mode: self._hints(mode) for mode in MODES},
+            "runs": runs,
+            "identical": len(digests) == 1,
+            "environment": {"mpi": {run.records[0]["mpi"]: run.records[0]["mpi_version"]}},
+        }
+
+    def _command(self, file: Path, cache: Cache) -> list[str]:
+        words = self._task.tools.command(self._mpi, cache.setting.ranks, self._workload, file)
+        return [*words[:-1], *cache.arguments(), words[-1]]
+
+    def _clear(self, mount: Path) -> None:
+        for file in mount.iterdir():
+            file.unlink()
+        for left in self._local.iterdir():
+            shutil.rmtree(left)
+
+    def _hints(self, mode: str) -> Hints:
+        if mode == STOCK:
+            given = {"aggregators": self._aggregators, "buffer_bytes": self._buffer_bytes}
+            stock = self._task.campaign.cache.stock[self._mpi.key]
+            return {key: value.format(**given) for key, value in stock.items()}
+        hints = {"cb_nodes": str(self._aggregators), "cb_buffer_size": str(self._buffer_bytes)}
+        if mode == OFF:
+            return hints
+        flush = "deferred" if mode == ON else "none"
+        path = str(self._local)
+        return {
+            **hints,
+            "forebay_cache": "enable",
+            "forebay_cache_path": path,
+            "forebay_cache_flush": flush,
+        }
+
+    def _run(self, mode: str, command: list[str]) -> Run:
+        stock = mode == STOCK
+        run = measuring.run(
+            self._task.tools,
+            command,
+            self._task.timeout_s,
+            observe=stock,
+            ranks_per_node=None if stock else self._task.campaign.cache.setting.ranks_per_node,
+            stock_hints=self._hints(mode) if stock else None,
+            hints=None if stock else self._hints(mode),
+        )
+        if run.exit_code != 0 or len(run.records) != self._task.campaign.cache.files:
+            raise MeasuringError(f"{mode}: {' '.join(command)}: exit status {run.exit_code}")
+        return run
+
+
+def _summary(run: Run) -> dict[str, Any]:
+    """Of each file, in the order of writing: bytes, seconds that its calls took the slowest rank,
+    and seconds that ranks waited for its log to be flushed."""
+    records = sorted(run.records, key=lambda record: str(record["path"]))
+    return {
+        "bytes": [Path(record["path"]).stat().st_size for record in records],
+        "seconds": [
+            record["seconds"]["open"]["max"] + record["seconds_together"]["writing"]
+            for record in records
+        ],
+        "exposed": [(record["counters"].get("cache_exposed_ns", 0)) / 1e9 for record in records],
+        "absorbed": [record["counters"].get("cache_absorbed", 0) for record in records],
+        "notes": sorted({note for record in records for note in record["notes"]}),
+    }

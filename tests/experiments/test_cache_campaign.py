@@ -1,0 +1,117 @@
+"""Goal: docs/experiments/collective/cache.md says what the results say, by the stated rules.
+
+Method: the page from results that are made up here, read back as a table. Nothing is measured.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cache_page
+import cache_picture
+import campaign
+import results
+from cache_runs import NEVER, OFF, ON, STOCK
+
+HERE = Path(campaign.__file__).resolve().parent
+MIB = 1024 * 1024
+
+
+def runs(seconds: float, exposed: float = 0.0) -> list[dict[str, Any]]:
+    """Five runs of four files of 16 MiB that took so long each."""
+    one = {"bytes": [16 * MIB] * 4, "seconds": [seconds] * 4, "exposed": [0.0] * 3 + [exposed]}
+    return [one] * 5
+
+
+def document(on: float, exposed: float, *, identical: bool = True) -> dict[str, Any]:
+    sides = {STOCK: runs(1.0), OFF: runs(1.0), ON: runs(on, exposed), NEVER: runs(0.05)}
+    return {
+        "runs": sides,
+        "identical": identical,
+        "environment": {"mpi": {"mpich": "MPICH Version:\t4.0.2"}},
+    }
+
+
+@pytest.fixture
+def curves(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, list[float]]]:
+    """What would be drawn, by the picture's name."""
+    found: dict[str, dict[str, list[float]]] = {}
+
+    def keep(path: Path, _title: str, _marks: list[str], drawn: dict[str, list[float]]) -> None:
+        found[path.name] = drawn
+
+    monkeypatch.setattr(cache_picture, "draw", keep)
+    return found
+
+
+def row_of(page: Path, aggregators: str, buffer: str) -> list[str]:
+    rows = [line.strip("| ").split(" | ") for line in page.read_text().splitlines()]
+    (row,) = [row for row in rows if row[:2] == [aggregators, buffer]]
+    return row
+
+
+def test_a_hidden_flush_counts_against_the_stock_mpi(
+    tmp_path: Path, curves: dict[str, dict[str, list[float]]]
+) -> None:
+    base = tmp_path / "results" / "mpich-cache-memory"
+    results.store(base / "block3d-8-1MiB.json", document(0.05, 1.0))
+    results.store(base / "block3d-4-1MiB.json", document(0.1, 1.0))
+    results.store(base / "block3d-8-64KiB.json", document(0.1, 1.0))
+    results.store(base / "block3d-8-256KiB.json", document(0.05, 1.0, identical=False))
+    page = cache_page.write(tmp_path, campaign.load(HERE / "campaign.toml"))
+    row = row_of(page, "8", "1MiB")
+    assert row[2] == "16.0 MiB/s"
+    assert row[4] == "320.0 MiB/s"
+    assert row[6] == "20.0 [20.0, 20.0]"
+    assert row[9:] == ["met", "yes"]
+    assert row_of(page, "4", "1MiB")[9] == "-"
+    assert row_of(page, "8", "64KiB")[9] == "**missed**"
+    assert row_of(page, "8", "256KiB")[9:] == ["**missed**", "**NO**"]
+    assert "3 claims: 1 met, 2 missed." in page.read_text()
+    assert curves["cache-mpich-memory-block3d.svg"]["stock"] == [16 * MIB] * 4
+
+
+@pytest.mark.parametrize(
+    ("exposed", "part", "verdict"), [(1.0, "100 %", "met"), (1.3, "80 %", "**missed**")]
+)
+def test_the_bound_is_the_files_to_the_cache_and_the_last_one_to_the_servers(
+    tmp_path: Path,
+    curves: dict[str, dict[str, list[float]]],
+    exposed: float,
+    part: str,
+    verdict: str,
+) -> None:
+    # 4 x 0.05 s to the cache, 16 MiB at 16 MiB/s to the servers: 64 MiB in 1.2 s at best.
+    base = tmp_path / "results" / "mpich-cache-memory"
+    results.store(base / "segments-1-64KiB.json", document(0.05, exposed))
+    page = cache_page.write(tmp_path, campaign.load(HERE / "campaign.toml"))
+    row = row_of(page, "1", "64KiB")
+    assert row[8:10] == [part, verdict]
+    assert len(curves) == 1
+
+
+def test_with_a_slow_device_the_fewest_aggregators_are_no_worse_than_stock(
+    tmp_path: Path, curves: dict[str, dict[str, list[float]]]
+) -> None:
+    base = tmp_path / "results" / "openmpi-cache-slow"
+    results.store(base / "checkpoint-1-1MiB.json", document(1.0, 0.0))
+    results.store(base / "checkpoint-1-64KiB.json", document(1.2, 0.0))
+    results.store(base / "checkpoint-2-1MiB.json", document(1.2, 0.0))
+    page = cache_page.write(tmp_path, campaign.load(HERE / "campaign.toml"))
+    assert row_of(page, "1", "1MiB")[9] == "met"
+    assert row_of(page, "1", "64KiB")[9] == "**missed**"
+    assert row_of(page, "2", "1MiB")[9] == "-"
+    assert len(curves) == 1
+
+
+def test_without_results_nothing_is_claimed(tmp_path: Path) -> None:
+    page = cache_page.write(tmp_path, campaign.load(HERE / "campaign.toml"))
+    assert "Nothing has been measured yet." in page.read_text()
+
+
+def test_the_same_curves_give_the_same_picture(tmp_path: Path) -> None:
+    drawn = {"a": [1.0, 2.0], "b": [3.0, 4.0], "c": [1.0, 1.0], "d": [9.0, 9.0]}
+    for name in ("one.svg", "two.svg"):
+        cache_picture.draw(tmp_path / name, "title", ["1", "2"], drawn)
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
