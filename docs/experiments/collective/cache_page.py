@@ -36,16 +36,39 @@ class Case:
         return [int(count) for count in self.result.raw["runs"][STOCK][0]["bytes"]]
 
     def perceived(self, mode: str) -> list[float]:
-        """Bytes for the time that the program spent in its calls: what is flushed while it
-        computes, after the last file too, costs nothing."""
-        return [sum(self._bytes) / sum(run["seconds"]) for run in self.result.raw["runs"][mode]]
+        """Bytes for the time that the program spent in its calls, or waited for the last file's log
+        when it opened the next one: what is flushed while it computes, after the last file too,
+        costs nothing."""
+        return [
+            sum(self._bytes) / (sum(run["seconds"]) + sum(run["late"][:-1]))
+            for run in self.result.raw["runs"][mode]
+        ]
 
     def exposed(self) -> list[float]:
         """The same with the wait for the last file's flush: nothing is computed after it."""
         return [
-            sum(self._bytes) / (sum(run["seconds"]) + run["exposed"][-1])
+            sum(self._bytes) / (sum(run["seconds"]) + sum(run["late"]))
             for run in self.result.raw["runs"][ON]
         ]
+
+    def flushed(self) -> float:
+        """Of the last file, for the time from its opening to the end of its flush."""
+        return median(
+            self._bytes[-1] / float(run["seconds"][-1] + run["late"][-1])
+            for run in self.result.raw["runs"][ON]
+        )
+
+    def recovered(self) -> float:
+        """Of all files, for the time of `forebay cache recover`."""
+        return median(
+            sum(self._bytes) / float(run["recovery_s"]) for run in self.result.raw["runs"][NEVER]
+        )
+
+    def log_overhead(self) -> float:
+        """What the logs hold beside the program's bytes, as a part of these."""
+        runs = self.result.raw["runs"][ON]
+        absorbed = sum(sum(run["absorbed"]) for run in runs)
+        return sum(sum(run["log_bytes"]) for run in runs) / absorbed - 1 if absorbed else 0.0
 
     def bound(self, global_rate: float) -> float:
         """What can be had at most if the last flush is waited for: every file at the rate of a
@@ -83,7 +106,9 @@ def write(directory: Path, campaign: Campaign) -> Path:
         f"program computes; *last flush exposed* adds the wait for the last file, after which "
         f"nothing is computed, and the bound is what arithmetic allows then: every file at the "
         f"rate of *never flushed*, the last one once more at the servers' rate. Medians; a ratio "
-        f"is of runs of one round, [interval].",
+        f"is of runs of one round, [interval]. Below: the last file's bytes for the time from its "
+        f"opening to the end of its flush; those of all files that were never flushed, for the "
+        f"time of `forebay cache recover`; and what logs hold beside the program's bytes.",
         "",
     ]
     lines += parts.notes(directory, "cache")
@@ -136,14 +161,17 @@ def _section(
         marks = [f"{case.aggregators}\n{case.buffer}" for case in cases]
         cache_picture.draw(directory / picture, f"{workload.name}: {workload.about}", marks, curves)
         verdicts = [_verdict(cache, device, workload, case, servers) for case in cases]
+        claims = [_log_claims(cache, device, case, servers) for case in cases]
         lines += [
             f"### {workload.name}",
             "",
-            parts.tally(verdicts),
+            parts.tally([*verdicts, *(claim for each in claims for claim in each)]),
             "",
             f"![Perceived bandwidth by aggregators and buffer]({picture})",
             "",
             *_table(cases, verdicts, servers),
+            "",
+            *_log_table(cases, claims, servers),
             "",
         ]
     return lines
@@ -185,6 +213,40 @@ def _table(cases: list[Case], verdicts: list[Verdict], servers: float) -> list[s
                 parts.percent(exposed / case.bound(servers)),
                 parts.verdict_text(verdict),
                 "yes" if case.identical else "**NO**",
+            ]
+        )
+    return parts.table(names, rows, left=2)
+
+
+def _log_claims(cache: Cache, device: Device, case: Case, servers: float) -> list[Verdict]:
+    """Of the flush, of the recovery and of the log's overhead; logs in memory alone have bars."""
+    if device.per_aggregator is not None:
+        return [Verdict.NO_BAR] * 3
+    kept = [
+        case.flushed() >= cache.flushed_at_least * servers,
+        case.recovered() >= cache.recovered_at_least * servers,
+        case.log_overhead() <= cache.overhead_at_most,
+    ]
+    return [Verdict.MET if met and case.identical else Verdict.MISSED for met in kept]
+
+
+def _log_table(cases: list[Case], claims: list[list[Verdict]], servers: float) -> list[str]:
+    names = ["aggregators", "buffer", "last file flushed", "of servers", "verdict"]
+    names += ["recovered", "of servers", "verdict", "log overhead", "verdict"]
+    rows = []
+    for case, (flush, recovery, overhead) in zip(cases, claims, strict=True):
+        rows.append(
+            [
+                str(case.aggregators),
+                case.buffer,
+                f"{show_bytes(case.flushed())}/s",
+                parts.percent(case.flushed() / servers),
+                parts.verdict_text(flush),
+                f"{show_bytes(case.recovered())}/s",
+                parts.percent(case.recovered() / servers),
+                parts.verdict_text(recovery),
+                f"{100 * case.log_overhead():.2f} %",
+                parts.verdict_text(overhead),
             ]
         )
     return parts.table(names, rows, left=2)

@@ -117,6 +117,9 @@ class Cache:
     hidden_at_least: float  # times the stock MPI, with the most aggregators
     exposed_at_least: float  # part of the arithmetic bound
     exposed_workload: str
+    flushed_at_least: float  # part of the servers' bandwidth
+    recovered_at_least: float  # the same
+    overhead_at_most: float  # bytes of a log beside the payload, part of that
 
     def arguments(self) -> list[str]:
         """What every workload is told."""
@@ -179,6 +182,9 @@ def _cache(raw: Mapping[str, Any]) -> Cache:
         hidden_at_least=raw["hidden_at_least"],
         exposed_at_least=raw["exposed_at_least"],
         exposed_workload=raw["exposed_workload"],
+        flushed_at_least=raw["flushed_at_least"],
+        recovered_at_least=raw["recovered_at_least"],
+        overhead_at_most=raw["overhead_at_most"],
     )
 
 
