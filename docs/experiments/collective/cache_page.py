@@ -52,7 +52,7 @@ class Case:
         ]
 
     def flushed(self) -> float:
-        """Of the last file, for the time from its opening to the end of its flush."""
+        """Of the last file, for the time from its first write to the end of its flush, without the computing."""
         return median(
             self._bytes[-1] / float(run["seconds"][-1] + run["late"][-1])
             for run in self.result.raw["runs"][ON]
@@ -101,13 +101,14 @@ def write(directory: Path, campaign: Campaign) -> Path:
         f"{cache.setting.ranks} ranks on {nodes} emulated nodes write {cache.files} files, one "
         f"after another, with {cache.compute_s:g} s of computing in between; the servers together "
         f"move {show_bytes(servers)}/s. This is the evaluation of E10 (Congiu) in miniature. "
-        f"*Perceived* bandwidth is bytes for the time inside open, write and close of the slowest "
-        f"rank. *Cache* closes at once (`forebay_cache_flush=deferred`) and flushes while the "
+        f"*Perceived* bandwidth is bytes for the time of the slowest rank inside write and close, "
+        f"and, as E10 counts, for what of the flush the computing does not hide; opening is not in "
+        f"it. *Cache* closes at once (`forebay_cache_flush=deferred`) and flushes while the "
         f"program computes; *last flush exposed* adds the wait for the last file, after which "
         f"nothing is computed, and the bound is what arithmetic allows then: every file at the "
         f"rate of *never flushed*, the last one once more at the servers' rate. Medians; a ratio "
-        f"is of runs of one round, [interval]. Below: the last file's bytes for the time from its "
-        f"opening to the end of its flush; those of all files that were never flushed, for the "
+        f"is of runs of one round, [interval]. Below: the last file's bytes for the time of writing it "
+        f"and of waiting for its flush; those of all files that were never flushed, for the "
         f"time of `forebay cache recover`; and what logs hold beside the program's bytes.",
         "",
     ]

@@ -158,15 +158,14 @@ class Case:
 
 
 def _summary(run: Run) -> dict[str, Any]:
-    """Of each file, in the order of writing: bytes, seconds that its calls took the slowest rank,
-    seconds that ranks waited for its log after its close, and what the log took."""
+    """Of each file, in the order of writing: bytes, seconds of the slowest rank in opening it and
+    in writing and closing it, seconds that ranks waited for its log after that, and what the log
+    took."""
     records = sorted(run.records, key=lambda record: str(record["path"]))
     return {
         "bytes": [Path(record["path"]).stat().st_size for record in records],
-        "seconds": [
-            record["seconds"]["open"]["max"] + record["seconds_together"]["writing"]
-            for record in records
-        ],
+        "open": [record["seconds"]["open"]["max"] for record in records],
+        "seconds": [record["seconds_together"]["writing"] for record in records],
         "late": [
             record.get("late_counters", {}).get("cache_exposed_ns", 0) / 1e9 for record in records
         ],
