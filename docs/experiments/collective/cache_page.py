@@ -52,7 +52,7 @@ class Case:
         ]
 
     def flushed(self) -> float:
-        """Of the last file, for the time from its first write to the end of its flush, without the computing."""
+        """Of the last file, for the time of writing it and of waiting for its flush."""
         return median(
             self._bytes[-1] / float(run["seconds"][-1] + run["late"][-1])
             for run in self.result.raw["runs"][ON]
@@ -107,9 +107,9 @@ def write(directory: Path, campaign: Campaign) -> Path:
         f"program computes; *last flush exposed* adds the wait for the last file, after which "
         f"nothing is computed, and the bound is what arithmetic allows then: every file at the "
         f"rate of *never flushed*, the last one once more at the servers' rate. Medians; a ratio "
-        f"is of runs of one round, [interval]. Below: the last file's bytes for the time of writing it "
-        f"and of waiting for its flush; those of all files that were never flushed, for the "
-        f"time of `forebay cache recover`; and what logs hold beside the program's bytes.",
+        f"is of runs of one round, [interval]. Below: the last file's bytes for the time of "
+        f"writing it and of waiting for its flush; those of all files that were never flushed, "
+        f"for the time of `forebay cache recover`; and what logs hold beside the program's bytes.",
         "",
     ]
     lines += parts.notes(directory, "cache")
