@@ -15,10 +15,15 @@ namespace forebay {
 /// A three-way switch as ROMIO spells it: enable, disable, automatic.
 enum class Toggle { automatic, enable, disable };
 
-/// When what the write-behind cache holds goes on to the file; a sync and a close wait for all of
-/// it, except the close with `deferred`, and both with `none`, where the log stays for
-/// measurements.
-enum class CacheFlush { immediate, onsync, onclose, deferred, none };
+/// When what the write-behind cache holds goes on from its logs to the file. A full log is flushed
+/// in any case.
+enum class CacheFlush {
+  immediate,  ///< As soon as it is committed.
+  onsync,     ///< When somebody syncs, and at close.
+  onclose,    ///< The same: MPI has a sync mean that others see the data.
+  deferred,   ///< In the background; a sync waits for it, a close need not.
+  none,       ///< Never, for measurements: the log is kept, and a recovery may replay it.
+};
 
 /// How write-behind logs are protected against the loss of nodes: of each `members` logs of
 /// different nodes there are `parities` parity pieces on other nodes, and so many nodes may be

@@ -27,7 +27,6 @@ OutOption = Annotated[
 def _write(files: list[DeclaredReads], comment: str, out: Path | None) -> None:
     from forebay import intent_file, output_paths
     from forebay.cli import error_console
-    from forebay.units import show_bytes
 
     text = intent_file.as_toml(files, comment)
     if out is None:
@@ -36,10 +35,7 @@ def _write(files: list[DeclaredReads], comment: str, out: Path | None) -> None:
     output_paths.require_file(out)
     out.write_text(text, encoding="utf-8")
     for file in files:
-        amount = show_bytes(sum(length for _, length in file.extents))
-        error_console().print(
-            f"{file.path}: {len(file.extents)} extents, {amount}", markup=False, soft_wrap=True
-        )
+        error_console().print(str(file), markup=False, soft_wrap=True)
 
 
 @app.command("show", epilog="Example:\n\n  forebay intent show reads.toml")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from forebay.errors import ForebayError
+from forebay.units import parse_size, show_bytes
 
 FORMAT_VERSION = 1
 # And "cache", if it is a size.
@@ -26,6 +27,10 @@ class DeclaredReads:
 
     path: Path
     extents: list[Extent]
+
+    def __str__(self) -> str:
+        amount = show_bytes(sum(length for _, length in self.extents))
+        return f"{self.path}: {len(self.extents)} extents, {amount}"
 
 
 def coalesced(extents: Iterable[Extent], gap: int = 0) -> list[Extent]:
@@ -119,7 +124,6 @@ class SectionSummary:
 
 def summarise(section: dict[str, Any]) -> SectionSummary:
     """The figures of one section."""
-    from forebay.units import parse_size
 
     def size(value: object) -> int | None:
         if isinstance(value, bool):

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import xxhash
 from rich.console import Console
 from rich.text import Text
 
+from forebay import record_files
 from forebay.units import show_bytes, show_count, show_seconds
 
 FORMAT_VERSION = 1
@@ -65,13 +65,7 @@ def load(directory: Path) -> PrefetchRecords:
     """Every record in `directory`; what is not whole is named in `rejected`."""
     raw: list[dict[str, Any]] = []
     rejected: list[str] = []
-    for path in sorted(directory.glob("*.reads"), key=lambda p: (p.stat().st_mtime_ns, p.name)):
-        if path.name.startswith("."):
-            continue
-        content = path.read_bytes()
-        if path.stem.split("-")[-1] != xxhash.xxh64_hexdigest(content):
-            rejected.append(f"{path.name}: the checksum does not fit its content")
-            continue
+    for path, content in record_files.whole(directory.glob("*.reads"), rejected):
         try:
             record = json.loads(content)
             _check(record)

@@ -5,8 +5,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-import xxhash
-
+from forebay import record_files
 from forebay.intent_file import DeclaredReads, Extent, coalesced
 
 FORMAT_VERSION = 1
@@ -43,11 +42,7 @@ def load(places: list[Path]) -> Recording:
         found += place.glob("*.trace") if place.is_dir() else [place]
     traces: list[Trace] = []
     rejected: list[str] = []
-    for path in sorted(found, key=lambda p: (p.stat().st_mtime_ns, p.name)):
-        content = path.read_bytes()
-        if path.stem.split("-")[-1] != xxhash.xxh64_hexdigest(content):
-            rejected.append(f"{path.name}: the checksum does not fit its content")
-            continue
+    for path, content in record_files.whole(found, rejected):
         try:
             traces.append(_parsed(content))
         except (ValueError, KeyError, TypeError) as error:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import xxhash
+from forebay import record_files
 
 FORMAT_VERSION = 1
 
@@ -163,15 +163,13 @@ def load(directory: Path) -> Records:
     records: list[Record] = []
     late: list[LateRecord] = []
     rejected: list[str] = []
-    for path in sorted(directory.glob("*.json"), key=_age):
-        if path.name.startswith("."):
-            continue
+    for path in record_files.in_order(directory.glob("*.json")):
         is_late = path.stem.endswith(_LATE_ENDING)
         parts = path.stem.removesuffix(_LATE_ENDING).split("-")
         content = path.read_bytes()
         if len(parts) != 3 or not parts[0].isdigit():
             rejected.append(f"{path.name}: not a record's name")
-        elif xxhash.xxh64_hexdigest(content) != parts[2]:
+        elif not record_files.fits(content, parts[2]):
             rejected.append(f"{path.name}: the checksum does not fit its content")
         else:
             try:
@@ -199,10 +197,6 @@ def _grown(record: Record, ranks: list[dict[str, int]]) -> Record:
     counters = record.counters | {k: record.counters.get(k, 0) + late[k] for k in late}
     raw = record.raw | {"counters": counters, "late_counters": late}
     return replace(record, counters=counters, late=late, raw=raw)
-
-
-def _age(path: Path) -> tuple[int, str]:
-    return path.stat().st_mtime_ns, path.name
 
 
 def seconds_of(records: Iterable[Record], what: str) -> float:

@@ -53,9 +53,7 @@ def run(options: RunOptions, console: Console) -> int:
         variables = runtime_variables(options.settings, mode, directory, os.environ)
         if options.record_to is not None:
             variables["FOREBAY_RECORD_READS"] = "1"
-        launch = launcher.rewrite(
-            options.command, dialect, variables, os.environ, preload=preload
-        )
+        launch = launcher.rewrite(options.command, dialect, variables, os.environ, preload=preload)
         begun_unix_s = time.time()
         start = time.perf_counter()
         exit_code = job.run_attached(launch)
@@ -104,9 +102,8 @@ def _preload(options: RunOptions) -> str:
     preload = str(native.preload_library())
     inherited = os.environ.get("FOREBAY_INTENT")
     intent = options.settings.intent or (Path(inherited) if inherited else None)
-    if options.record_to is not None:
-        return f"{preload}:{native.posix_library()}"
-    if options.observe or not intent_file.declares_reads(intent):
+    reads_ahead = not options.observe and intent_file.declares_reads(intent)
+    if options.record_to is None and not reads_ahead:
         return preload
     return f"{preload}:{native.posix_library()}"
 
@@ -128,9 +125,7 @@ def keep_reads(recording: read_traces.Recording, options: RunOptions) -> list[st
         path.write_text(text, encoding="utf-8")
     except OSError as error:  # The command's own status must not be lost for it.
         return [*lines, f"forebay: no intent file was written: {error}"]
-    for file in recording.files:
-        amount = show_bytes(sum(length for _, length in file.extents))
-        lines.append(f"{file.path}: {len(file.extents)} extents, {amount}")
+    lines += map(str, recording.files)
     return [*lines, f"to read ahead next time: forebay run --intent {path} -- ..."]
 
 

@@ -1,12 +1,11 @@
 """What a run left in write-behind logs of this node and in no file: what to say about it."""
 
 import shlex
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from forebay import cache, filesystem
+from forebay import cache, filesystem, intent_file
 from forebay.errors import ForebayError
 from forebay.records import Record
 from forebay.units import show_bytes
@@ -25,11 +24,10 @@ def _declared(variables: Mapping[str, str], records: Iterable[Record]) -> list[t
     pairs += [pair for record in records for pair in record.hints.items()]
     if "FOREBAY_INTENT" in variables:
         try:
-            intent = tomllib.loads(Path(variables["FOREBAY_INTENT"]).read_text())
-        except (OSError, ValueError):  # The library has said so.
+            intent = intent_file.load(Path(variables["FOREBAY_INTENT"]))
+        except (OSError, ForebayError):  # The library has said so.
             return pairs
-        files = intent.get("file", [])
-        for section in files if isinstance(files, list) else [files]:
+        for section in intent_file.sections(intent):
             pairs += _of_section(section)
     return pairs
 

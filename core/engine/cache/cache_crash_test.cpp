@@ -112,7 +112,7 @@ Possible workload(CachedFile& file, bool& closed) {
   return possible;
 }
 
-CacheRig workload_rig(FlushPolicy policy) {
+CacheRig workload_rig(CacheFlush policy) {
   CacheRig rig;
   rig.options.flush = policy;
   rig.options.flush_threads = 1;
@@ -122,7 +122,7 @@ CacheRig workload_rig(FlushPolicy policy) {
   return rig;
 }
 
-class EveryCall : public ::testing::TestWithParam<std::tuple<FlushPolicy, int, bool>> {};
+class EveryCall : public ::testing::TestWithParam<std::tuple<CacheFlush, int, bool>> {};
 
 TEST_P(EveryCall, MayFailAndNothingIsLost) {
   const auto [policy, os_errno, lasting] = GetParam();
@@ -175,8 +175,8 @@ TEST_P(EveryCall, MayFailAndNothingIsLost) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Errors, EveryCall,
-                         ::testing::Combine(::testing::Values(FlushPolicy::immediate,
-                                                              FlushPolicy::onclose),
+                         ::testing::Combine(::testing::Values(CacheFlush::immediate,
+                                                              CacheFlush::onclose),
                                             ::testing::Values(EIO, ENOSPC), ::testing::Bool()));
 
 /// A rank of a schedule. Ranks own alternate stripes of the file.
@@ -214,7 +214,7 @@ void run_schedule(std::uint64_t seed) {
     rig.file = file;
     rig.capacity = capacity;
     rig.options.log = {16 * KiB, stripe};
-    rig.options.flush = schedule.below(2) == 0 ? FlushPolicy::immediate : FlushPolicy::onclose;
+    rig.options.flush = schedule.below(2) == 0 ? CacheFlush::immediate : CacheFlush::onclose;
     rig.options.sync = node_sync ? SyncScope::node : SyncScope::file;
     files.push_back(rig.open());
   }

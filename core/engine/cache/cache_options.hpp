@@ -4,17 +4,9 @@
 
 #include "core/engine/cache/log_writer.hpp"
 #include "core/model/extent.hpp"
+#include "core/model/hints.hpp"
 
 namespace forebay {
-
-/// When what is written goes on from the log to the file. A full log is flushed under any policy.
-enum class FlushPolicy {
-  immediate,  ///< As soon as it is committed.
-  onsync,     ///< When somebody syncs, and at close.
-  onclose,    ///< The same: MPI has a sync mean that others see the data.
-  deferred,   ///< As immediate; and a close need not wait for the rest (start_draining()).
-  none,       ///< Never, for measurements: the log is kept, and a recovery may replay it.
-};
 
 /// What a sync makes sure of.
 enum class SyncScope {
@@ -23,7 +15,7 @@ enum class SyncScope {
 };
 
 struct CacheOptions {
-  FlushPolicy flush = FlushPolicy::immediate;
+  CacheFlush flush = CacheFlush::immediate;
   /// Flushing in the background begins when nothing was committed for so long, or ten times that
   /// after the first commit: a program that writes a burst and closes the file is not held up by
   /// it.

@@ -76,7 +76,7 @@ CachedFile::CachedFile(std::unique_ptr<StorageFile> file, std::unique_ptr<LogSto
 CachedFile::~CachedFile() = default;
 
 bool CachedFile::background_policy() const {
-  return options_.flush == FlushPolicy::immediate || options_.flush == FlushPolicy::deferred;
+  return options_.flush == CacheFlush::immediate || options_.flush == CacheFlush::deferred;
 }
 
 Error CachedFile::kept_in_log(Error error) const {
@@ -232,7 +232,7 @@ Status CachedFile::drain(Extent extent) {
 Status CachedFile::sync() {
   const std::unique_lock call(calls_);
   if (auto committed = commit_locked(epoch_); !committed) return committed;
-  const bool to_node = options_.sync == SyncScope::node || options_.flush == FlushPolicy::none;
+  const bool to_node = options_.sync == SyncScope::node || options_.flush == CacheFlush::none;
   if (to_node && !write_through_ && log_.sync()) {
     if (!written_directly_.exchange(false)) return {};
     auto synced = file_->sync();
@@ -247,7 +247,7 @@ void CachedFile::start_draining() {
   const std::unique_lock call(calls_);
   // A commit that fails drains by itself.
   (void)commit_locked(epoch_);
-  draining_ = options_.flush != FlushPolicy::none;
+  draining_ = options_.flush != CacheFlush::none;
   if (draining_) extents_.set_background(true);
   publish(true);
 }
@@ -255,7 +255,7 @@ void CachedFile::start_draining() {
 Status CachedFile::close() {
   const std::unique_lock call(calls_);
   if (auto committed = commit_locked(epoch_); !committed) return committed;
-  if (options_.flush == FlushPolicy::none) return {};
+  if (options_.flush == CacheFlush::none) return {};
   if (auto settled = settle(); !settled) return tl::unexpected(kept_in_log(settled.error()));
   if (options_.keep_log) return {};
   return log_.destroy();
@@ -395,7 +395,7 @@ Status CachedFile::empty_log() {
 
 /// Lets others have capacity that they wait for, which this log holds.
 void CachedFile::yield_capacity() {
-  if (options_.flush == FlushPolicy::none) return;
+  if (options_.flush == CacheFlush::none) return;
   const bool wanted = log_.capacity_wanted_by_others();
   if (wanted != yielding_.exchange(wanted)) {
     extents_.set_background(wanted || draining_ || background_policy());

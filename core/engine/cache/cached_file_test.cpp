@@ -46,8 +46,8 @@ std::vector<iovec> in_pieces(Content& bytes, std::size_t step) {
 
 RC_GTEST_PROP(CachedFileProperty, is_the_file_to_who_writes_it, ()) {
   CacheRig rig;
-  rig.options.flush = *rc::gen::element(FlushPolicy::immediate, FlushPolicy::onsync,
-                                        FlushPolicy::onclose, FlushPolicy::deferred);
+  rig.options.flush = *rc::gen::element(CacheFlush::immediate, CacheFlush::onsync,
+                                        CacheFlush::onclose, CacheFlush::deferred);
   rig.options.sync = *rc::gen::element(SyncScope::file, SyncScope::node);
   if (*rc::gen::arbitrary<bool>()) rig.options.log = {128 * KiB, 8 * KiB, Toggle::enable};
   // Little enough that writers have to wait for a flush now and then.
@@ -111,7 +111,7 @@ RC_GTEST_PROP(CachedFileProperty, is_the_file_to_who_writes_it, ()) {
 
 TEST(CachedFile, ReturnsBeforeAnythingIsInTheFile) {
   CacheRig rig;
-  rig.options.flush = FlushPolicy::onclose;
+  rig.options.flush = CacheFlush::onclose;
   const auto file = rig.open();
   ASSERT_TRUE(file->write_at(filled(5000, 1), 100));
   EXPECT_EQ(rig.file_plan->calls(StorageCall::write), 0);
@@ -124,7 +124,7 @@ TEST(CachedFile, ReturnsBeforeAnythingIsInTheFile) {
 }
 
 TEST(CachedFile, FlushesInTheBackgroundWhatIsCommitted) {
-  for (const FlushPolicy policy : {FlushPolicy::immediate, FlushPolicy::deferred}) {
+  for (const CacheFlush policy : {CacheFlush::immediate, CacheFlush::deferred}) {
     CacheRig rig;
     rig.options.flush = policy;
     const auto file = rig.open();
@@ -138,7 +138,7 @@ TEST(CachedFile, FlushesInTheBackgroundWhatIsCommitted) {
 }
 
 TEST(CachedFile, WaitsWithTheFlushUntilItIsTold) {
-  for (const FlushPolicy policy : {FlushPolicy::onsync, FlushPolicy::onclose}) {
+  for (const CacheFlush policy : {CacheFlush::onsync, CacheFlush::onclose}) {
     CacheRig rig;
     rig.options.flush = policy;
     const auto file = rig.open();
@@ -164,7 +164,7 @@ TEST(CachedFile, SyncMakesTheFileDurableBeforeTheLogSaysSo) {
 TEST(CachedFile, SyncToTheNodeMakesTheLogDurable) {
   CacheRig rig;
   rig.options.sync = SyncScope::node;
-  rig.options.flush = FlushPolicy::onclose;
+  rig.options.flush = CacheFlush::onclose;
   const auto file = rig.open();
   ASSERT_TRUE(file->write_at(filled(5000, 1), 0));
   ASSERT_TRUE(file->resize(6000));
@@ -180,7 +180,7 @@ TEST(CachedFile, SyncToTheNodeMakesTheLogDurable) {
 
 TEST(CachedFile, NeverFlushesUnderThePolicyNone) {
   CacheRig rig;
-  rig.options.flush = FlushPolicy::none;
+  rig.options.flush = CacheFlush::none;
   {
     const auto file = rig.open();
     ASSERT_TRUE(file->write_at(filled(5000, 1), 0));
@@ -217,7 +217,7 @@ TEST(CachedFile, TellsOfAFailedFlushAtTheNextCall) {
   // Who waits for a flush tries it again first, and is told only if it fails again.
   for (const bool sync : {true, false}) {
     CacheRig rig;
-    rig.options.flush = FlushPolicy::onsync;
+    rig.options.flush = CacheFlush::onsync;
     rig.file_plan = std::make_shared<FaultPlan>(std::vector<Fault>{
         {.call = StorageCall::write, .nth = 0, .os_errno = ENOSPC, .lasting = true}});
     const auto file = rig.open();
@@ -234,7 +234,7 @@ TEST(CachedFile, TellsOfAFailedFlushAtTheNextCall) {
 
 TEST(CachedFile, WritesAgainWhatAFailedSyncMayHaveLost) {
   CacheRig rig;
-  rig.options.flush = FlushPolicy::onsync;
+  rig.options.flush = CacheFlush::onsync;
   rig.file_plan = std::make_shared<FaultPlan>(
       std::vector<Fault>{{.call = StorageCall::sync, .nth = 0, .os_errno = EIO}});
   const auto file = rig.open();
@@ -262,7 +262,7 @@ TEST(CachedFile, GoesThroughWhereTheDeviceHasNoRoom) {
 
 TEST(CachedFile, BringsTheLogToTheFileBeforeItGoesThrough) {
   CacheRig rig;
-  rig.options.flush = FlushPolicy::onclose;
+  rig.options.flush = CacheFlush::onclose;
   // The superblock, two records, and then no more.
   rig.log_plan = std::make_shared<FaultPlan>(
       std::vector<Fault>{{.call = StorageCall::write, .nth = 4, .os_errno = EIO, .lasting = true}});
@@ -299,7 +299,7 @@ TEST(CachedFile, GivesUpWaitingForCapacityThatOthersKeep) {
 
 TEST(CachedFile, WaitsForItsOwnFlushWhereTheLogIsFull) {
   CacheRig rig;
-  rig.options.flush = FlushPolicy::onclose;
+  rig.options.flush = CacheFlush::onclose;
   rig.capacity = std::make_shared<Resource>("cache.local", 8 * 32 * KiB);
   const auto file = rig.open();
   FileModel model;
@@ -355,7 +355,7 @@ TEST(CachedFile, SharesTheCapacityWithOthersOfTheNode) {
   CacheRig second;
   second.rank = 1;
   first.capacity = second.capacity = capacity;
-  first.options.flush = second.options.flush = FlushPolicy::onclose;
+  first.options.flush = second.options.flush = CacheFlush::onclose;
   const auto one = first.open();
   const auto two = second.open();
   // The first fills the device and rests; the second gets its share without the first being asked.
@@ -381,7 +381,7 @@ TEST(CachedFile, SharesTheCapacityWithOthersOfTheNode) {
 
 TEST(CachedFile, ForgetsWhatIsDiscarded) {
   CacheRig rig;
-  rig.options.flush = FlushPolicy::onclose;
+  rig.options.flush = CacheFlush::onclose;
   const auto file = rig.open();
   ASSERT_TRUE(file->write_at(filled(5000, 1), 0));
   ASSERT_TRUE(file->discard());
@@ -407,7 +407,7 @@ TEST(CachedFile, KeepsTheLogIfAskedTo) {
 
 TEST(CachedFile, IsSeenFromOutsideWhileItIsOnlyWritten) {
   CacheRig rig;
-  rig.options.flush = FlushPolicy::onclose;
+  rig.options.flush = CacheFlush::onclose;
   const auto file = rig.open();
   ASSERT_TRUE(file->write_at(filled(5000, 1), 0));
   const auto store = rig.log->open();
@@ -498,7 +498,7 @@ class CachedFileOnDisk : public ::testing::Test {
     std::string name = fs::temp_directory_path() / "forebay-cached-XXXXXX";
     base_ = ::mkdtemp(name.data());
     rig_.options.announce = true;
-    rig_.options.flush = FlushPolicy::onsync;
+    rig_.options.flush = CacheFlush::onsync;
   }
   ~CachedFileOnDisk() override { fs::remove_all(base_); }
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 namespace forebay {
-
 namespace {
 
 /// In lulls: who commits all the time is not to fill the log.
@@ -144,11 +143,10 @@ std::optional<DirtyExtents::Work> DirtyExtents::take(std::chrono::milliseconds p
   for (;;) {
     // Nobody calls at the end of a burst.
     const auto until = background_ && in_burst() ? std::min(deadline, burst_end_) : deadline;
-    const bool woken = work_.wait_until(lock, until, [this] { return stopping_ || handing_out(); });
+    work_.wait_until(lock, until, [this] { return stopping_ || handing_out(); });
     if (stopping_) return {};
-    if (!woken && Clock::now() >= deadline) return {};
-    if (!woken) continue;
     if (auto work = next()) return work;
+    if (Clock::now() >= deadline) return {};
   }
 }
 

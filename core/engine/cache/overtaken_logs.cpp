@@ -17,20 +17,14 @@ Result<std::vector<std::string>> logs_of(const std::string& path) {
   // Anybody who may write the file may say that he has.
   const auto text = get_entry(path, false);
   if (!text) return tl::unexpected(text.error());
-  std::vector<std::string> logs;
-  if (!*text) return logs;
+  if (!*text) return std::vector<std::string>{};
   const auto content = opened_entry(mark_format, **text);
   if (!content) {
     Error error = content.error();
     error.what = path + ": " + error.what;
     return tl::unexpected(std::move(error));
   }
-  if (const auto list = content->find("logs"); list != content->end() && list->is_array()) {
-    for (const nlohmann::json& log : *list) {
-      if (log.is_string()) logs.push_back(log.get<std::string>());
-    }
-  }
-  return logs;
+  return listed_logs(*content);
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ class RecoveryTest : public ::testing::Test {
       CacheRig& rig = rigs_[static_cast<std::size_t>(rank)];
       rig.rank = rank;
       rig.file = file_;
-      rig.options.flush = FlushPolicy::onclose;
+      rig.options.flush = CacheFlush::onclose;
     }
   }
   ~RecoveryTest() override { fs::remove_all(base_); }

@@ -94,13 +94,7 @@ Result<std::vector<std::string>> Sidecar::recovered() const {
   if (!*text) return std::vector<std::string>{};
   const auto content = opened_entry(recovered_format, text->value_or(""));
   if (!content) return tl::unexpected(content.error());
-  std::vector<std::string> logs;
-  if (const auto list = content->find("logs"); list != content->end() && list->is_array()) {
-    for (const json& log : *list) {
-      if (log.is_string()) logs.push_back(log.get<std::string>());
-    }
-  }
-  return logs;
+  return listed_logs(*content);
 }
 
 Status Sidecar::forget_recovered() { return remove_entry(directory_, recovered_name); }

@@ -98,6 +98,16 @@ Result<json> opened_entry(const char* format, std::string_view text) {
   return *content;
 }
 
+std::vector<std::string> listed_logs(const nlohmann::json& content) {
+  std::vector<std::string> logs;
+  if (const auto list = content.find("logs"); list != content.end() && list->is_array()) {
+    for (const nlohmann::json& log : *list) {
+      if (log.is_string()) logs.push_back(log.get<std::string>());
+    }
+  }
+  return logs;
+}
+
 Status put_entry(const std::string& directory, const std::string& name, std::string_view text,
                  bool durable) {
   const std::string path = directory + "/" + name;

@@ -20,6 +20,9 @@ std::string sealed_entry(const char* format, const nlohmann::json& content);
 /// The content back. Errors: unsupported (another version), io (damaged, or something else).
 Result<nlohmann::json> opened_entry(const char* format, std::string_view text);
 
+/// The names of logs that a content lists; none if it lists none.
+std::vector<std::string> listed_logs(const nlohmann::json& content);
+
 /// Puts it there under `name`, so that a reader finds all of it or nothing. `directory` is made if
 /// it is not there, which another process may remove at any moment as long as it is empty.
 Status put_entry(const std::string& directory, const std::string& name, std::string_view text,

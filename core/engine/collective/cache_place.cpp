@@ -43,26 +43,10 @@ bool wants_redundancy(const Hints& hints) {
   return hints.cache_redundancy && hints.cache_redundancy->parities > 0;
 }
 
-FlushPolicy policy_of(CacheFlush flush) {
-  switch (flush) {
-    case CacheFlush::immediate:
-      return FlushPolicy::immediate;
-    case CacheFlush::onsync:
-      return FlushPolicy::onsync;
-    case CacheFlush::onclose:
-      return FlushPolicy::onclose;
-    case CacheFlush::deferred:
-      return FlushPolicy::deferred;
-    case CacheFlush::none:
-      break;
-  }
-  return FlushPolicy::none;
-}
-
 CacheOptions options_of(const Hints& hints, int rank, const StripeLayout& layout, Bytes capacity) {
   CacheOptions options;
-  options.flush = policy_of(hints.cache_flush.value_or(CacheFlush::immediate));
-  if (options.flush == FlushPolicy::deferred) options.lull = std::chrono::milliseconds(50);
+  options.flush = hints.cache_flush.value_or(CacheFlush::immediate);
+  if (options.flush == CacheFlush::deferred) options.lull = std::chrono::milliseconds(50);
   options.sync = hints.cache_sync_to_node.value_or(false) ? SyncScope::node : SyncScope::file;
   options.keep_log = !hints.cache_discard.value_or(true);
   options.flush_threads = hints.cache_threads.value_or(0);

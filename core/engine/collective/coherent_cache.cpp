@@ -420,7 +420,7 @@ Status CoherentCache::close_log(bool discard) {
   if (!closed) return closed;
   remember_pace(place_.file_system, place_.path, log_->pace());
   // What is not flushed ever is to be rebuilt.
-  if (discard || place_.options.flush != FlushPolicy::none) end_protection();
+  if (discard || place_.options.flush != CacheFlush::none) end_protection();
   claims_.release_all();
   claims_.reset_end();
   closed_ = true;
@@ -428,7 +428,7 @@ Status CoherentCache::close_log(bool discard) {
 }
 
 Result<bool> CoherentCache::close_early() {
-  if (place_.options.flush != FlushPolicy::deferred) {
+  if (place_.options.flush != CacheFlush::deferred) {
     auto closed = close_together();
     return closed ? Result<bool>(false) : tl::unexpected(closed.error());
   }
@@ -457,7 +457,7 @@ void CoherentCache::start_finishing() {
 /// No log and no parity goes before all that is protected with it is in the file.
 Status CoherentCache::close_together() {
   if (protection_ != nullptr) {
-    const bool stays = place_.options.flush == FlushPolicy::none;
+    const bool stays = place_.options.flush == CacheFlush::none;
     Status mine;
     if (stays) mine = commit();
     if (!stays) mine = settle();

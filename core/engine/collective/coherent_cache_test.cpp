@@ -7,15 +7,13 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <mutex>
 #include <random>
 
 #include "core/engine/cache/recovery.hpp"
 #include "core/engine/cache/sidecar.hpp"
+#include "core/engine/collective/coherent_cache_rig.hpp"
 #include "core/engine/collective/cost_memory.hpp"
 #include "core/engine/collective/thread_exchange.hpp"
 #include "core/storage/layout.hpp"
@@ -26,45 +24,14 @@ namespace {
 namespace fs = std::filesystem;
 using Content = std::vector<std::byte>;
 
-constexpr Bytes granule = 4 * KiB;
+constexpr Bytes granule = cache_granule;
 
-class CoherentCacheTest : public ::testing::Test {
+class CoherentCacheTest : public CacheTest {
  protected:
-  CoherentCacheTest() {
-    std::string name = fs::temp_directory_path() / "forebay-coherent-XXXXXX";
-    base_ = ::mkdtemp(name.data());
-    fs::create_directory(base_ / "local");
-    path_ = (base_ / "data").string();
-    std::ofstream(path_).close();
-    hints_.cache = true;
-    hints_.cache_path = (base_ / "local").string();
-    hints_.cache_capacity = 64 * MiB;
-  }
-  ~CoherentCacheTest() override { fs::remove_all(base_); }
-
-  /// One rank's opening of the file.
-  struct Opened {
-    Counters counters;
-    std::unique_ptr<StorageFile> file;
-    SieveWatch watch{std::nullopt};
-    std::vector<std::string> notes;
-    std::unique_ptr<CoherentCache> cache;
-  };
-  std::unique_ptr<Opened> open(Exchange& exchange) {
-    auto opened = std::make_unique<Opened>();
-    auto file = open_posix_file(path_, OpenMode::read_write, opened->counters);
-    EXPECT_TRUE(file);
-    opened->file = std::move(*file);
-    opened->cache = CoherentCache::open(exchange, *opened->file, opened->watch, hints_, granule,
-                                        opened->counters, opened->notes);
+  std::unique_ptr<OpenedCache> open(Exchange& exchange) const {
+    auto opened = std::make_unique<OpenedCache>();
+    CacheTest::open(exchange, *opened);
     return opened;
-  }
-
-  Content file_content() const {
-    std::ifstream file(path_, std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-    const auto* first = reinterpret_cast<const std::byte*>(bytes.data());
-    return {first, first + bytes.size()};
   }
   int logs_left() const {
     const auto directory = CacheDirectory::open(base_ / "local", CacheDirectory::Access::existing);
@@ -110,10 +77,6 @@ class CoherentCacheTest : public ::testing::Test {
     bool share = false;  ///< Ranks write anywhere; else each in granules of its own.
   };
   void run(const Schedule& schedule);
-
-  fs::path base_;
-  std::string path_;
-  Hints hints_;
 };
 
 void CoherentCacheTest::run(const Schedule& schedule) {

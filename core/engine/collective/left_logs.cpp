@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <system_error>
 #include <vector>
 
 #include "core/engine/cache/emulated_node.hpp"
@@ -44,6 +45,8 @@ std::string warn_of_left_logs(const std::string& path, bool writing) {
   const auto file = identify(path);
   if (!file) return {};
   const Sidecar sidecar(file->path);
+  std::error_code ignored;
+  if (!std::filesystem::exists(sidecar.path(), ignored)) return {};
   const auto logs = left(*file, sidecar);
   if (logs.empty()) {
     // Marks of logs that are gone concern nobody; whoever looks next tries again.

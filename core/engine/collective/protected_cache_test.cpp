@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -18,7 +17,7 @@
 
 #include "core/engine/cache/recovery.hpp"
 #include "core/engine/cache/sidecar.hpp"
-#include "core/engine/collective/coherent_cache.hpp"
+#include "core/engine/collective/coherent_cache_rig.hpp"
 #include "core/engine/collective/thread_exchange.hpp"
 #include "core/engine/redundancy/lost_logs.hpp"
 
@@ -29,7 +28,7 @@ namespace fs = std::filesystem;
 using Content = std::vector<std::byte>;
 using Moment = CoherentCache::Moment;
 
-constexpr Bytes granule = 4 * KiB;
+constexpr Bytes granule = cache_granule;
 
 Content noise(std::size_t length, std::uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -39,32 +38,19 @@ Content noise(std::size_t length, std::uint64_t seed) {
   return {bytes.begin(), bytes.end()};
 }
 
-class ProtectedCacheTest : public ::testing::Test {
+class ProtectedCacheTest : public CacheTest {
  protected:
   ProtectedCacheTest() {
-    std::string name = fs::temp_directory_path() / "forebay-protected-XXXXXX";
-    base_ = ::mkdtemp(name.data());
-    fs::create_directory(base_ / "local");
-    path_ = (base_ / "data").string();
-    std::ofstream(path_).close();
-    hints_.cache = true;
-    hints_.cache_path = (base_ / "local").string();
     hints_.cache_capacity = 32 * MiB;
     hints_.cache_flush = CacheFlush::onclose;
     hints_.cache_redundancy = CacheRedundancy{1, 1};
   }
-  ~ProtectedCacheTest() override { fs::remove_all(base_); }
 
   /// One rank of the program.
-  struct Rank {
+  struct Rank : OpenedCache {
     explicit Rank(Exchange& among) : exchange(among) {}
 
     Exchange& exchange;
-    Counters counters;
-    std::unique_ptr<StorageFile> file;
-    SieveWatch watch{std::nullopt};
-    std::vector<std::string> notes;
-    std::unique_ptr<CoherentCache> cache;
 
     int number() const { return exchange.rank(); }
     void write(const Content& bytes, Bytes offset) const {
@@ -93,11 +79,7 @@ class ProtectedCacheTest : public ::testing::Test {
   void run(int nodes, const std::function<void(Rank&)>& body) const {
     run_ranks(nodes, 1, [&](const std::shared_ptr<Exchange>& exchange) {
       Rank rank(*exchange);
-      auto file = open_posix_file(path_, OpenMode::read_write, rank.counters);
-      ASSERT_TRUE(file);
-      rank.file = std::move(*file);
-      rank.cache = CoherentCache::open(*exchange, *rank.file, rank.watch, hints_, granule,
-                                       rank.counters, rank.notes);
+      open(*exchange, rank);
       ASSERT_NE(rank.cache, nullptr);
       body(rank);
       exchange->barrier();
@@ -176,13 +158,6 @@ class ProtectedCacheTest : public ::testing::Test {
     return recovery;
   }
 
-  Content file_content() const {
-    Content content(fs::file_size(path_));
-    std::ifstream file(path_, std::ios::binary);
-    file.read(reinterpret_cast<char*>(content.data()), std::ssize(content));
-    EXPECT_TRUE(file);
-    return content;
-  }
   Content part_of_file(Bytes offset, std::size_t length) const {
     const Content content = file_content();
     if (content.size() < static_cast<std::size_t>(offset) + length) return {};
@@ -202,10 +177,6 @@ class ProtectedCacheTest : public ::testing::Test {
     EXPECT_EQ(logs_left(), 0U);
     EXPECT_FALSE(fs::exists(base_ / ".data.forebay-dirty"));
   }
-
-  fs::path base_;
-  std::string path_;
-  Hints hints_;
 };
 
 TEST_F(ProtectedCacheTest, WhatWasAgreedOnComesBackWhicheverNodesAreLost) {

@@ -1,23 +1,19 @@
 #include "core/intercept/mpi/file_record.hpp"
 
-#include <fcntl.h>
 #include <mpi.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
-#include <xxhash.h>
 
 #include <array>
-#include <atomic>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <sstream>
+
+#include "core/intercept/record_file.hpp"
 
 namespace forebay {
 namespace {
@@ -139,32 +135,11 @@ std::array<Json, 2> combine_words(const std::array<Json, 2>& mine, Exchange& exc
   return total;
 }
 
-/// Writes under a temporary name and renames, so that a reader meets whole records only.
-Status publish_whole(const std::string& directory, const std::string& content, const char* ending) {
-  static std::atomic<int> sequence{0};
-  std::array<char, 96> name{};
-  std::snprintf(name.data(), name.size(), "%ld-%d-%016llx%s", static_cast<long>(getpid()),
-                sequence++,
-                static_cast<unsigned long long>(XXH64(content.data(), content.size(), 0)), ending);
-  const std::string path = directory + "/" + name.data();
-  const std::string temporary = directory + "/." + name.data();
-  const std::string doing = "cannot write the report " + path;
-  std::FILE* file = std::fopen(temporary.c_str(), "we");
-  if (file == nullptr) return tl::unexpected(error_from_errno(errno, doing));
-  const bool written = std::fwrite(content.data(), 1, content.size(), file) == content.size();
-  if (std::fclose(file) != 0 || !written || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    const int reason = errno;
-    unlink(temporary.c_str());
-    return tl::unexpected(error_from_errno(reason, doing));
-  }
-  return {};
-}
-
-/// The same, told on standard error if it cannot be done.
+/// Leaves a record; told on standard error if it cannot be done.
 void publish(const std::string& directory, const Json& json, const char* ending) {
   // Paths and hints may hold any bytes; the record is UTF-8.
   const std::string content = json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-  if (const Status done = publish_whole(directory, content, ending); !done) {
+  if (const Status done = put_record(directory, content, ending); !done) {
     // Once: a program may close thousands of files.
     static std::once_flag said;
     std::call_once(said,

@@ -17,8 +17,10 @@
 namespace forebay::posix {
 namespace {
 
-constexpr bool takes_mode(int flags) {
-  return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+/// The argument behind the flags; 0 where they take none.
+mode_t mode_in(int flags, va_list rest) noexcept {
+  const bool takes_mode = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+  return takes_mode ? va_arg(rest, mode_t) : 0;
 }
 
 int after_open(int fd, int directory, const char* path, int flags) noexcept {
@@ -60,46 +62,34 @@ using namespace forebay::posix;
 extern "C" {
 
 FOREBAY_EXPORTED int open(const char* path, int flags, ...) {
-  mode_t mode = 0;
-  if (takes_mode(flags)) {
-    va_list rest;
-    va_start(rest, flags);
-    mode = va_arg(rest, mode_t);
-    va_end(rest);
-  }
+  va_list rest;
+  va_start(rest, flags);
+  const mode_t mode = mode_in(flags, rest);
+  va_end(rest);
   return after_open(real().open(path, flags, mode), AT_FDCWD, path, flags);
 }
 
 FOREBAY_EXPORTED int open64(const char* path, int flags, ...) {
-  mode_t mode = 0;
-  if (takes_mode(flags)) {
-    va_list rest;
-    va_start(rest, flags);
-    mode = va_arg(rest, mode_t);
-    va_end(rest);
-  }
+  va_list rest;
+  va_start(rest, flags);
+  const mode_t mode = mode_in(flags, rest);
+  va_end(rest);
   return after_open(real().open64(path, flags, mode), AT_FDCWD, path, flags);
 }
 
 FOREBAY_EXPORTED int openat(int directory, const char* path, int flags, ...) {
-  mode_t mode = 0;
-  if (takes_mode(flags)) {
-    va_list rest;
-    va_start(rest, flags);
-    mode = va_arg(rest, mode_t);
-    va_end(rest);
-  }
+  va_list rest;
+  va_start(rest, flags);
+  const mode_t mode = mode_in(flags, rest);
+  va_end(rest);
   return after_open(real().openat(directory, path, flags, mode), directory, path, flags);
 }
 
 FOREBAY_EXPORTED int openat64(int directory, const char* path, int flags, ...) {
-  mode_t mode = 0;
-  if (takes_mode(flags)) {
-    va_list rest;
-    va_start(rest, flags);
-    mode = va_arg(rest, mode_t);
-    va_end(rest);
-  }
+  va_list rest;
+  va_start(rest, flags);
+  const mode_t mode = mode_in(flags, rest);
+  va_end(rest);
   return after_open(real().openat64(directory, path, flags, mode), directory, path, flags);
 }
 

@@ -46,7 +46,7 @@ Status work(const Task& task) {
   auto storage = open_posix_file(task.file, OpenMode::read_write, counters);
   if (!storage) return tl::unexpected(storage.error());
   CacheOptions options;
-  options.flush = FlushPolicy::onclose;
+  options.flush = CacheFlush::onclose;
   options.log = {1 * MiB, 64 * KiB};
   LogIdentity log;
   log.log = task.log;

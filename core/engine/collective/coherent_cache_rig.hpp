@@ -1,0 +1,69 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/engine/collective/coherent_cache.hpp"
+
+// What tests of the cache among ranks share.
+
+namespace forebay {
+
+constexpr Bytes cache_granule = 4 * KiB;
+
+/// One rank's opening of the file.
+struct OpenedCache {
+  Counters counters;
+  std::unique_ptr<StorageFile> file;
+  SieveWatch watch{std::nullopt};
+  std::vector<std::string> notes;
+  std::unique_ptr<CoherentCache> cache;
+};
+
+/// A file in a directory of the test's own, and beside it the node-local path "local".
+class CacheTest : public ::testing::Test {
+ protected:
+  using Content = std::vector<std::byte>;
+
+  CacheTest() {
+    std::string name = std::filesystem::temp_directory_path() / "forebay-cache-XXXXXX";
+    base_ = ::mkdtemp(name.data());
+    std::filesystem::create_directory(base_ / "local");
+    path_ = (base_ / "data").string();
+    std::ofstream(path_).close();
+    hints_.cache = true;
+    hints_.cache_path = (base_ / "local").string();
+    hints_.cache_capacity = 64 * MiB;
+  }
+  ~CacheTest() override { std::filesystem::remove_all(base_); }
+
+  /// Collective. The cache is null where there can be none.
+  void open(Exchange& exchange, OpenedCache& opened) const {
+    auto file = open_posix_file(path_, OpenMode::read_write, opened.counters);
+    ASSERT_TRUE(file);
+    opened.file = std::move(*file);
+    opened.cache = CoherentCache::open(exchange, *opened.file, opened.watch, hints_, cache_granule,
+                                       opened.counters, opened.notes);
+  }
+
+  Content file_content() const {
+    std::ifstream file(path_, std::ios::binary);
+    EXPECT_TRUE(file);
+    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    const auto* first = reinterpret_cast<const std::byte*>(bytes.data());
+    return {first, first + bytes.size()};
+  }
+
+  std::filesystem::path base_;
+  std::string path_;
+  Hints hints_;
+};
+
+}  // namespace forebay
