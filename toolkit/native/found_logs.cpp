@@ -1,5 +1,8 @@
 #include "toolkit/native/found_logs.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -23,6 +26,23 @@ std::string real_path(const std::string& path) {
   return failure ? path : real.string();
 }
 
+/// The directories of this user's emulated nodes; anybody may have some in /dev/shm.
+std::vector<std::string> emulated_nodes_in(const std::string& place) {
+  std::vector<std::string> nodes;
+  std::error_code failure;
+  for (fs::directory_iterator entry(place, failure), end; !failure && entry != end;
+       entry.increment(failure)) {
+    struct stat status{};
+    if (names_emulated_node(entry->path().filename().string()) &&
+        ::lstat(entry->path().c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+        status.st_uid == ::geteuid()) {
+      nodes.push_back(entry->path().string());
+    }
+  }
+  std::ranges::sort(nodes);
+  return nodes;
+}
+
 class Search {
  public:
   Search(const LogSelection& selection, ReadDepth depth, const ScanProgress& progress)
@@ -32,7 +52,10 @@ class Search {
 
   FoundLogs run() {
     for (const std::string& file : files_) read_notices(file);
-    for (const std::string& place : selection_.directories) look_in(place);
+    for (const std::string& place : selection_.directories) {
+      look_in(place);
+      for (const std::string& node : emulated_nodes_in(place)) look_in(node);
+    }
     look_where_notices_say();
     // Other logs of the files that were found, wherever they are on this node.
     std::set<std::string> others;

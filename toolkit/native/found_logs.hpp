@@ -12,9 +12,10 @@ namespace forebay {
 
 /// Which logs are meant.
 struct LogSelection {
-  std::vector<std::string> directories;  ///< Node-local paths to look in, if they are there.
-  std::vector<std::string> files;        ///< Only logs of these files; empty: of any.
-  std::vector<std::string> names;        ///< Only logs of these names; empty: of any.
+  /// Node-local paths to look in, if they are there, and in those of nodes emulated below them.
+  std::vector<std::string> directories;
+  std::vector<std::string> files;  ///< Only logs of these files; empty: of any.
+  std::vector<std::string> names;  ///< Only logs of these names; empty: of any.
 };
 
 struct FoundLog {

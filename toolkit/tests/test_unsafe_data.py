@@ -63,6 +63,21 @@ def test_what_a_killed_program_left_is_told_with_the_way_to_recover_it(
     assert file.read_bytes() == (tmp_path / "source").read_bytes()
 
 
+def test_logs_of_emulated_nodes_are_found_too(
+    forebay: Forebay, dying: list[str], tmp_path: Path
+) -> None:
+    local = tmp_path / "local"
+    node = local / "node-3"
+    node.mkdir(mode=0o700)
+    answer = forebay(
+        "run", "--hint", f"forebay_cache_path={local}", "--json", "r.json", "--",
+        *(str(node) if word == str(local) else word for word in dying),
+    )  # fmt: skip
+    assert f"{tmp_path / 'out.dat'} is not complete" in answer.errors
+    (log,) = read_json(tmp_path / "r.json")["unsafe_logs"]
+    assert Path(log["path"]).is_relative_to(node)
+
+
 def test_an_intent_file_says_where_logs_are_too(
     forebay: Forebay, dying: list[str], tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <string_view>
 
 #include "core/engine/cache/log_identity.hpp"
 
@@ -16,6 +17,13 @@ inline std::string emulated_node(int number) { return fmt::format("{}:{}", this_
 
 /// In the node-local path of the host.
 inline std::string emulated_node_directory(int number) { return fmt::format("node-{}", number); }
+
+/// Whether `name` is that of one of them.
+inline bool names_emulated_node(std::string_view name) {
+  constexpr std::string_view start = "node-";
+  return name.starts_with(start) && name.size() > start.size() &&
+         name.find_first_not_of("0123456789", start.size()) == name.npos;
+}
 
 /// Whether `host` is this one, or emulated on it.
 inline bool on_this_host(const std::string& host) {
