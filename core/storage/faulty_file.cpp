@@ -123,6 +123,8 @@ class FaultyFile final : public StorageFile {
     return inner_->allocate(size);
   }
 
+  void lengthen(Bytes size) override { inner_->lengthen(size); }
+
   Status sync() override {
     if (const Fault* fault = failing(StorageCall::sync)) return fail(*fault);
     return inner_->sync();

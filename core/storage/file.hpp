@@ -57,6 +57,11 @@ class StorageFile {
   /// Makes sure that the first `size` bytes have storage behind them; the file grows to `size` if
   /// it was shorter. What is in the file stays.
   virtual Status allocate(Bytes size) = 0;
+  /// The file grows to `size` if it was shorter, where the file system can do that without cutting
+  /// what somebody else appends meanwhile; else nothing happens, and it is no error. Ahead of
+  /// writes in no order: on many file systems (FUSE, ext4) a write that makes the file longer keeps
+  /// all others away until it is done.
+  virtual void lengthen(Bytes /*size*/) {}
 
   /// Durable on return (fdatasync).
   virtual Status sync() = 0;

@@ -22,6 +22,7 @@ class ForwardingFile : public StorageFile {
   Result<Bytes> size() override { return inner_->size(); }
   Status resize(Bytes size) override { return inner_->resize(size); }
   Status allocate(Bytes size) override { return inner_->allocate(size); }
+  void lengthen(Bytes size) override { inner_->lengthen(size); }
   Status sync() override { return inner_->sync(); }
   Status lock(Extent range, LockKind kind) override { return inner_->lock(range, kind); }
   Status unlock(Extent range) override { return inner_->unlock(range); }

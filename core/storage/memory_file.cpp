@@ -100,6 +100,8 @@ class MemoryFile final : public StorageFile {
     return size > size_locked() ? set_size_locked(size) : Status{};
   }
 
+  void lengthen(Bytes size) override { (void)allocate(size); }
+
   Status sync() override { return {}; }
 
   Status lock(Extent range, LockKind kind) override {

@@ -118,6 +118,12 @@ class PosixFile final : public StorageFile {
     return failed == 0 ? Status{} : fail(failed, doing);
   }
 
+  void lengthen(Bytes size) override {
+    struct stat status{};
+    if (!writable_ || ::fstat(fd_.get(), &status) != 0 || status.st_size >= size) return;
+    (void)::fallocate(fd_.get(), 0, size - 1, 1);
+  }
+
   Status sync() override {
     if (uninterrupted([&] { return ::fdatasync(fd_.get()); }) == 0) return {};
     // EINVAL: a file without storage behind it (/dev/full, a pipe); there is nothing to lose.

@@ -182,6 +182,23 @@ TEST_F(PosixFileTest, AllocateGrowsWithZerosAndNeverCuts) {
   EXPECT_EQ(file->allocate(-1).error().kind, ErrorKind::invalid_argument);
 }
 
+TEST_F(PosixFileTest, IsLengthenedWithZerosAndNeverCut) {
+  const auto file = open();
+  const auto data = noise(100, 5);
+  ASSERT_TRUE(file->write_at(data, 0));
+  for (const Bytes size : {0, 10, 100}) {
+    file->lengthen(size);
+    EXPECT_EQ(content(*file), data);
+  }
+  file->lengthen(100'000);
+  ASSERT_EQ(file->size(), 100'000);
+  file->lengthen(5000);
+  const auto bytes = content(*file);
+  ASSERT_EQ(bytes.size(), 100'000u);
+  EXPECT_EQ(std::vector(bytes.begin(), bytes.begin() + 100), data);
+  EXPECT_EQ(std::vector(bytes.begin() + 100, bytes.end()), std::vector<std::byte>(99'900));
+}
+
 TEST_F(PosixFileTest, DescriptorsStayOutOfTheLowNumbersAndOfChildren) {
   // The lowest free number before and after is the same.
   const int before = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -258,6 +275,7 @@ TEST_F(PosixFileTest, ReadOnlyFilesAreNotWritten) {
   EXPECT_EQ(file->write_at(noise(1, 9), 0).error().kind, ErrorKind::read_only);
   EXPECT_EQ(file->resize(3).error().kind, ErrorKind::read_only);
   EXPECT_EQ(file->allocate(3).error().kind, ErrorKind::read_only);
+  file->lengthen(100);
   EXPECT_EQ(file->lock({0, 1}, StorageFile::LockKind::exclusive).error().kind, ErrorKind::access);
   EXPECT_TRUE(file->lock({0, 1}, StorageFile::LockKind::shared));
   EXPECT_EQ(content(*file), noise(10, 9));

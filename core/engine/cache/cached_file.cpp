@@ -248,7 +248,10 @@ void CachedFile::start_draining() {
   // A commit that fails drains by itself.
   (void)commit_locked(epoch_);
   draining_ = options_.flush != CacheFlush::none;
-  if (draining_) extents_.set_background(true);
+  if (draining_) {
+    file_->lengthen(extents_.end());
+    extents_.set_background(true);
+  }
   publish(true);
 }
 
@@ -378,6 +381,7 @@ Status CachedFile::make_durable() {
 
 /// All is in the file, durably. With calls_ held, so that nothing new comes meanwhile.
 Status CachedFile::settle() {
+  file_->lengthen(extents_.end());
   if (auto drained = extents_.drain(extents_.last_order()); !drained) return drained;
   if (auto durable = make_durable(); !durable) return durable;
   publish(true);

@@ -123,6 +123,21 @@ TEST(CachedFile, ReturnsBeforeAnythingIsInTheFile) {
   EXPECT_EQ(rig.file->content().size(), 5100U);
 }
 
+TEST(CachedFile, GivesTheFileItsLengthBeforeItIsFlushed) {
+  for (const bool background : {true, false}) {
+    CacheRig rig;
+    rig.options.flush = background ? CacheFlush::deferred : CacheFlush::onclose;
+    rig.options.lull = std::chrono::hours(1);
+    rig.file_plan = std::make_shared<FaultPlan>(std::vector<Fault>{
+        {.call = StorageCall::write, .nth = 0, .os_errno = ENOSPC, .lasting = true}});
+    const auto file = rig.open();
+    ASSERT_TRUE(file->write_at(filled(5000, 1), 100));
+    if (background) file->start_draining();
+    EXPECT_FALSE(file->close());
+    EXPECT_EQ(rig.file->content(), Content(5100)) << "of zeros: no write succeeded";
+  }
+}
+
 TEST(CachedFile, FlushesInTheBackgroundWhatIsCommitted) {
   for (const CacheFlush policy : {CacheFlush::immediate, CacheFlush::deferred}) {
     CacheRig rig;

@@ -95,6 +95,7 @@ Result<ReplayReport> replay(StorageFile& file, std::span<const LogContents> logs
     }
   }
 
+  file.lengthen(extents.end());
   const Bytes all = extents.totals().dirty;
   std::mutex progress_mutex;
   const auto tell = [&] {

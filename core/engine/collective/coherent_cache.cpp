@@ -434,7 +434,12 @@ Result<bool> CoherentCache::close_early() {
   }
   if (auto safe = protect(Moment::end); !safe) return tl::unexpected(safe.error());
   const std::unique_lock turn(turn_);
-  if (made_ != nullptr && !closed_) count_progress();
+  if (made_ != nullptr && !closed_) {
+    count_progress();
+    // What came to the file already may have been cut away since by somebody else.
+    claims_.reset_end();
+    claims_.raise_end(log_->dirty_end());
+  }
   return true;  // Other ranks may have logs.
 }
 
@@ -442,6 +447,8 @@ void CoherentCache::start_finishing() {
   if (made_ == nullptr) return;
   // Where other logs are rebuilt from this one, it stays until they are in the file too.
   finishing_ = background_thread([this, stays = protection_ != nullptr] {
+    // Where each rank's writes reach its own end only, others would be kept away again.
+    file_.lengthen(claims_.end());
     log_->start_draining();
     if (stays) {
       const std::unique_lock turn(turn_);
