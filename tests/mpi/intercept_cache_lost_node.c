@@ -1,7 +1,7 @@
 /* Goal and method: intercept_cache_lost_node_check.py. Ranks write a file over and over,
- * collectively, into logs on nodes of their own. Arguments: what to do, and the file. commit  kill
- * the program with all of it in logs begin   the same, with all of it written in a delay end the
- * same, with the delay ended close   close the file */
+ * collectively, into logs on nodes of their own. Arguments: what to do, and the file.
+ *   commit: kill the program with all of it in logs; begin: the same, with all of it written in a
+ *   delay; end: the same, with the delay ended; close: close the file; finalize: do not. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <unistd.h>
@@ -39,6 +39,10 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "end") == 0) delay("end");
   if (strcmp(argv[1], "close") == 0) {
     OK(MPI_File_close(&file));
+    MPI_Finalize();
+    return 0;
+  }
+  if (strcmp(argv[1], "finalize") == 0) {
     MPI_Finalize();
     return 0;
   }

@@ -1,6 +1,7 @@
 """Goal: what ranks agreed on before their program was killed is in the file after a recovery, also
 where nodes are lost with it, as many as the redundancy is good for; and a node that cannot keep
-its part of the protection is told of and is no error.
+its part of the protection is told of and is no error. A file that is never closed is whole when
+the program ends.
 
 Method: run intercept_cache_lost_node on emulated nodes, remove the directories of some, recover
 with forebay-cache, compare each byte. A full node needs a file system of its own, which only root
@@ -52,12 +53,20 @@ class Job:
     def node(self, number: int) -> Path:
         return self.directory / "logs" / f"node-{number}"
 
-    def run(self, case: str, redundancy: str, command: list[str], aggregators: int) -> int:
+    def run(
+        self,
+        case: str,
+        redundancy: str,
+        command: list[str],
+        aggregators: int,
+        flush: str = "onclose",
+    ) -> int:
         environment = os.environ | {
             "FOREBAY_RANKS_PER_NODE": "1",
             "FOREBAY_REPORT_DIR": str(self.directory / "report"),
             "FOREBAY_HINTS": f"forebay_cache=enable;forebay_cache_path={self.directory / 'logs'};"
-            "forebay_cache_flush=onclose;forebay_cache_capacity=64MiB;forebay_cache_compress=disable;"
+            f"forebay_cache_flush={flush};forebay_cache_capacity=64MiB;"
+            "forebay_cache_compress=disable;"
             f"forebay_cache_redundancy={redundancy};"
             f"romio_cb_write=enable;cb_nodes={aggregators};cb_buffer_size=16384",
         }
@@ -69,7 +78,7 @@ class Job:
             text=True,
             check=False,
         )
-        if case == "close":
+        if case in ("close", "finalize"):
             assert result.returncode == 0, result.stderr
         return result.returncode
 
@@ -89,7 +98,7 @@ class Job:
             time.sleep(0.05)
 
     def logs_left(self) -> list[Path]:
-        return list((self.directory / "logs").glob("*/forebay-cache-*/[!.]*"))
+        return list((self.directory / "logs").glob("**/forebay-cache-*/[!.]*"))
 
 
 def lose_nodes(
@@ -144,10 +153,17 @@ def main() -> None:
     ]
     for case, redundancy, lost in cases:
         lose_nodes(program, Job(directory, ranks), case, redundancy, lost, command)
-    job = Job(directory, ranks)
-    job.run("close", "parity:2+1", command, ranks)
-    assert job.data.read_bytes() == expected(ranks)
-    assert not job.logs_left()
+    for case, redundancy, flush in (
+        ("close", "parity:2+1", "onclose"),
+        ("finalize", "parity:2+1", "onclose"),
+        ("finalize", "partner", "deferred"),
+        ("finalize", "none", "deferred"),
+    ):
+        job = Job(directory, ranks)
+        job.run(case, redundancy, command, ranks, flush)
+        assert job.data.read_bytes() == expected(ranks), (case, redundancy, flush)
+        assert not job.logs_left(), (case, redundancy, flush)
+        assert not (directory / ".data.forebay-dirty").exists()
     fill_a_node(Job(directory, ranks), command)
     shutil.rmtree(directory)
 

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -128,14 +129,24 @@ bool others_may_write(MPI_Comm comm, const Exchange& exchange) {
   return likeness == MPI_UNEQUAL || parent != MPI_COMM_NULL || threads_call_at_once();
 }
 
-/// What waits in the cache for files that the program never closes goes to them when it ends MPI.
+/// What waits in the cache for files that the program never closes goes to them when it ends MPI,
+/// as if it closed them then: all ranks do, so they can still agree on it.
 int finish_unclosed(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*extra*/) {
-  unfinished_files().finish_all();
-  for (const auto& file : open_files().all()) {
-    if (file->shadow == nullptr) continue;
-    const Status closed = file->shadow->engine->close(false);
-    if (!closed) std::fprintf(stderr, "forebay: %s\n", to_string(closed.error()).c_str());
+  auto files = open_files().all();
+  std::erase_if(files, [](const auto& file) {
+    return file->shadow == nullptr || !file->shadow->engine->holds_back();
+  });
+  // Handles are in no order that ranks share.
+  std::ranges::sort(files, {}, [](const auto& file) { return file->record.opening; });
+  for (const auto& file : files) {
+    auto early = file->shadow->engine->close_early();
+    if (!early) std::fprintf(stderr, "forebay: %s\n", to_string(early.error()).c_str());
+    if (!early || *early == nullptr) continue;
+    (*early)->start();
+    file->reporting = false;  // There is no report that anything could be added to.
+    unfinished_files().add(file, std::move(*early));
   }
+  unfinished_files().finish_all();
   return MPI_SUCCESS;
 }
 
