@@ -1,14 +1,20 @@
 /* Goal: with the write-behind cache, a file system that refuses what the logs hold makes a later
  * write, sync or close fail on all ranks, with the class that fits; nobody hangs, nothing that was
  * taken is lost, and once the file system takes it, it is in the file. A log that cannot be written
- * is no error at all. Method: a limit on the size of files that only the program's file exceeds,
- * and for intercept_cache_faults_check.py, file systems that are full. Arguments: one of the cases
+ * is no error at all. Method: a limit on the size of files that only the program's file exceeds;
+ * calls that stand in front of the C library's and fail for logs; and for
+ * intercept_cache_faults_check.py, file systems that are full. Arguments: one of the cases
  * below, the directory for the file, the one for logs. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "tests/mpi/intercept_check.h"
@@ -19,6 +25,34 @@ static const MPI_Offset beyond_limit = 64 << 20;
 static const char* logs;
 static char ballast[4200];
 static MPI_File file;
+
+/* Writes of this rank to logs that succeed before all fail; negative: they all succeed. */
+static atomic_int good_log_writes = -1;
+static int log_errno;
+
+static int fails_now(int descriptor) {
+  if (atomic_load(&good_log_writes) < 0) return 0;
+  char link[64];
+  char path[PATH_MAX];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+  const ssize_t length = readlink(link, path, sizeof path - 1);
+  if (length < 0 || strncmp(path, logs, strlen(logs)) != 0) return 0;
+  for (int left = atomic_load(&good_log_writes); left > 0;) {
+    if (atomic_compare_exchange_weak(&good_log_writes, &left, left - 1)) return 0;
+  }
+  errno = log_errno;
+  return 1;
+}
+
+__attribute__((visibility("default"))) ssize_t pwrite(int descriptor, const void* bytes,
+                                                      size_t length, off_t offset) {
+  return fails_now(descriptor) ? -1 : syscall(SYS_pwrite64, descriptor, bytes, length, offset);
+}
+
+__attribute__((visibility("default"))) ssize_t pwritev(int descriptor, const struct iovec* pieces,
+                                                       int count, off_t offset) {
+  return fails_now(descriptor) ? -1 : syscall(SYS_pwritev, descriptor, pieces, count, offset, 0L);
+}
 
 static unsigned char byte_of(int rank, int turn, int i) {
   return (unsigned char)(1 + (rank * 31 + turn * 57 + i * 7) % 251);
@@ -34,6 +68,9 @@ static void open_interleaved(const char* flush, const char* capacity, MPI_Offset
   OK(MPI_Info_set(info, "forebay_cache_capacity", capacity));
   OK(MPI_Info_set(info, "romio_cb_write", "enable"));
   OK(MPI_Info_set(info, "cb_buffer_size", "65536"));
+  char ranks[12];
+  snprintf(ranks, sizeof ranks, "%d", check_size);
+  OK(MPI_Info_set(info, "cb_nodes", ranks)); /* All have logs. */
   if (check_rank == 0) remove(check_path);
   MPI_Barrier(MPI_COMM_WORLD);
   OK(MPI_File_open(MPI_COMM_WORLD, check_path, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file));
@@ -182,12 +219,29 @@ static void a_full_log_is_no_error(void) {
   OK(MPI_File_close(&file));
 }
 
+/* On one rank, or on all: they agree to do without. */
+static void a_failing_log_is_no_error(int good_writes, int os_errno, int everywhere) {
+  open_interleaved("onclose", "32MiB", 0);
+  log_errno = os_errno;
+  if (everywhere || check_rank == check_size - 1) atomic_store(&good_log_writes, good_writes);
+  OK(write_turn(1));
+  OK(write_turn(2));
+  OK(MPI_File_sync(file));
+  CHECK(atomic_load(&good_log_writes) <= 0);
+  expect_file(2, 0);
+  OK(write_turn(3));
+  OK(MPI_File_close(&file));
+  atomic_store(&good_log_writes, -1);
+  expect_file(3, 0);
+}
+
 int main(int argc, char** argv) {
   signal(SIGXFSZ, SIG_IGN); /* Writing beyond the limit then fails with EFBIG. */
   MPI_Init(NULL, NULL);
   CHECK(argc == 4);
   const char* name = argv[1];
-  logs = argv[3];
+  logs = realpath(argv[3], NULL);
+  CHECK(logs != NULL);
   snprintf(ballast, sizeof ballast, "%s/ballast", argv[2]);
   char* rest[] = {argv[0], argv[2]};
   check_arguments(2, rest, "data");
@@ -197,6 +251,11 @@ int main(int argc, char** argv) {
     a_write_meets_what_failed_in_the_background();
     a_change_of_size_fails();
     the_next_open_fails_after_an_early_close();
+    a_failing_log_is_no_error(0, EIO, 1);
+    a_failing_log_is_no_error(1, EIO, 0);
+    a_failing_log_is_no_error(2, ENOSPC, 0);
+    a_failing_log_is_no_error(3, EIO, 0);
+    a_failing_log_is_no_error(5, EIO, 1);
   } else if (strcmp(name, "left") == 0) {
     a_close_fails_and_leaves_the_log();
   } else if (strcmp(name, "full-file") == 0) {
