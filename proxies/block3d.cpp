@@ -67,31 +67,27 @@ constexpr const char* examples = R"(Examples:
 
 int main(int argc, char** argv) {
   workload::Session session(argc, argv);
-  CLI::App app{"Writes and reads a 3-D array of doubles that is distributed in blocks."};
-  app.footer(examples);
-  workload::Options options(app);
+  workload::CommandLine line(
+      "Writes and reads a 3-D array of doubles that is distributed in blocks.", examples);
+  workload::Options options(line);
   Dimensions size(3, 128);
   Dimensions global;
   Dimensions grid;
-  bool fortran = false;
   int halo = 1;
-  workload::add_dimensions(app, "--size", size, 3, "Doubles of each rank");
-  workload::add_dimensions(app, "--global", global, 3, "Doubles of the whole array")
-      ->excludes("--size");
-  workload::add_dimensions(app, "--grid", grid, 3, "Process grid (default: MPI_Dims_create)");
-  app.add_option("--halo", halo, "Doubles around each block in memory")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option_function<std::string>(
-         "--order", [&](const std::string& order) { fortran = order == "fortran"; },
-         "Fastest dimension: the last (c) or the first (fortran)")
-      ->check(CLI::IsMember({"c", "fortran"}))
-      ->default_str("c");
-  app.callback([&] {
+  std::string order = "c";
+  line.add_dimensions("--size", size, 3, "Doubles of each rank");
+  line.add_dimensions("--global", global, 3, "Doubles of the whole array").excludes("--size");
+  line.add_dimensions("--grid", grid, 3, "Process grid (default: MPI_Dims_create)");
+  line.add("--halo", halo, "Doubles around each block in memory").not_negative();
+  line.add("--order", order, "Fastest dimension: the last (c) or the first (fortran)")
+      .one_of({"c", "fortran"});
+  line.add_check([&] {
     if (grid.empty()) grid = workload::balanced_grid(session.ranks(), 3);
     workload::settle_global(global, grid, size, session.ranks());
   });
-  if (const auto status = workload::parse(app, session, argc, argv)) return *status;
+  if (const auto status = line.parse(argc, argv, session.rank() == 0)) return *status;
 
+  const bool fortran = order == "fortran";
   Block block =
       workload::block_of_grid(global, grid, workload::coordinates_in(grid, session.rank()));
   block.halo = halo;

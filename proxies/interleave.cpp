@@ -105,27 +105,26 @@ constexpr const char* examples = R"(Examples:
 
 int main(int argc, char** argv) {
   workload::Session session(argc, argv);
-  CLI::App app{"Writes and reads small pieces that are dealt out to the ranks one by one."};
-  app.footer(examples);
-  workload::Options options(app);
+  workload::CommandLine line(
+      "Writes and reads small pieces that are dealt out to the ranks one by one.", examples);
+  workload::Options options(line);
   std::uint64_t piece_bytes = 8;
   std::uint64_t total_bytes = 64 << 20;
   std::string memory = "contiguous";
-  workload::add_bytes(app, "--piece", piece_bytes, "Bytes of a piece")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 30));
-  workload::add_bytes(app, "--total", total_bytes, "Bytes of the file, a multiple of --piece");
-  app.add_option("--memory", memory, "Pieces in memory: contiguous, or strided with equal gaps")
-      ->check(CLI::IsMember({"contiguous", "strided"}));
-  app.callback([&] {
+  line.add_bytes("--piece", piece_bytes, "Bytes of a piece").between(1, 1 << 30);
+  line.add_bytes("--total", total_bytes, "Bytes of the file, a multiple of --piece").positive();
+  line.add("--memory", memory, "Pieces in memory: contiguous, or strided with equal gaps")
+      .one_of({"contiguous", "strided"});
+  line.add_check([&] {
     if (total_bytes % piece_bytes != 0) {
-      throw CLI::ValidationError("--total", "is not a multiple of --piece");
+      throw workload::Refused("--total", "is not a multiple of --piece");
     }
     constexpr std::uint64_t most = 0x7FFFFFFF;  // A call's count is an int.
     if (total_bytes / piece_bytes / session.ranks() >= most) {
-      throw CLI::ValidationError("--total", "gives a rank more pieces than one call can carry");
+      throw workload::Refused("--total", "gives a rank more pieces than one call can carry");
     }
   });
-  if (const auto status = workload::parse(app, session, argc, argv)) return *status;
+  if (const auto status = line.parse(argc, argv, session.rank() == 0)) return *status;
 
   Interleave pattern(options, session, piece_bytes, total_bytes / piece_bytes,
                      memory == "strided" ? 2 * piece_bytes : piece_bytes);

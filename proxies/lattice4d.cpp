@@ -85,25 +85,23 @@ constexpr const char* examples = R"(Examples:
 
 int main(int argc, char** argv) {
   workload::Session session(argc, argv);
-  CLI::App app{"Writes and reads a 4-D lattice that is distributed in blocks, in global order."};
-  app.footer(examples);
-  workload::Options options(app);
+  workload::CommandLine line(
+      "Writes and reads a 4-D lattice that is distributed in blocks, in global order.", examples);
+  workload::Options options(line);
   Dimensions local{32, 16, 16, 32};
   Dimensions global;
   Dimensions grid;
   std::uint64_t site_bytes = 192;
-  workload::add_dimensions(app, "--local", local, 4, "Sites of each rank; the last is the fastest");
-  workload::add_dimensions(app, "--global", global, 4, "Sites of the whole lattice")
-      ->excludes("--local");
-  workload::add_bytes(app, "--site", site_bytes, "Bytes of a site")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 30));
-  workload::add_dimensions(app, "--grid", grid, 4,
-                           "Process grid (default: balanced, the fastest dimension split most)");
-  app.callback([&] {
+  line.add_dimensions("--local", local, 4, "Sites of each rank; the last is the fastest");
+  line.add_dimensions("--global", global, 4, "Sites of the whole lattice").excludes("--local");
+  line.add_bytes("--site", site_bytes, "Bytes of a site").between(1, 1 << 30);
+  line.add_dimensions("--grid", grid, 4,
+                      "Process grid (default: balanced, the fastest dimension split most)");
+  line.add_check([&] {
     if (grid.empty()) grid = default_grid(session.ranks());
     workload::settle_global(global, grid, local, session.ranks());
   });
-  if (const auto status = workload::parse(app, session, argc, argv)) return *status;
+  if (const auto status = line.parse(argc, argv, session.rank() == 0)) return *status;
 
   Block block =
       workload::block_of_grid(global, grid, workload::coordinates_in(grid, session.rank()));

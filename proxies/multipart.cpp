@@ -222,37 +222,36 @@ constexpr const char* examples = R"(Examples:
 
 int main(int argc, char** argv) {
   workload::Session session(argc, argv);
-  CLI::App app{
-      "Appends the steps of a 3-D grid that is distributed by diagonal multi-partitioning."};
-  app.footer(examples);
-  workload::Options options(app);
+  workload::CommandLine line(
+      "Appends the steps of a 3-D grid that is distributed by diagonal multi-partitioning.",
+      examples);
+  workload::Options options(line);
   int size = 64;
   int steps = 5;
   int cells = 0;
   int halo = 2;
   std::string variant = "full";
-  app.add_option("--size", size, "Points of the grid on each side")->check(CLI::Range(1, 1 << 10));
-  app.add_option("--steps", steps, "Steps appended to the file")->check(CLI::PositiveNumber);
-  app.add_option("--cells", cells, "Cells on each side (default: square root of ranks, rounded up)")
-      ->check(CLI::PositiveNumber)
-      ->default_str("");
-  app.add_option("--halo", halo, "Points around each cell in memory")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--variant", variant,
-                 "full: a collective call for each step; simple: an independent call for each row")
-      ->check(CLI::IsMember({"full", "simple"}));
-  app.callback([&] {
+  line.add("--size", size, "Points of the grid on each side").between(1, 1 << 10);
+  line.add("--steps", steps, "Steps appended to the file").positive();
+  line.add("--cells", cells, "Cells on each side (default: square root of ranks, rounded up)")
+      .positive()
+      .no_default_shown();
+  line.add("--halo", halo, "Points around each cell in memory").not_negative();
+  line.add("--variant", variant,
+           "full: a collective call for each step; simple: an independent call for each row")
+      .one_of({"full", "simple"});
+  line.add_check([&] {
     const int fewest = ceil_sqrt(session.ranks());
     if (cells == 0) cells = fewest;
     if (cells < fewest || cells > session.ranks()) {
-      throw CLI::ValidationError("--cells", "must be from " + std::to_string(fewest) + " to " +
-                                                std::to_string(session.ranks()) + " with " +
-                                                std::to_string(session.ranks()) + " ranks");
+      throw workload::Refused("--cells", "must be from " + std::to_string(fewest) + " to " +
+                                             std::to_string(session.ranks()) + " with " +
+                                             std::to_string(session.ranks()) + " ranks");
     }
-    if (size < cells) throw CLI::ValidationError("--size", "is less than the number of cells");
+    if (size < cells) throw workload::Refused("--size", "is less than the number of cells");
     if (variant == "simple") options.independent = true;
   });
-  if (const auto status = workload::parse(app, session, argc, argv)) return *status;
+  if (const auto status = line.parse(argc, argv, session.rank() == 0)) return *status;
 
   Multipart pattern(options, cells_of(session.rank(), session.ranks(), size, cells, halo), steps,
                     variant == "simple");

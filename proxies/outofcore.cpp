@@ -142,17 +142,17 @@ constexpr const char* examples = R"(Examples:
 
 int main(int argc, char** argv) {
   workload::Session session(argc, argv);
-  CLI::App app{"Writes, updates and reads matrices that do not fit into memory together."};
-  app.footer(examples);
-  workload::Options options(app);
+  workload::CommandLine line(
+      "Writes, updates and reads matrices that do not fit into memory together.", examples);
+  workload::Options options(line);
   int matrices = 8;
   int side = 1024;
   bool own_files = false;
-  app.add_option("--matrices", matrices, "Number of matrices")->check(CLI::PositiveNumber);
-  app.add_option("--side", side, "Doubles in a row and in a column")->check(CLI::Range(1, 1 << 15));
-  app.add_flag("--own-files", own_files,
-               "A file for each rank, PATH.rankR, in place of a shared one");
-  if (const auto status = workload::parse(app, session, argc, argv)) return *status;
+  line.add("--matrices", matrices, "Number of matrices").positive();
+  line.add("--side", side, "Doubles in a row and in a column").between(1, 1 << 15);
+  line.add_flag("--own-files", own_files,
+                "A file for each rank, PATH.rankR, in place of a shared one");
+  if (const auto status = line.parse(argc, argv, session.rank() == 0)) return *status;
 
   OutOfCore program(options, session, matrices, side, own_files);
   workload::report_start("outofcore: " + std::to_string(matrices) + " matrices of " +

@@ -100,15 +100,14 @@ constexpr const char* examples = R"(Examples:
 
 int main(int argc, char** argv) {
   workload::Session session(argc, argv);
-  CLI::App app{"Writes and reads contiguous blocks, a transfer at a time, as IOR does."};
-  app.footer(examples);
-  workload::Options options(app);
+  workload::CommandLine line(
+      "Writes and reads contiguous blocks, a transfer at a time, as IOR does.", examples);
+  workload::Options options(line);
   Shape shape;
-  workload::add_bytes(app, "--block", shape.block, "Contiguous bytes of a rank in a segment");
-  workload::add_bytes(app, "--transfer", shape.transfer, "Bytes of one call")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 30));
-  app.add_option("--segments", shape.segments, "Blocks of each rank")->check(CLI::PositiveNumber);
-  if (const auto status = workload::parse(app, session, argc, argv)) return *status;
+  line.add_bytes("--block", shape.block, "Contiguous bytes of a rank in a segment").positive();
+  line.add_bytes("--transfer", shape.transfer, "Bytes of one call").between(1, 1 << 30);
+  line.add("--segments", shape.segments, "Blocks of each rank").positive();
+  if (const auto status = line.parse(argc, argv, session.rank() == 0)) return *status;
 
   Segments pattern(options, session, shape);
   workload::report_start("segments: " + std::to_string(shape.segments) + " blocks of " +

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -23,6 +22,7 @@
 #include <vector>
 
 #include "proxies/analysis/read_pattern.hpp"
+#include "proxies/workload/command_line.hpp"
 #include "proxies/workload/pattern_data.hpp"
 
 namespace {
@@ -135,33 +135,26 @@ bool read_all(const Options& options, const std::vector<Read>& reads) {
   return true;
 }
 
-void add_options(CLI::App& app, Options& options) {
-  constexpr bool kb_is_1000 = true;
-  const auto add_bytes = [&](const char* name, std::uint64_t& value, const char* description) {
-    app.add_option(name, value, description)
-        ->transform(CLI::AsSizeValue(kb_is_1000).description(""))
-        ->type_name("BYTES");
-  };
-  app.option_defaults()->always_capture_default();
-  app.add_option("PATH", options.path, "The file")->required();
-  app.add_flag("--create", options.create, "Make the file, and read nothing");
-  app.add_flag("--cold", options.cold, "Drop the file from the page cache before it is read");
-  add_bytes("--size", options.shape.file_bytes, "Bytes of the file");
-  add_bytes("--mean", options.shape.mean_bytes, "Mean bytes of a read");
-  app.add_option("--reads", options.shape.reads, "Number of reads");
-  app.add_option("--backward", options.shape.backward, "Of them, those that go back");
-  app.add_option("--compute-us", options.compute_us,
-                 "Microseconds after each read in which nothing is read (the processor sleeps)");
-  app.add_option("--seed", options.shape.seed, "Seed of the data and of the pattern");
-  app.add_option("--intent", options.intent_path,
-                 "Write an intent file that declares these reads, and read nothing");
-  app.add_flag("--verify,!--no-verify", options.verify, "Check every byte that is read (default)")
-      ->default_str("");
-  app.callback([&] {
+void add_options(workload::CommandLine& line, Options& options) {
+  line.add("PATH", options.path, "The file").required();
+  line.add_flag("--create", options.create, "Make the file, and read nothing");
+  line.add_flag("--cold", options.cold, "Drop the file from the page cache before it is read");
+  line.add_bytes("--size", options.shape.file_bytes, "Bytes of the file");
+  line.add_bytes("--mean", options.shape.mean_bytes, "Mean bytes of a read");
+  line.add("--reads", options.shape.reads, "Number of reads");
+  line.add("--backward", options.shape.backward, "Of them, those that go back");
+  line.add("--compute-us", options.compute_us,
+           "Microseconds after each read in which nothing is read (the processor sleeps)");
+  line.add("--seed", options.shape.seed, "Seed of the data and of the pattern");
+  line.add("--intent", options.intent_path,
+           "Write an intent file that declares these reads, and read nothing");
+  line.add_flag("--verify,!--no-verify", options.verify, "Check every byte that is read (default)")
+      .no_default_shown();
+  line.add_check([&] {
     if (options.shape.is_possible()) return;
-    throw CLI::ValidationError("--reads",
-                               "so many reads of this size do not fit the file, or more "
-                               "than half of them would go back");
+    throw workload::Refused("--reads",
+                            "so many reads of this size do not fit the file, or more "
+                            "than half of them would go back");
   });
 }
 
@@ -188,15 +181,13 @@ int run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Reads a file as an analysis of particle collisions does, and checks every byte."};
-  app.footer(examples);
+  workload::CommandLine line(
+      "Reads a file as an analysis of particle collisions does, and checks every byte.", examples);
   Options options;
   try {
-    add_options(app, options);
-    app.parse(argc, argv);
+    add_options(line, options);
+    if (const auto status = line.parse(argc, argv, true)) return *status;
     return run(options);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "analysis: %s\n", error.what());
     return 1;

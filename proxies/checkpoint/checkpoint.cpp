@@ -111,26 +111,25 @@ constexpr const char* examples = R"(Examples:
 
 int main(int argc, char** argv) {
   workload::Session session(argc, argv);
-  CLI::App app{"Writes and reads the checkpoint of a block-structured mesh code."};
-  app.footer(examples);
-  workload::Options options(app);
+  workload::CommandLine line("Writes and reads the checkpoint of a block-structured mesh code.",
+                             examples);
+  workload::Options options(line);
   checkpoint::Shape shape;
   std::string format = "raw";
-  app.add_option("--format", format, "raw: plain MPI-IO; hdf5: parallel HDF5")
-      ->check(CLI::IsMember({"raw", "hdf5"}));
-  app.add_option("--blocks", shape.blocks, "Blocks of each rank")->check(CLI::PositiveNumber);
-  app.add_option("--nxb", shape.side, "Cells of a block on each side")->check(CLI::Range(1, 256));
-  app.add_option("--guard", shape.guard, "Guard cells around a block, which are not written")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--unknowns", shape.unknowns, "Doubles of a cell")->check(CLI::PositiveNumber);
-  app.callback([&] {
+  line.add("--format", format, "raw: plain MPI-IO; hdf5: parallel HDF5").one_of({"raw", "hdf5"});
+  line.add("--blocks", shape.blocks, "Blocks of each rank").positive();
+  line.add("--nxb", shape.side, "Cells of a block on each side").between(1, 256);
+  line.add("--guard", shape.guard, "Guard cells around a block, which are not written")
+      .not_negative();
+  line.add("--unknowns", shape.unknowns, "Doubles of a cell").positive();
+  line.add_check([&] {
     if (format == "hdf5" && !checkpoint::hdf5_is_built_in()) {
-      throw CLI::ValidationError("--format", "hdf5 needs parallel HDF5, which was not there when " +
-                                                 std::string("this was built: apt install ") +
-                                                 checkpoint::hdf5_package + ", and build again");
+      throw workload::Refused("--format", "hdf5 needs parallel HDF5, which was not there when " +
+                                              std::string("this was built: apt install ") +
+                                              checkpoint::hdf5_package + ", and build again");
     }
   });
-  if (const auto status = workload::parse(app, session, argc, argv)) return *status;
+  if (const auto status = line.parse(argc, argv, session.rank() == 0)) return *status;
 
   Mesh mesh(shape, session.rank(), session.ranks());
   workload::report_start("checkpoint: " + std::to_string(mesh.total_blocks()) + " blocks of " +

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "proxies/workload/options.hpp"
+#include "proxies/workload/dimensions.hpp"
 #include "proxies/workload/pattern_data.hpp"
 
 namespace checkpoint {

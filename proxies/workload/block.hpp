@@ -10,7 +10,7 @@
 #include <span>
 
 #include "proxies/workload/datatype.hpp"
-#include "proxies/workload/options.hpp"
+#include "proxies/workload/dimensions.hpp"
 #include "proxies/workload/pattern_data.hpp"
 
 namespace workload {

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "proxies/workload/session.hpp"
+
 namespace workload {
 
 Info::Info(const Options& options) {
