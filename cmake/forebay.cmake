@@ -26,6 +26,7 @@ function(forebay_room name)
   if(FOREBAY_FUZZ)
     target_compile_options(${name} PRIVATE -fsanitize=fuzzer-no-link)
   endif()
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${FOREBAY_UNITY})
 endfunction()
 
 # What `make asan` and `make fuzz` build: the tests of one process, and the fuzzers.

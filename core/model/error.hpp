@@ -40,6 +40,11 @@ using Status = Result<void>;
 /// The error for an errno value; `doing` says what was being done.
 Error error_from_errno(int os_errno, const std::string& doing);
 
+/// The same, to be returned as a Result or Status.
+inline tl::unexpected<Error> fail(int os_errno, const std::string& doing) {
+  return tl::unexpected(error_from_errno(os_errno, doing));
+}
+
 /// A one-line message for a person.
 std::string to_string(const Error& error);
 

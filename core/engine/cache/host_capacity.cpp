@@ -16,10 +16,6 @@ namespace {
 /// The number is that of the layout of Resource's state.
 constexpr const char* capacity_name = ".capacity-1";
 
-tl::unexpected<Error> fail(int os_errno, const std::string& doing) {
-  return tl::unexpected(error_from_errno(os_errno, doing));
-}
-
 bool set_lock(int descriptor, int command, short type) {
   struct flock lock = {};
   lock.l_type = type;

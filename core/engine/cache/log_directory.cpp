@@ -20,10 +20,6 @@ namespace {
 constexpr int directory_flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr mode_t others = S_IRWXG | S_IRWXO;
 
-tl::unexpected<Error> fail(int os_errno, const std::string& doing) {
-  return tl::unexpected(error_from_errno(os_errno, doing));
-}
-
 tl::unexpected<Error> refuse(const std::string& path, const std::string& why) {
   return tl::unexpected(Error{ErrorKind::access, 0, "the cache does not use " + path + ": " + why});
 }

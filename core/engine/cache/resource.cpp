@@ -33,8 +33,8 @@ struct Resource::State {
   std::array<Holder, most_holders> holders;
 
   void make(Bytes given) {
-    std::uint32_t zeros = 0;
-    if (stage.compare_exchange_strong(zeros, 1)) {
+    std::uint32_t unmade = 0;
+    if (stage.compare_exchange_strong(unmade, 1)) {
       pthread_mutexattr_t attributes;
       pthread_mutexattr_init(&attributes);
       pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);

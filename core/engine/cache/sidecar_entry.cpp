@@ -27,10 +27,7 @@ constexpr int most_nested = 8;
 constexpr int most_attempts = 1000;
 constexpr std::size_t longest_text = std::size_t{1} << 20;
 
-tl::unexpected<Error> fail(int os_errno, const std::string& doing) {
-  return tl::unexpected(error_from_errno(os_errno, doing));
-}
-tl::unexpected<Error> wrong(ErrorKind kind, std::string what) {
+tl::unexpected<Error> malformed(ErrorKind kind, std::string what) {
   return tl::unexpected(Error{kind, 0, std::move(what)});
 }
 
@@ -83,17 +80,19 @@ Result<json> opened_entry(const char* format, std::string_view text) {
   const auto shallow = [](int depth, json::parse_event_t, json&) { return depth <= most_nested; };
   const json whole = json::parse(text, shallow, false);
   if (!whole.is_object() || whole.value("format", json()) != format) {
-    return wrong(ErrorKind::io, fmt::format("this is no {}", format));
+    return malformed(ErrorKind::io, fmt::format("this is no {}", format));
   }
   if (int found = 0; !get_field(whole, "version", found) || found != version) {
-    return wrong(ErrorKind::unsupported,
-                 fmt::format("the {} is of format version {}, and this Forebay reads version {}",
-                             format, dumped(whole.value("version", json())), version));
+    return malformed(
+        ErrorKind::unsupported,
+        fmt::format("the {} is of format version {}, and this Forebay reads version {}", format,
+                    dumped(whole.value("version", json())), version));
   }
   const auto content = whole.find("content");
   if (content == whole.end() || !content->is_object() ||
       whole.value("checksum", json()) != checksum(*content)) {
-    return wrong(ErrorKind::io, fmt::format("the {} is damaged: its checksum is wrong", format));
+    return malformed(ErrorKind::io,
+                     fmt::format("the {} is damaged: its checksum is wrong", format));
   }
   return *content;
 }
@@ -147,7 +146,7 @@ Result<std::optional<std::string>> get_entry(const std::string& path, bool own) 
   struct stat status{};
   if (::fstat(file.get(), &status) != 0) return fail(errno, "look at " + path);
   if (own && status.st_uid != ::geteuid()) {
-    return wrong(ErrorKind::access, path + " belongs to another user");
+    return malformed(ErrorKind::access, path + " belongs to another user");
   }
   std::string text;
   std::array<char, 4096> buffer;
@@ -157,7 +156,7 @@ Result<std::optional<std::string>> get_entry(const std::string& path, bool own) 
     if (got < 0) return fail(errno, "read " + path);
     if (got == 0) return std::optional(std::move(text));
     text.append(buffer.data(), static_cast<std::size_t>(got));
-    if (text.size() > longest_text) return wrong(ErrorKind::io, path + " is too long");
+    if (text.size() > longest_text) return malformed(ErrorKind::io, path + " is too long");
   }
 }
 

@@ -18,7 +18,7 @@
 namespace forebay {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 std::vector<std::string> amode_names(int amode) {
   struct Name {
@@ -115,7 +115,7 @@ constexpr std::size_t most_failures = 16;
 constexpr const char* more_failures = "further failures";
 
 template <typename Counts>
-void add(Json& total, const Counts& counts) {
+void add(OrderedJson& total, const Counts& counts) {
   for (const auto& [what, count] : counts.items()) {
     const std::string& key =
         total.contains(what) || total.size() < most_failures ? what : more_failures;
@@ -124,21 +124,23 @@ void add(Json& total, const Counts& counts) {
 }
 
 /// What every rank has to tell in words, added up: [reasons for passing calls through, failures].
-std::array<Json, 2> combine_words(const std::array<Json, 2>& mine, Exchange& exchange) {
-  std::array<Json, 2> total = {Json::object(), Json::object()};
-  const std::vector<std::uint8_t> packed = Json::to_msgpack(mine);
+std::array<OrderedJson, 2> combine_words(const std::array<OrderedJson, 2>& mine,
+                                         Exchange& exchange) {
+  std::array<OrderedJson, 2> total = {OrderedJson::object(), OrderedJson::object()};
+  const std::vector<std::uint8_t> packed = OrderedJson::to_msgpack(mine);
   for (const auto& part : exchange.all_gather_varying(std::as_bytes(std::span(packed)))) {
     const auto* begin = reinterpret_cast<const std::uint8_t*>(part.data());
-    const Json words = Json::from_msgpack(begin, begin + part.size());
+    const OrderedJson words = OrderedJson::from_msgpack(begin, begin + part.size());
     for (std::size_t i = 0; i < total.size(); ++i) add(total[i], words[i]);
   }
   return total;
 }
 
 /// Leaves a record; told on standard error if it cannot be done.
-void publish(const std::string& directory, const Json& json, const char* ending) {
+void publish(const std::string& directory, const OrderedJson& json, const char* ending) {
   // Paths and hints may hold any bytes; the record is UTF-8.
-  const std::string content = json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string content =
+      json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
   if (const Status done = put_record(directory, content, ending); !done) {
     // Once: a program may close thousands of files.
     static std::once_flag said;
@@ -171,14 +173,14 @@ void FileRecord::add_storage(const KernelIo& io) {
 }
 
 void write_report(const FileRecord& record, Exchange& exchange, const std::string& directory) {
-  std::array<Json, 2> words = {record.passed_through_, record.failures_};
+  std::array<OrderedJson, 2> words = {record.passed_through_, record.failures_};
   const Figures figures =
       combine(record, record.storage_, !words[0].empty() || !words[1].empty(), exchange);
   if (figures.maxima.back() != 0) words = combine_words(words, exchange);
   if (exchange.rank() != 0) return;
 
   const bool engine = record.mode == Mode::engine;
-  Json json;
+  OrderedJson json;
   json["version"] = 1;
   json["opening"] = record.opening;
   json["path"] = record.path;
@@ -204,7 +206,7 @@ void write_report(const FileRecord& record, Exchange& exchange, const std::strin
         static_cast<double>(*maximum++) * seconds_per_ns;
   }
   for (const std::string_view name : call_class_names) json["calls"][std::string(name)] = *sum++;
-  Json counters;
+  OrderedJson counters;
 #define FOREBAY_TELL(name, combine, meaning)                               \
   counters[#name] = std::string_view(#combine) == "sum" ? *sum : *maximum; \
   ++sum;                                                                   \
@@ -219,7 +221,7 @@ void write_report(const FileRecord& record, Exchange& exchange, const std::strin
                        {"read_bytes", sum[2]},
                        {"write_bytes", sum[3]}};
   }
-  json["hints"] = Json::object();
+  json["hints"] = OrderedJson::object();
   for (const auto& [key, value] : record.hints) json["hints"][key] = value;
   json["hint_problems"] = record.hint_problems;
   json["passed_through"] = words[0];
@@ -235,7 +237,7 @@ LateCounters late_counters(const Counters& counters) {
 
 void write_late_report(const FileRecord& record, const LateCounters& grown,
                        const std::string& directory) {
-  Json json;
+  OrderedJson json;
   json["version"] = 1;
   json["opening"] = record.opening;
   json["counters"] = {{"cache_drained", grown.drained},
