@@ -72,7 +72,7 @@ unit: build ## tests of one process, beside the code
 	ctest --test-dir build -L '^unit$$' -j $(JOBS) --output-on-failure --no-tests=error
 
 mpi-test: build ## tests of many processes on both MPIs, the workloads, the testbed
-	ctest --test-dir build -LE '^unit$$' -j $$((3 * $(JOBS))) --output-on-failure --no-tests=error
+	ctest --test-dir build -LE '^unit$$' -j $$((2 * $(JOBS))) --output-on-failure --no-tests=error
 
 cli-test: build ## the forebay command, and the pages made by the campaigns
 	$(BIN)/python -m pytest -n $(JOBS) toolkit/tests tests/experiments

@@ -75,9 +75,22 @@ message(STATUS "MPIs found: ${FOREBAY_MPIS}")
 # The command that runs COUNT ranks of a program under MPI, as a list.
 function(forebay_mpiexec out mpi count)
   if(mpi STREQUAL "openmpi")
-    set(${out} ${MPIEXEC_openmpi} --allow-run-as-root --oversubscribe --bind-to none -n ${count}
-        PARENT_SCOPE)
+    # Tests run beside each other: a rank that waits leaves the core to one that does not.
+    set(${out} ${MPIEXEC_openmpi} --allow-run-as-root --oversubscribe --bind-to none
+        --mca mpi_yield_when_idle 1 -n ${count} PARENT_SCOPE)
   else()
     set(${out} ${MPIEXEC_${mpi}} -n ${count} PARENT_SCOPE)
   endif()
+endfunction()
+
+# forebay_mpi_test_properties(TEST MPI RANKS PROPERTIES...): what ctest has to know of a test, and how
+# many of its places it takes: `make mpi-test` gives two for each core. Open MPI's ranks yield the core
+# while they wait, and starting them is mostly waiting. MPICH's poll: where they share cores, a message
+# costs a turn of the scheduler's, and tests beside each other take longer than one after the other.
+function(forebay_mpi_test_properties test mpi ranks)
+  set(places 1)
+  if(NOT mpi STREQUAL "openmpi" AND ranks GREATER 1)
+    math(EXPR places "2 * ${ranks}")
+  endif()
+  set_tests_properties(${test} PROPERTIES PROCESSORS ${places} ${ARGN})
 endfunction()
