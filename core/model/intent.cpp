@@ -205,6 +205,7 @@ std::optional<Bytes> bytes_in(const toml::node* node) {
 
 std::optional<ReadPolicy> policy_in(std::string_view text) {
   if (text == "auto") return ReadPolicy::automatic;
+  if (text == "page-cache") return ReadPolicy::page_cache;
   if (text == "mercury") return ReadPolicy::mercury;
   return std::nullopt;
 }
@@ -230,7 +231,7 @@ class ReadSectionReader {
       } else if (key->str() == "policy") {
         const auto text = hint_text(*node);
         section_.intent.policy = text ? policy_in(*text) : std::nullopt;
-        if (!section_.intent.policy) report(*key, *node, "auto or mercury");
+        if (!section_.intent.policy) report(*key, *node, "auto, page-cache or mercury");
       }
     }
     return std::move(section_);

@@ -16,6 +16,8 @@ namespace forebay {
 enum class ReadPolicy {
   automatic,  ///< Fetched into memory of the process, in the order that was declared or is found
               ///< out.
+  page_cache,  ///< Brought into the page cache, in the order that was declared, where all processes
+               ///< of the node find it.
   mercury,    ///< Announced to the kernel in blocks, as in [MERCURY]: for comparison.
 };
 

@@ -4,13 +4,14 @@
 #include <vector>
 
 #include "core/model/extent.hpp"
+#include "core/plan/read_advice.hpp"
 
 namespace forebay {
 
 /// The advice of [MERCURY]: as the program reads, the blocks that follow are announced to the
 /// kernel, and those announced longest ago are given up, so that what a reader takes of the page
 /// cache stays the same. Blocks of which nothing was declared are left out.
-class BlockAdvice {
+class BlockAdvice final : public ReadAdvice {
  public:
   struct Shape {
     Bytes block = 4 * MiB;  ///< BlockSize.
@@ -21,13 +22,8 @@ class BlockAdvice {
   /// `willneed` as in FetchPlan; none is the whole file.
   BlockAdvice(std::vector<Extent> willneed, Bytes file_size, Shape shape);
 
-  struct Advice {
-    Extent extent;
-    bool is_needed;  ///< Else it is given up.
-    bool operator==(const Advice&) const = default;
-  };
-  /// What to tell the kernel when the program reads `read`.
-  std::vector<Advice> observe(Extent read);
+  using Advice = Item;
+  std::vector<Advice> observe(Extent read) override;
 
  private:
   Extent block_at(Bytes index) const;

@@ -47,6 +47,8 @@ class FetchPlan {
   bool covers(Bytes offset) const;
   bool at_end() const { return current_ == extents_.size(); }
 
+  /// What it was made of, clipped and joined.
+  const std::vector<Extent>& extents() const { return extents_; }
   /// Bytes of all pieces together.
   Bytes bytes() const { return bytes_; }
   /// Extents that lay wholly outside the file or had a negative offset or length.

@@ -1,5 +1,6 @@
 #include "core/engine/prefetch/adviser.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/engine/cache/background_thread.hpp"
@@ -7,11 +8,12 @@
 namespace forebay {
 
 AdvisedFile::AdvisedFile(Adviser& adviser, std::string path, std::unique_ptr<FetchSource> source,
-                         BlockAdvice advice)
+                         std::unique_ptr<ReadAdvice> advice, std::unique_ptr<PageCacheFetch> fetch)
     : adviser_(adviser),
       path_(std::move(path)),
       source_(std::move(source)),
-      advice_(std::move(advice)) {}
+      advice_(std::move(advice)),
+      fetch_(std::move(fetch)) {}
 
 void AdvisedFile::note(Extent read) {
   {
@@ -19,11 +21,39 @@ void AdvisedFile::note(Extent read) {
     ++figures_.reads;
     figures_.bytes_asked += read.length;
   }
+  if (!read.empty()) adviser_.add_note({shared_from_this(), read});
+}
+
+void AdvisedFile::watch(std::shared_ptr<ReadProgress> progress) {
+  {
+    const std::lock_guard lock(mutex_);
+    progress_.push_back(std::move(progress));
+  }
   const std::lock_guard lock(adviser_.mutex_);
-  if (adviser_.stopping_) return;
-  if (adviser_.notes_.size() == Adviser::most_notes) adviser_.notes_.pop_front();
-  adviser_.notes_.push_back({shared_from_this(), read});
+  adviser_.is_changed_ = true;
   adviser_.noted_.notify_one();
+}
+
+void AdvisedFile::forget(const std::shared_ptr<ReadProgress>& progress) {
+  const std::lock_guard lock(mutex_);
+  std::erase(progress_, progress);
+}
+
+bool AdvisedFile::is_watched() const {
+  const std::lock_guard lock(mutex_);
+  return !progress_.empty();
+}
+
+void AdvisedFile::finish() {
+  is_finishing_.store(true);
+  const std::lock_guard acting(acting_);
+  if (source_ == nullptr) return;
+  carry_out(advice_->end());
+  if (fetch_) fetch_->let_go_of_all(*source_);
+  fetch_.reset();
+  source_.reset();
+  const std::lock_guard lock(mutex_);
+  progress_.clear();
 }
 
 PrefetchFigures AdvisedFile::figures() const {
@@ -31,17 +61,86 @@ PrefetchFigures AdvisedFile::figures() const {
   return figures_;
 }
 
-Adviser::Adviser() : thread_(background_thread([this] { work(); })) {}
+/// `read`: empty at the beginning.
+void AdvisedFile::act(Extent read) {
+  const std::lock_guard acting(acting_);
+  if (source_ == nullptr) return;
+  carry_out(read.empty() ? advice_->begin() : advice_->observe(read));
+}
+
+/// Whether anything was read that was not noted.
+bool AdvisedFile::look() {
+  const std::lock_guard acting(acting_);
+  if (source_ == nullptr) return false;
+  std::vector<std::shared_ptr<ReadProgress>> ways;
+  {
+    const std::lock_guard lock(mutex_);
+    ways = progress_;
+  }
+  bool found = false;
+  for (const auto& way : ways) {
+    const auto read = way->look(advice_->expected());
+    if (!read) continue;
+    found = true;
+    carry_out(advice_->observe(*read));
+  }
+  return found;
+}
+
+void AdvisedFile::carry_out(const std::vector<ReadAdvice::Item>& items) {
+  for (const auto& [extent, is_needed] : items) {
+    if (is_needed && is_finishing_.load()) continue;
+    if (!is_needed && fetch_) {
+      let_go(extent);
+      continue;
+    }
+    PageCacheFetch::Brought done;
+    if (is_needed && fetch_) {
+      done = fetch_->bring(*source_, extent);
+    } else {
+      const bool is_taken = source_->advise(extent, is_needed).has_value();
+      if (!is_needed) continue;
+      done = {is_taken ? extent.length : 0, 0, 1, is_taken ? 0 : 1};
+    }
+    const std::lock_guard lock(mutex_);
+    figures_.requests += done.requests;
+    figures_.requests_failed += done.failed;
+    figures_.bytes_fetched += done.fetched;
+    figures_.bytes_resident += done.resident;
+  }
+  const std::lock_guard lock(mutex_);
+  if (advice_->is_given_up()) figures_.plans_given_up = 1;
+}
+
+void AdvisedFile::let_go(Extent extent) {
+  std::vector<std::shared_ptr<ReadProgress>> ways;
+  {
+    const std::lock_guard lock(mutex_);
+    ways = progress_;
+  }
+  for (const auto& way : ways) way->let_go(extent);
+  fetch_->let_go(*source_, extent);
+}
+
+Adviser::Adviser(std::function<void()> prepare)
+    : thread_(background_thread([this, prepare = std::move(prepare)] {
+        if (prepare != nullptr) prepare();
+        work();
+      })) {}
 
 Adviser::~Adviser() { end(); }
 
 std::shared_ptr<AdvisedFile> Adviser::add(std::string path, std::unique_ptr<FetchSource> source,
-                                          BlockAdvice advice) {
-  auto file =
-      std::make_shared<AdvisedFile>(*this, std::move(path), std::move(source), std::move(advice));
-  const std::lock_guard lock(mutex_);
-  std::erase_if(files_, [](const auto& known) { return known.expired(); });
-  files_.push_back(file);
+                                          std::unique_ptr<ReadAdvice> advice,
+                                          std::unique_ptr<PageCacheFetch> fetch) {
+  auto file = std::make_shared<AdvisedFile>(*this, std::move(path), std::move(source),
+                                            std::move(advice), std::move(fetch));
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(files_, [](const auto& known) { return known.expired(); });
+    files_.push_back(file);
+  }
+  add_note({file, {}});
   return file;
 }
 
@@ -55,34 +154,45 @@ void Adviser::end() {
   if (!thread_.joinable()) return;
   thread_.join();
   for (const auto& known : files_) {
-    if (const auto file = known.lock()) file->source_.reset();
+    if (const auto file = known.lock()) file->finish();
   }
+}
+
+void Adviser::add_note(Note note) {
+  const std::lock_guard lock(mutex_);
+  if (stopping_) return;
+  if (notes_.size() == most_notes) notes_.pop_front();
+  notes_.push_back(std::move(note));
+  noted_.notify_one();
+}
+
+std::vector<std::shared_ptr<AdvisedFile>> Adviser::watched() {
+  std::vector<std::shared_ptr<AdvisedFile>> result;
+  for (const auto& known : files_) {
+    auto file = known.lock();
+    if (file != nullptr && file->is_watched()) result.push_back(std::move(file));
+  }
+  return result;
 }
 
 void Adviser::work() {
+  auto between_looks = shortest_look;
   std::unique_lock lock(mutex_);
   for (;;) {
-    noted_.wait(lock, [this] { return stopping_ || !notes_.empty(); });
+    const auto files = watched();
+    const auto is_called = [this] { return stopping_ || is_changed_ || !notes_.empty(); };
+    const bool called =
+        files.empty() ? (noted_.wait(lock, is_called), true)
+                      : noted_.wait_for(lock, between_looks, is_called);
     if (stopping_) return;
-    const Note note = std::move(notes_.front());
-    notes_.pop_front();
+    is_changed_ = false;
+    const auto notes = std::exchange(notes_, {});
     lock.unlock();
-    advise(*note.file, note.read);
+    for (const Note& note : notes) note.file->act(note.read);
+    const bool found = std::ranges::count_if(files, [](const auto& file) { return file->look(); }) > 0;
+    between_looks =
+        found || called ? shortest_look : std::min(2 * between_looks, longest_look);
     lock.lock();
-  }
-}
-
-void Adviser::advise(AdvisedFile& file, Extent read) {
-  for (const auto& [extent, is_needed] : file.advice_.observe(read)) {
-    const bool is_taken = file.source_->advise(extent, is_needed).has_value();
-    const std::lock_guard lock(file.mutex_);
-    if (!is_needed) continue;
-    ++file.figures_.requests;
-    if (is_taken) {
-      file.figures_.bytes_fetched += extent.length;
-    } else {
-      ++file.figures_.requests_failed;
-    }
   }
 }
 

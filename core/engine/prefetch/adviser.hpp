@@ -1,17 +1,22 @@
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "core/engine/prefetch/page_cache_fetch.hpp"
 #include "core/engine/prefetch/prefetch_figures.hpp"
-#include "core/plan/block_advice.hpp"
+#include "core/plan/read_advice.hpp"
 #include "core/storage/fetch_source.hpp"
+#include "core/storage/read_progress.hpp"
 
 namespace forebay {
 
@@ -22,10 +27,17 @@ class Adviser;
 class AdvisedFile : public std::enable_shared_from_this<AdvisedFile> {
  public:
   AdvisedFile(Adviser& adviser, std::string path, std::unique_ptr<FetchSource> source,
-              BlockAdvice advice);
+              std::unique_ptr<ReadAdvice> advice, std::unique_ptr<PageCacheFetch> fetch);
 
   /// The program is about to read. Waits for nothing.
   void note(Extent read);
+
+  /// Reads that note() is not told of are found by looking, from now on. Until forget().
+  void watch(std::shared_ptr<ReadProgress> progress);
+  void forget(const std::shared_ptr<ReadProgress>& progress);
+
+  /// The program reads no more: gives up what is still held. The figures are final.
+  void finish();
 
   PrefetchFigures figures() const;
   const std::string& path() const { return path_; }
@@ -33,26 +45,41 @@ class AdvisedFile : public std::enable_shared_from_this<AdvisedFile> {
  private:
   friend class Adviser;
 
+  void act(Extent read);
+  bool look();
+  void carry_out(const std::vector<ReadAdvice::Item>& items);
+  void let_go(Extent extent);
+  bool is_watched() const;
+
   Adviser& adviser_;
   const std::string path_;
-  std::unique_ptr<FetchSource> source_;  ///< The adviser's thread's, as is advice_.
-  BlockAdvice advice_;
+  std::atomic<bool> is_finishing_{false};
+
+  std::mutex acting_;                    ///< Held while advice is given.
+  std::unique_ptr<FetchSource> source_;  ///< Guarded by acting_, as is what follows; may be null.
+  std::unique_ptr<ReadAdvice> advice_;
+  std::unique_ptr<PageCacheFetch> fetch_;  ///< Null: the kernel is told what the advice says.
+
   mutable std::mutex mutex_;
-  PrefetchFigures figures_;  ///< Guarded by mutex_.
+  PrefetchFigures figures_;                               ///< Guarded by mutex_, as is progress_.
+  std::vector<std::shared_ptr<ReadProgress>> progress_;
 };
 
 /// Gives advice for all files of a process, in a thread of its own. Outlives its files.
 /// Thread-safe.
 class Adviser {
  public:
-  Adviser();
+  /// `prepare`: called in the thread, before all else.
+  explicit Adviser(std::function<void()> prepare = nullptr);
   ~Adviser();
   Adviser(const Adviser&) = delete;
   Adviser& operator=(const Adviser&) = delete;
 
-  /// `source` reads through the page cache.
+  /// `source` reads through the page cache. With `fetch`, what the advice says is fetched whole,
+  /// and given up when nobody on the node wants it; else the kernel is told what it says.
   std::shared_ptr<AdvisedFile> add(std::string path, std::unique_ptr<FetchSource> source,
-                                   BlockAdvice advice);
+                                   std::unique_ptr<ReadAdvice> advice,
+                                   std::unique_ptr<PageCacheFetch> fetch = nullptr);
 
   /// Gives no advice any more, and closes all sources.
   void end();
@@ -62,19 +89,26 @@ class Adviser {
 
   struct Note {
     std::shared_ptr<AdvisedFile> file;
-    Extent read;
+    Extent read;  ///< Empty: it begins.
   };
 
   /// Reads beyond these that wait for the thread are forgotten, the oldest first.
   static constexpr std::size_t most_notes = 256;
 
+  /// Between two looks at files that are watched: of a budget of 8 MiB a reader at 1 GB/s takes an
+  /// eighth in the shorter time. Each look in vain doubles it.
+  static constexpr std::chrono::milliseconds shortest_look{1};
+  static constexpr std::chrono::milliseconds longest_look{32};
+
+  void add_note(Note note);
   void work();
-  static void advise(AdvisedFile& file, Extent read);
+  std::vector<std::shared_ptr<AdvisedFile>> watched();
 
   std::mutex mutex_;
   std::condition_variable noted_;
   std::deque<Note> notes_;  ///< Guarded by mutex_, as is what follows.
   std::vector<std::weak_ptr<AdvisedFile>> files_;
+  bool is_changed_ = false;  ///< Other files are watched.
   bool stopping_ = false;
   std::thread thread_;
 };

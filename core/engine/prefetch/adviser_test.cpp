@@ -9,6 +9,8 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "core/plan/block_advice.hpp"
+
 namespace forebay {
 namespace {
 
@@ -52,11 +54,15 @@ class ToldSource final : public FetchSource {
   const bool refuses_;
 };
 
+std::unique_ptr<ReadAdvice> advice_for(Bytes size) {
+  return std::make_unique<BlockAdvice>(std::vector<Extent>{}, size, BlockAdvice::Shape{10, 2, 1});
+}
+
 TEST(Adviser, TellsWhatFollowsAReadAndGivesUpTheOldest) {
   Told told;
   Adviser adviser;
   const auto file =
-      adviser.add("a", std::make_unique<ToldSource>(told), BlockAdvice({}, 100, {10, 2, 1}));
+      adviser.add("a", std::make_unique<ToldSource>(told), advice_for(100));
   file->note({0, 10});
   file->note({10, 10});
   EXPECT_THAT(
@@ -71,7 +77,7 @@ TEST(Adviser, ARefusalIsCounted) {
   Told told;
   Adviser adviser;
   const auto file =
-      adviser.add("a", std::make_unique<ToldSource>(told, true), BlockAdvice({}, 10, {10, 2, 1}));
+      adviser.add("a", std::make_unique<ToldSource>(told, true), advice_for(10));
   file->note({0, 1});
   told.wait_for(1);
   adviser.end();
@@ -79,11 +85,37 @@ TEST(Adviser, ARefusalIsCounted) {
   EXPECT_EQ(file->figures().bytes_fetched, 0);
 }
 
+/// A reader that is seen at one place after the other, as often as it is looked at.
+class SeenProgress final : public ReadProgress {
+ public:
+  explicit SeenProgress(std::vector<Extent> seen) : seen_(std::move(seen)) {}
+  std::optional<Extent> look(std::span<const Extent>) override {
+    if (next_ == seen_.size()) return std::nullopt;
+    return seen_[next_++];
+  }
+
+ private:
+  const std::vector<Extent> seen_;
+  std::size_t next_ = 0;
+};
+
+TEST(Adviser, AReaderThatDoesNotCallIsWatched) {
+  Told told;
+  Adviser adviser;
+  const auto file = adviser.add("a", std::make_unique<ToldSource>(told), advice_for(100));
+  file->watch(std::make_shared<SeenProgress>(std::vector<Extent>{{9, 1}, {19, 1}}));
+  EXPECT_THAT(
+      told.wait_for(4),
+      ElementsAre(BlockAdvice::Advice{{0, 10}, true}, BlockAdvice::Advice{{10, 10}, true},
+                  BlockAdvice::Advice{{20, 10}, true}, BlockAdvice::Advice{{0, 10}, false}));
+  EXPECT_EQ(file->figures().reads, 0);
+}
+
 TEST(Adviser, AfterItsEndNothingIsTold) {
   Told told;
   Adviser adviser;
   const auto file =
-      adviser.add("a", std::make_unique<ToldSource>(told), BlockAdvice({}, 100, {10, 2, 1}));
+      adviser.add("a", std::make_unique<ToldSource>(told), advice_for(100));
   adviser.end();
   file->note({0, 10});
   adviser.end();

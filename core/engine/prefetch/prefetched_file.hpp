@@ -67,6 +67,7 @@ class PrefetchedFile {
 
   PrefetchFigures figures() const;
   const std::string& path() const { return path_; }
+  const ReadIntent& intent() const { return intent_; }
 
  private:
   /// A piece that has a block: on its way, or there.

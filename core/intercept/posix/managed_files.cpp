@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -21,17 +22,23 @@
 #include <vector>
 
 #include "core/engine/prefetch/adviser.hpp"
+#include "core/engine/prefetch/node_readers.hpp"
+#include "core/engine/prefetch/page_cache_fetch.hpp"
 #include "core/engine/prefetch/prefetcher.hpp"
 #include "core/intercept/posix/declared_reads.hpp"
+#include "core/intercept/posix/internal_descriptors.hpp"
 #include "core/intercept/posix/opened_name.hpp"
 #include "core/intercept/posix/prefetch_record.hpp"
 #include "core/intercept/posix/program_memory.hpp"
 #include "core/intercept/posix/trace_record.hpp"
 #include "core/model/read_intent.hpp"
 #include "core/model/read_trace.hpp"
+#include "core/plan/block_advice.hpp"
+#include "core/plan/extent_advice.hpp"
 #include "core/storage/descriptor.hpp"
 #include "core/storage/fetch_source.hpp"
 #include "core/storage/file_version.hpp"
+#include "core/storage/read_progress.hpp"
 #include "core/storage/read_queue.hpp"
 
 namespace forebay::posix {
@@ -81,42 +88,18 @@ class Inside {
   Inside& operator=(const Inside&) = delete;
 };
 
-/// Numbers of descriptors that are ours.
-std::array<std::atomic<bool>, most_descriptors> internal_numbers{};
-std::atomic<unsigned> internal_end{0};  ///< None from here on was ever ours.
-
-void set_internal(int descriptor, bool is_ours) {
-  const auto index = static_cast<unsigned>(descriptor);
-  if (index >= most_descriptors) return;
-  internal_numbers[index].store(is_ours);
-  unsigned end = internal_end.load();
-  while (index >= end && !internal_end.compare_exchange_weak(end, index + 1)) {
-  }
-}
-
-/// A source whose descriptor the program cannot close.
-class ProtectedSource final : public FetchSource {
- public:
-  explicit ProtectedSource(std::unique_ptr<FetchSource> source) : source_(std::move(source)) {
-    set_internal(source_->descriptor(), true);
-  }
-  ~ProtectedSource() override { set_internal(source_->descriptor(), false); }
-  ProtectedSource(const ProtectedSource&) = delete;
-  ProtectedSource& operator=(const ProtectedSource&) = delete;
-
-  Result<Bytes> read(std::span<std::byte> into, Bytes offset) override {
-    return source_->read(into, offset);
-  }
-  std::optional<FileVersion> version() override { return source_->version(); }
-  Bytes resident(Extent extent) override { return source_->resident(extent); }
-  Status advise(Extent extent, bool is_needed) override {
-    return source_->advise(extent, is_needed);
-  }
-  int descriptor() const override { return source_->descriptor(); }
-
- private:
-  const std::unique_ptr<FetchSource> source_;
+/// A file that the program has mapped.
+struct ShownFile {
+  std::uintptr_t begin;
+  std::uintptr_t end;
+  std::shared_ptr<AdvisedFile> file;
+  std::shared_ptr<ReadProgress> progress;
 };
+
+/// Beyond so many at a time mappings are left to the kernel.
+constexpr std::size_t most_mappings = 64;
+/// There are any: what a call must ask first.
+std::atomic<bool> has_mappings{false};
 
 /// All that is known of a process. A forked child begins with a new one and leaves its parent's
 /// behind, whose locks may be held by threads that it does not have.
@@ -132,6 +115,7 @@ struct Registry {
   std::vector<ManagedFile*> files;                    ///< All there ever were.
   std::vector<ManagedFile*> pool;                     ///< Of them, those without a file.
   unsigned listed_end = 0;  ///< No descriptor from here on was ever listed.
+  std::vector<ShownFile> mappings;
 };
 
 /// Never destroyed: programs read in their exit handlers too.
@@ -203,6 +187,7 @@ void write_record(const Followed& followed) {
     write_prefetch_record(followed.file->path(), followed.file->figures());
   }
   if (followed.advised != nullptr) {
+    followed.advised->finish();
     write_prefetch_record(followed.advised->path(), followed.advised->figures());
   }
   if (followed.trace != nullptr && followed.trace->reads() > 0) {
@@ -210,34 +195,60 @@ void write_record(const Followed& followed) {
   }
 }
 
-/// With the registry locked.
-void advise(Registry& state, int descriptor, const FileVersion& version, const char* path,
-            const ReadIntent& wishes) {
-  auto source = open_fetch_source(descriptor, path, Through::page_cache);
-  if (!source) return;
-  BlockAdvice::Shape shape;
-  shape.block = wishes.block.value_or(shape.block);
-  shape.ahead = wishes.ahead.value_or(shape.ahead);
-  if (wishes.budget) {
-    shape.cached = static_cast<int>(std::clamp<Bytes>(*wishes.budget / shape.block, 1, INT_MAX));
-  }
+Adviser* adviser_of(Registry& state) {
   try {
-    if (state.adviser == nullptr) state.adviser = std::make_unique<Adviser>();
+    if (state.adviser == nullptr) {
+      state.adviser = std::make_unique<Adviser>([] { inside = true; });
+    }
   } catch (const std::system_error&) {  // No thread is to be had: no advice is given.
-    return;
   }
-  auto file = state.adviser->add(path, std::make_unique<ProtectedSource>(*std::move(source)),
-                                 BlockAdvice(wishes.willneed, version.size, shape));
-  follow(state, descriptor, version.id, {.advised = std::move(file)});
+  return state.adviser.get();
+}
+
+/// With the registry locked. Null: nothing can be told of this file.
+std::shared_ptr<AdvisedFile> advise(Registry& state, int descriptor, const FileVersion& version,
+                                    const std::string& path, const ReadIntent& wishes) {
+  auto source = open_fetch_source(descriptor, path, Through::page_cache);
+  Adviser* adviser = adviser_of(state);
+  if (!source || adviser == nullptr) return nullptr;
+  if (wishes.policy == ReadPolicy::mercury) {
+    BlockAdvice::Shape shape;
+    shape.block = wishes.block.value_or(shape.block);
+    shape.ahead = wishes.ahead.value_or(shape.ahead);
+    if (wishes.budget) {
+      shape.cached = static_cast<int>(std::clamp<Bytes>(*wishes.budget / shape.block, 1, INT_MAX));
+    }
+    return adviser->add(path, protect(*std::move(source)),
+                        std::make_unique<BlockAdvice>(wishes.willneed, version.size, shape));
+  }
+  const Bytes budget = wishes.budget.value_or(Prefetcher::usual_budget);
+  auto advice = std::make_unique<ExtentAdvice>(wishes.willneed, version.size, budget);
+  auto readers = NodeReaders::join(version, advice->plan().extents(), budget);
+  auto fetch = std::make_unique<PageCacheFetch>(std::move(readers), version.size);
+  return adviser->add(path, protect(*std::move(source)), std::move(advice), std::move(fetch));
+}
+
+/// Whether the kernel is to serve the reads, from its page cache.
+bool is_for_page_cache(const ReadIntent& wishes, Reader reader) {
+  if (wishes.policy == ReadPolicy::mercury) return true;
+  return !wishes.willneed.empty() &&
+         (wishes.policy == ReadPolicy::page_cache || reader == Reader::stream);
 }
 
 void manage(int descriptor, const FileVersion& version, const char* path,
-            const DeclaredReads::Sections& sections) {
+            const DeclaredReads::Sections& sections, Reader reader) {
   Registry& state = *registry.load();
   const std::lock_guard lock(state.mutex);
   ReadIntent wishes = combined(sections);
   if (descriptors_run_short()) return;
-  if (wishes.policy == ReadPolicy::mercury) return advise(state, descriptor, version, path, wishes);
+  if (is_for_page_cache(wishes, reader)) {
+    auto advised = advise(state, descriptor, version, path, wishes);
+    if (advised == nullptr) return;
+    if (reader == Reader::stream) {
+      advised->watch(std::make_shared<PositionProgress>(descriptor, version.id));
+    }
+    return follow(state, descriptor, version.id, {.advised = std::move(advised)});
+  }
   Prefetcher* prefetcher = prefetcher_of(state);
   if (prefetcher == nullptr) return;
   auto source = open_fetch_source(descriptor, path);
@@ -246,11 +257,16 @@ void manage(int descriptor, const FileVersion& version, const char* path,
   const Bytes unit = std::min(wishes.block.value_or(Prefetcher::usual_block), GiB);
   const Bytes most = std::max(round_up(version.size, unit) + unit, 4 * unit);
   wishes.budget = std::min(wishes.budget.value_or(Prefetcher::usual_budget), most);
-  auto file = prefetcher->add(path, std::make_unique<ProtectedSource>(*std::move(source)), wishes);
+  auto file = prefetcher->add(path, protect(*std::move(source)), wishes);
   if (!file) return;
   follow(state, descriptor, version.id, {.file = *file});
   (*file)->start(version, file_clock_ns());
   prefetcher->wake();
+}
+
+bool is_mapped(const Registry& state, const std::shared_ptr<AdvisedFile>& file) {
+  return file != nullptr && std::ranges::find(state.mappings, file, &ShownFile::file) !=
+                                state.mappings.end();
 }
 
 /// With Inside. Nothing happens if it is not listed.
@@ -263,8 +279,31 @@ void close_listed(int descriptor) {
     if (followed.file != nullptr && state.prefetcher != nullptr) {
       state.prefetcher->release(followed.file);
     }
+    if (is_mapped(state, followed.advised)) return;  // It goes on.
   }
   write_record(followed);
+}
+
+/// With the registry locked. What is read of the file will be read from the page cache, by ways
+/// that are not seen: what is declared of it is brought there. Null: nothing is declared, or
+/// nothing can be done.
+std::shared_ptr<AdvisedFile> move_to_page_cache(Registry& state, ManagedFile& managed,
+                                                int descriptor) {
+  const std::lock_guard lock(managed.mutex);
+  Followed& followed = managed.followed;
+  if (followed.advised != nullptr) return followed.advised;
+  const auto version = version_of(descriptor);
+  if (followed.file == nullptr || followed.file->intent().willneed.empty() || !version ||
+      !(version->id == managed.id)) {
+    return nullptr;
+  }
+  auto advised =
+      advise(state, descriptor, *version, followed.file->path(), followed.file->intent());
+  if (advised == nullptr) return nullptr;
+  if (state.prefetcher != nullptr) state.prefetcher->release(followed.file);
+  if (followed.file->figures().requests > 0) write_record(followed);
+  followed = {.advised = advised};
+  return advised;
 }
 
 void record(int descriptor, const FileVersion& version, const char* path) {
@@ -331,9 +370,7 @@ void after_fork_in_parent() {
 void after_fork_in_child() {
   Registry& state = *registry.load();
   for (unsigned fd = 0; fd < state.listed_end; ++fd) detail::listed_files[fd].store(nullptr);
-  for (unsigned fd = 0; fd < internal_end.load(); ++fd) {
-    if (internal_numbers[fd].exchange(false)) ::close(static_cast<int>(fd));
-  }
+  close_internal();
   inside = false;
   registry.store(new Registry);
 }
@@ -358,11 +395,18 @@ void after_fork_in_child() {
     const std::lock_guard file_lock(managed->mutex);
     write_record(managed->followed);
   }
+  for (const ShownFile& shown : state->mappings) {
+    if (std::ranges::none_of(state->files, [&](ManagedFile* managed) {
+          return managed->followed.advised == shown.file;
+        })) {
+      write_record({.advised = shown.file});
+    }
+  }
 }
 
 }  // namespace
 
-void opened(int descriptor, int directory, const char* path, int flags) {
+void opened(int descriptor, int directory, const char* path, int flags, Reader reader) {
   if (registry.load() == nullptr || inside) return;
   if (static_cast<unsigned>(descriptor) >= most_descriptors) return;
   const int before = errno;
@@ -383,10 +427,73 @@ void opened(int descriptor, int directory, const char* path, int flags) {
     } else if (!sections.empty() && (flags & (O_DIRECT | O_SYNC | O_DSYNC)) == 0) {
       DeclaredReads::tell(sections);
       close_listed(descriptor);  // If it was closed behind our back.
-      manage(descriptor, version, path, sections);
+      manage(descriptor, version, path, sections, reader);
     }
   }
   errno = before;
+}
+
+void is_stream(int descriptor) {
+  if (inside || recording || !is_own_process(*registry.load())) return;
+  const int before = errno;
+  const Inside guard;
+  Registry& state = *registry.load();
+  const std::lock_guard lock(state.mutex);
+  ManagedFile* managed = listed(descriptor);
+  const auto file = managed == nullptr ? nullptr : move_to_page_cache(state, *managed, descriptor);
+  if (file != nullptr) file->watch(std::make_shared<PositionProgress>(descriptor, managed->id));
+  errno = before;
+}
+
+void mapped(int descriptor, void* address, size_t length, off_t offset) {
+  if (inside || recording || !is_own_process(*registry.load())) return;
+  const int before = errno;
+  const Inside guard;
+  Registry& state = *registry.load();
+  const std::lock_guard lock(state.mutex);
+  ManagedFile* managed = listed(descriptor);
+  if (managed != nullptr && state.mappings.size() < most_mappings) {
+    const auto file = move_to_page_cache(state, *managed, descriptor);
+    const auto begin = reinterpret_cast<std::uintptr_t>(address);
+    if (file != nullptr) {
+      auto progress = protect(std::make_unique<MappedProgress>(
+          Mapping{begin, static_cast<Bytes>(length), offset}));
+      file->watch(progress);
+      state.mappings.push_back({begin, begin + length, file, std::move(progress)});
+      has_mappings = true;
+    }
+  }
+  errno = before;
+}
+
+void unmapped(void* address, size_t length) {
+  if (!has_mappings.load(std::memory_order_relaxed) || inside) return;
+  const int before = errno;
+  const Inside guard;
+  Registry& state = *registry.load();
+  // An allocator may come here around a fork, when the lock is held by its own thread. What is
+  // looked at in vain then does no harm: the kernel is asked about pages and given advice, no more.
+  const std::unique_lock lock(state.mutex, std::try_to_lock);
+  const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  if (lock.owns_lock() && is_own_process(state)) {
+    for (std::size_t i = state.mappings.size(); i-- > 0;) {
+      if (begin >= state.mappings[i].end || begin + length <= state.mappings[i].begin) continue;
+      const ShownFile shown = state.mappings[i];
+      state.mappings.erase(state.mappings.begin() + static_cast<std::ptrdiff_t>(i));
+      shown.file->forget(shown.progress);
+      const bool is_open = std::ranges::any_of(state.files, [&](ManagedFile* managed) {
+        const std::lock_guard file_lock(managed->mutex);
+        return managed->followed.advised == shown.file;
+      });
+      if (!is_open && !is_mapped(state, shown.file)) write_record({.advised = shown.file});
+    }
+    has_mappings = !state.mappings.empty();
+  }
+  errno = before;
+}
+
+off_t position_for_trace(int descriptor) {
+  return recording ? ::lseek(descriptor, 0, SEEK_CUR) : -1;
 }
 
 void closing(int descriptor) {
@@ -420,11 +527,6 @@ void duplicated(int descriptor, int copy) {
   if (managed != nullptr && listed(copy) == nullptr) list(state, copy, managed);
 }
 
-bool is_internal(int descriptor) {
-  const auto index = static_cast<unsigned>(descriptor);
-  return index < most_descriptors && internal_numbers[index].load(std::memory_order_relaxed);
-}
-
 bool give_way(int descriptor) {
   Registry& state = *registry.load();
   // A child that shares our memory has descriptors of its own.
@@ -439,18 +541,12 @@ bool give_way(int descriptor) {
     state.gave_way.push_back(std::move(state.prefetcher));
   }
   if (is_internal(descriptor) && state.adviser != nullptr) {
+    state.mappings.clear();
     state.adviser->end();
     state.ended.push_back(std::move(state.adviser));
   }
   errno = before;
   return true;
-}
-
-unsigned next_internal(unsigned first, unsigned last) {
-  if (registry.load() == nullptr) return last + 1;
-  const unsigned end = internal_end.load();
-  while (first <= last && first < end && !is_internal(static_cast<int>(first))) ++first;
-  return first < end ? std::min(first, last + 1) : last + 1;
 }
 
 size_t serve_at(int descriptor, void* buffer, size_t count, off_t offset) {

@@ -28,7 +28,23 @@ inline ManagedFile* listed(int descriptor) {
 
 /// After the program opened `descriptor` as `path` with `flags`: reads it ahead if the intent says
 /// so. errno stays.
-void opened(int descriptor, int directory, const char* path, int flags);
+enum class Reader {
+  calls,   ///< Of read() and its kin.
+  stream,  ///< Of a C stream, whose reads are not seen.
+};
+void opened(int descriptor, int directory, const char* path, int flags,
+            Reader reader = Reader::calls);
+
+/// A C stream reads by the listed `descriptor` from now on. errno stays.
+void is_stream(int descriptor);
+
+/// The listed `descriptor` is shown at `address`; or something else will be, or nothing. errno
+/// stays.
+void mapped(int descriptor, void* address, size_t length, off_t offset);
+void unmapped(void* address, size_t length);
+
+/// Where a read would begin, if it is written down; else -1.
+off_t position_for_trace(int descriptor);
 
 /// Before the program's descriptor is closed, and before another takes its number.
 void closing(int descriptor);
@@ -37,14 +53,10 @@ void closing_range(unsigned first, unsigned last);
 /// After `copy` was made a duplicate of `descriptor`.
 void duplicated(int descriptor, int copy);
 
-/// Whether `descriptor` is ours: the program does not know of it and must not close it.
-bool is_internal(int descriptor);
 /// Before the program puts something of its own on the number of a descriptor of ours: what is read
 /// ahead ends, and begins anew with the next opening. False: not in this call, from a signal
 /// handler.
 bool give_way(int descriptor);
-/// The next one of ours in [first, last]; last + 1 if there is none.
-unsigned next_internal(unsigned first, unsigned last);
 
 /// A read at `offset` of a listed descriptor: the bytes served from its beginning.
 size_t serve_at(int descriptor, void* buffer, size_t count, off_t offset);

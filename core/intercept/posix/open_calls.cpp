@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
-#include <stdio.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,6 +10,7 @@
 #include <cstdint>
 
 #include "core/intercept/posix/exported.hpp"
+#include "core/intercept/posix/internal_descriptors.hpp"
 #include "core/intercept/posix/managed_files.hpp"
 #include "core/intercept/posix/real_calls.hpp"
 
@@ -116,12 +116,6 @@ FOREBAY_EXPORTED int close(int fd) {
   if (is_internal(fd)) return not_open();
   if (listed(fd) != nullptr) closing(fd);
   return real().close(fd);
-}
-
-FOREBAY_EXPORTED int fclose(FILE* stream) {
-  const int fd = ::fileno(stream);
-  if (fd >= 0 && listed(fd) != nullptr) closing(fd);
-  return real().fclose(stream);
 }
 
 FOREBAY_EXPORTED int close_range(unsigned first, unsigned last, int flags) {

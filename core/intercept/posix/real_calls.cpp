@@ -38,7 +38,17 @@ void find_calls() {
   find(found_calls.close, "close");
   find(found_calls.close_range, "close_range");
   find(found_calls.closefrom, "closefrom");
+  find(found_calls.fopen, "fopen");
+  find(found_calls.fopen64, "fopen64");
+  find(found_calls.fdopen, "fdopen");
+  find(found_calls.freopen, "freopen");
+  find(found_calls.freopen64, "freopen64");
+  find(found_calls.fread, "fread");
+  find(found_calls.fread_unlocked, "fread_unlocked");
   find(found_calls.fclose, "fclose");
+  find(found_calls.mmap, "mmap64");
+  find(found_calls.munmap, "munmap");
+  find(found_calls.mremap, "mremap");
   find(found_calls.dup, "dup");
   find(found_calls.dup2, "dup2");
   find(found_calls.dup3, "dup3");

@@ -26,7 +26,17 @@ struct RealCalls {
   int (*close)(int);
   int (*close_range)(unsigned, unsigned, int);
   void (*closefrom)(int);
+  FILE* (*fopen)(const char*, const char*);
+  FILE* (*fopen64)(const char*, const char*);
+  FILE* (*fdopen)(int, const char*);
+  FILE* (*freopen)(const char*, const char*, FILE*);
+  FILE* (*freopen64)(const char*, const char*, FILE*);
+  size_t (*fread)(void*, size_t, size_t, FILE*);
+  size_t (*fread_unlocked)(void*, size_t, size_t, FILE*);
   int (*fclose)(FILE*);
+  void* (*mmap)(void*, size_t, int, int, int, off_t);
+  int (*munmap)(void*, size_t);
+  void* (*mremap)(void*, size_t, size_t, int, ...);
   int (*dup)(int);
   int (*dup2)(int, int);
   int (*dup3)(int, int, int);

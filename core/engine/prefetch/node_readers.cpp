@@ -1,0 +1,262 @@
+#include "core/engine/prefetch/node_readers.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <span>
+#include <string>
+#include <thread>
+
+#include "core/storage/descriptor.hpp"
+
+namespace forebay {
+namespace {
+
+constexpr std::size_t most_units = 65536;
+constexpr std::size_t words = most_units / 64;
+constexpr int most_readers = 64;
+constexpr Bytes smallest_unit = 64 * KiB;
+
+/// Who holds the lock of a join may be stopped; then one reads alone.
+constexpr int lock_attempts = 20;
+constexpr std::chrono::milliseconds between_attempts{1};
+
+constexpr std::int64_t between_looks_ns = 200'000'000;
+
+std::int64_t steady_ns() {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+Bytes unit_for(Bytes file_size) {
+  const auto least = static_cast<std::uint64_t>(file_size) / most_units + 1;
+  return std::max(smallest_unit, static_cast<Bytes>(std::bit_ceil(least)));
+}
+
+/// When a process began, in ticks since the system did (proc(5), field 22): a number may come back
+/// as that of another process. 0: there is none.
+std::uint64_t beginning_of(pid_t process) {
+  std::ifstream status("/proc/" + std::to_string(process) + "/stat");
+  const std::string text{std::istreambuf_iterator<char>(status), {}};
+  // The name, field 2, may hold anything; it ends with the last parenthesis.
+  const auto name_end = text.rfind(')');
+  if (name_end == std::string::npos) return 0;
+  constexpr int fields_between = 20;
+  std::size_t at = name_end + 1;
+  for (int field = 0; field < fields_between && at != std::string::npos; ++field) {
+    at = text.find(' ', at);
+    if (at != std::string::npos) ++at;
+  }
+  return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at, nullptr, 10);
+}
+
+bool test(const std::array<std::atomic<std::uint64_t>, words>& bits, std::size_t index) {
+  return (bits[index / 64].load() >> (index % 64) & 1) != 0;
+}
+void set(std::array<std::atomic<std::uint64_t>, words>& bits, std::size_t index) {
+  bits[index / 64].fetch_or(std::uint64_t{1} << (index % 64));
+}
+/// Whether it was set.
+bool clear(std::array<std::atomic<std::uint64_t>, words>& bits, std::size_t index) {
+  const std::uint64_t bit = std::uint64_t{1} << (index % 64);
+  return (bits[index / 64].fetch_and(~bit) & bit) != 0;
+}
+
+}  // namespace
+
+struct NodeReaders::Slot {
+  std::atomic<std::int32_t> process;  ///< 0: free.
+  std::atomic<std::uint64_t> beginning;
+  std::array<std::atomic<std::uint64_t>, words> wanted;
+};
+
+struct NodeReaders::Segment {
+  std::array<std::atomic<std::uint64_t>, words> brought;
+  std::array<Slot, most_readers> slots;
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "processes share them");
+
+NodeReaders::NodeReaders(const FileVersion& version, Bytes kept_most)
+    : file_size_(version.size),
+      unit_(unit_for(version.size)),
+      kept_most_(static_cast<std::size_t>(std::max<Bytes>(kept_most / unit_, 1))) {}
+
+std::unique_ptr<NodeReaders> NodeReaders::join(const FileVersion& version,
+                                               const std::vector<Extent>& extents,
+                                               Bytes kept_most) {
+  std::unique_ptr<NodeReaders> readers(new NodeReaders(version, kept_most));
+  if (!readers->enter_shared(version)) readers->enter_alone();
+  if (readers->segment_ == nullptr) return nullptr;
+  readers->want(extents);
+  return readers;
+}
+
+/// Under the lock of the shared memory's descriptor, which the kernel gives back for a process that
+/// dies.
+bool NodeReaders::enter_shared(const FileVersion& version) {
+  std::snprintf(name_, sizeof name_, "/forebay-reads-1-%u-%llx-%llx-%llx-%llx", ::geteuid(),
+                static_cast<unsigned long long>(version.id.device),
+                static_cast<unsigned long long>(version.id.inode),
+                static_cast<unsigned long long>(version.size),
+                static_cast<unsigned long long>(version.changed_ns));
+  const Descriptor memory(::shm_open(name_, O_RDWR | O_CREAT, 0600));
+  const auto give_up = [this] {
+    name_[0] = '\0';
+    return false;
+  };
+  if (!memory.valid()) return give_up();
+  for (int attempt = 0; ::flock(memory.get(), LOCK_EX | LOCK_NB) != 0; ++attempt) {
+    if (attempt == lock_attempts) return give_up();
+    std::this_thread::sleep_for(between_attempts);
+  }
+  struct stat status{};
+  // Its last reader may have removed it since: then this one is alone this time.
+  if (::fstat(memory.get(), &status) != 0 || status.st_nlink == 0 ||
+      ::ftruncate(memory.get(), sizeof(Segment)) != 0) {
+    return give_up();
+  }
+  void* place =
+      ::mmap(nullptr, sizeof(Segment), PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
+  if (place == MAP_FAILED) return give_up();
+  ::madvise(place, sizeof(Segment), MADV_DONTFORK);
+  segment_ = static_cast<Segment*>(place);
+  forget_the_dead();
+  const auto free = std::ranges::find_if(segment_->slots,
+                                         [](const Slot& slot) { return slot.process.load() == 0; });
+  if (free == segment_->slots.end()) {
+    ::munmap(place, sizeof(Segment));
+    segment_ = nullptr;
+    return give_up();
+  }
+  slot_ = &*free;
+  for (auto& word : slot_->wanted) {
+    if (word.load() != 0) word.store(0);  // Untouched pages stay so.
+  }
+  slot_->beginning.store(beginning_of(::getpid()));
+  slot_->process.store(::getpid());
+  return true;
+}
+
+void NodeReaders::enter_alone() {
+  void* place = ::mmap(nullptr, sizeof(Segment), PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (place == MAP_FAILED) return;
+  segment_ = static_cast<Segment*>(place);
+  slot_ = segment_->slots.data();
+  slot_->process.store(::getpid());
+}
+
+NodeReaders::~NodeReaders() {
+  if (segment_ == nullptr) return;
+  slot_->process.store(0);
+  if (name_[0] != '\0') {
+    const Descriptor memory(::shm_open(name_, O_RDWR, 0));
+    // Who joins holds the lock; then it is not for us to remove it.
+    if (memory.valid() && ::flock(memory.get(), LOCK_EX | LOCK_NB) == 0 && readers() == 0) {
+      ::shm_unlink(name_);
+    }
+  }
+  ::munmap(segment_, sizeof(Segment));
+}
+
+void NodeReaders::want(const std::vector<Extent>& extents) {
+  wanted_bytes_.resize(static_cast<std::size_t>(file_size_ / unit_ + 1));
+  for (const Extent& extent : extents) {
+    for (Bytes at = extent.offset; at < extent.end();) {
+      const auto index = static_cast<std::size_t>(at / unit_);
+      const Bytes end = std::min(extent.end(), (at / unit_ + 1) * unit_);
+      wanted_bytes_[index] += end - at;
+      set(slot_->wanted, index);
+      at = end;
+    }
+  }
+}
+
+void NodeReaders::brought(Extent extent) {
+  for (Bytes at = extent.offset / unit_; at * unit_ < extent.end(); ++at) {
+    set(segment_->brought, static_cast<std::size_t>(at));
+  }
+}
+
+std::vector<Extent> NodeReaders::passed(Extent extent) {
+  std::vector<Extent> result;
+  for (Bytes at = extent.offset; at < extent.end();) {
+    const auto index = static_cast<std::size_t>(at / unit_);
+    const Bytes end = std::min(extent.end(), (at / unit_ + 1) * unit_);
+    wanted_bytes_[index] = std::max<Bytes>(wanted_bytes_[index] - (end - at), 0);
+    at = end;
+    if (wanted_bytes_[index] > 0) continue;
+    clear(slot_->wanted, index);
+    if (others_want(index)) {
+      kept_.push_back(index);
+    } else {
+      give_up(index, result);
+    }
+  }
+  for (; kept_.size() > kept_most_; kept_.pop_front()) give_up(kept_.front(), result);
+  return result;
+}
+
+std::vector<Extent> NodeReaders::left() {
+  std::vector<Extent> result;
+  for (std::size_t index = 0; index < wanted_bytes_.size(); ++index) {
+    const bool wanted = clear(slot_->wanted, index);
+    wanted_bytes_[index] = 0;
+    if (wanted && !others_want(index)) give_up(index, result);
+  }
+  for (const std::size_t index : kept_) {
+    if (!others_want(index)) give_up(index, result);
+  }
+  kept_.clear();
+  return result;
+}
+
+/// Who wants nothing any more and finds nobody else who does gives it up. Of two that pass at the
+/// same time at least the later one finds none.
+void NodeReaders::give_up(std::size_t index, std::vector<Extent>& result) {
+  if (!clear(segment_->brought, index)) return;
+  const Extent whole{static_cast<Bytes>(index) * unit_, unit_};
+  result.push_back(intersect(whole, {0, file_size_}));
+}
+
+bool NodeReaders::others_want(std::size_t index) {
+  const auto wants = [&](const Slot& slot) {
+    return &slot != slot_ && slot.process.load() != 0 && test(slot.wanted, index);
+  };
+  if (std::ranges::none_of(segment_->slots, wants)) return false;
+  if (steady_ns() - looked_ns_ < between_looks_ns) return true;
+  forget_the_dead();
+  return std::ranges::any_of(segment_->slots, wants);
+}
+
+void NodeReaders::forget_the_dead() {
+  looked_ns_ = steady_ns();
+  for (Slot& slot : segment_->slots) {
+    std::int32_t process = slot.process.load();
+    if (process == 0) continue;
+    const std::uint64_t beginning = beginning_of(process);
+    if (beginning != 0 && beginning == slot.beginning.load()) continue;
+    slot.process.compare_exchange_strong(process, 0);
+  }
+}
+
+int NodeReaders::readers() {
+  if (name_[0] != '\0') forget_the_dead();
+  return static_cast<int>(std::ranges::count_if(
+      segment_->slots, [](const Slot& slot) { return slot.process.load() != 0; }));
+}
+
+}  // namespace forebay

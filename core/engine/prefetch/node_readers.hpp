@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "core/model/extent.hpp"
+#include "core/storage/file_version.hpp"
+
+namespace forebay {
+
+/// The readers of one file on this node, in all processes: which parts each of them still wants.
+/// What one has brought into the page cache stays there until the last has passed it. There is no
+/// lock that a reader waits for, and what a reader that died wanted is forgotten.
+///
+/// The file is seen in at most 65536 units of equal size. The state lies in POSIX shared memory,
+/// zero-filled at first, and goes with its last reader.
+class NodeReaders {
+ public:
+  /// A reader that wants `extents`, all inside the file. Where there is no shared memory to be had,
+  /// or too many readers, it is alone. `kept_most`: bytes that it passed and that stay for others;
+  /// beyond, the oldest are given up all the same.
+  static std::unique_ptr<NodeReaders> join(const FileVersion& version,
+                                           const std::vector<Extent>& extents, Bytes kept_most);
+  ~NodeReaders();
+  NodeReaders(const NodeReaders&) = delete;
+  NodeReaders& operator=(const NodeReaders&) = delete;
+
+  /// `extent` was not in the page cache, and is now.
+  void brought(Extent extent);
+
+  /// This reader does not want `extent` any more. What to take out of the page cache: what was
+  /// brought there and nobody wants.
+  std::vector<Extent> passed(Extent extent);
+
+  /// It wants nothing any more. As for passed().
+  std::vector<Extent> left();
+
+  Bytes unit() const { return unit_; }
+  /// Readers that are alive, this one included.
+  int readers();
+
+ private:
+  struct Segment;
+  struct Slot;
+
+  NodeReaders(const FileVersion& version, Bytes kept_most);
+
+  bool enter_shared(const FileVersion& version);
+  void enter_alone();
+  void want(const std::vector<Extent>& extents);
+  bool others_want(std::size_t index);
+  void forget_the_dead();
+  void give_up(std::size_t index, std::vector<Extent>& result);
+
+  const Bytes file_size_;
+  const Bytes unit_;
+  const std::size_t kept_most_;  ///< Units.
+  char name_[64] = {};           ///< Of the shared memory; empty: it is our own.
+  Segment* segment_ = nullptr;
+  Slot* slot_ = nullptr;             ///< This reader's.
+  std::vector<Bytes> wanted_bytes_;  ///< Of each unit, not passed.
+  std::deque<std::size_t> kept_;     ///< Units passed that others want.
+  std::int64_t looked_ns_ = 0;       ///< When it was last looked for the dead.
+};
+
+}  // namespace forebay

@@ -1,0 +1,96 @@
+// Goal: what one reader brought stays until the last has passed it, and a reader that died wants
+// nothing.  Method: readers of a file that does not exist, by its version alone: several in this
+// process, and one in a child that is killed.
+
+#include "core/engine/prefetch/node_readers.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <thread>
+
+namespace forebay {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr Bytes unit = 64 * KiB;
+
+/// Of no other test, nor of another run of this one at the same time.
+FileVersion version_for(std::uint64_t test) {
+  return {{static_cast<std::uint64_t>(::getpid()), test}, 10 * unit, 0, 0};
+}
+
+Extent at(Bytes first, Bytes units) { return {first * unit, units * unit}; }
+
+TEST(NodeReaders, OneAloneGivesUpWhatItPassed) {
+  const auto reader = NodeReaders::join(version_for(1), {at(0, 4)}, 4 * unit);
+  reader->brought(at(0, 2));
+  EXPECT_THAT(reader->passed({0, unit - 1}), IsEmpty()) << "a byte of the unit is wanted";
+  EXPECT_THAT(reader->passed({unit - 1, 1}), ElementsAre(at(0, 1)));
+  EXPECT_THAT(reader->passed(at(3, 1)), IsEmpty()) << "nobody brought it";
+  EXPECT_THAT(reader->left(), ElementsAre(at(1, 1)));
+}
+
+TEST(NodeReaders, TheLastToPassGivesUp) {
+  const auto first = NodeReaders::join(version_for(2), {at(0, 4)}, 4 * unit);
+  const auto second = NodeReaders::join(version_for(2), {at(0, 1), at(2, 1)}, 4 * unit);
+  EXPECT_EQ(first->readers(), 2);
+  first->brought(at(0, 4));
+  EXPECT_THAT(first->passed(at(0, 4)), ElementsAre(at(1, 1), at(3, 1)));
+  EXPECT_THAT(second->passed(at(0, 1)), ElementsAre(at(0, 1)));
+  EXPECT_THAT(second->passed(at(2, 1)), ElementsAre(at(2, 1)));
+}
+
+TEST(NodeReaders, WhatIsKeptForOthersHasALimit) {
+  const auto first = NodeReaders::join(version_for(3), {at(0, 10)}, 3 * unit);
+  const auto second = NodeReaders::join(version_for(3), {at(0, 10)}, 3 * unit);
+  first->brought(at(0, 10));
+  EXPECT_THAT(first->passed(at(0, 10)), SizeIs(7));
+}
+
+TEST(NodeReaders, AnotherVersionIsAnotherFile) {
+  FileVersion newer = version_for(4);
+  newer.changed_ns = 1;
+  const auto first = NodeReaders::join(version_for(4), {at(0, 1)}, unit);
+  const auto second = NodeReaders::join(newer, {at(0, 1)}, unit);
+  EXPECT_EQ(first->readers(), 1);
+}
+
+TEST(NodeReaders, TheDeadWantNothing) {
+  std::array<int, 2> ready{};
+  ASSERT_EQ(::pipe(ready.data()), 0);
+  const FileVersion version = version_for(5);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const auto reader = NodeReaders::join(version, {at(0, 4)}, 4 * unit);
+    if (::write(ready[1], "x", 1) == 1) ::pause();
+    ::_exit(1);
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  const auto reader = NodeReaders::join(version, {at(0, 4)}, 4 * unit);
+  ASSERT_EQ(reader->readers(), 2);
+  reader->brought(at(0, 4));
+  EXPECT_THAT(reader->passed(at(0, 1)), IsEmpty());
+  ::kill(child, SIGKILL);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(reader->readers(), 1);
+  EXPECT_THAT(reader->passed(at(1, 1)), ElementsAre(at(1, 1)));
+  EXPECT_THAT(reader->left(), ElementsAre(at(2, 1), at(3, 1), at(0, 1)));
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
+}  // namespace
+}  // namespace forebay

@@ -1,0 +1,73 @@
+#include "core/engine/prefetch/page_cache_fetch.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "core/plan/fetch_plan.hpp"
+
+namespace forebay {
+
+PageCacheFetch::PageCacheFetch(std::unique_ptr<NodeReaders> readers, Bytes file_size)
+    : readers_(std::move(readers)), file_size_(file_size) {}
+
+PageCacheFetch::Brought PageCacheFetch::bring(FetchSource& source, Extent extent) {
+  const Extent whole = intersect(transfer_of(extent), {0, file_size_});
+  Brought result;
+  result.resident = std::min(source.resident(whole), whole.length);
+  result.fetched = whole.length - result.resident;
+  if (result.fetched == 0) return result;
+  if (readers_ != nullptr) readers_->brought(whole);
+  for (Bytes at = whole.offset; at < whole.end();) {
+    const Extent piece = intersect({at, longest_advice_}, whole);
+    ++result.requests;
+    if (!bring_piece(source, piece)) {
+      // The program learns of an error if it asks for these bytes.
+      ++result.failed;
+      result.fetched = std::max<Bytes>(result.fetched - piece.length, 0);
+    }
+    at = piece.end();
+  }
+  return result;
+}
+
+Status PageCacheFetch::bring_piece(FetchSource& source, Extent piece) {
+  if (unread_.empty()) {
+    const Status advised = source.advise(piece, true);
+    if (is_probed_ || !advised) return advised;
+    is_probed_ = true;
+    const Bytes there = source.resident(piece);
+    if (there >= piece.length) return {};
+    if (there > 0) {
+      longest_advice_ = std::max(round_down(there, direct_alignment), direct_alignment);
+    } else {
+      unread_.resize(static_cast<std::size_t>(ExtentAdvice::most_piece));
+    }
+    const Extent rest{piece.offset + there, piece.length - there};
+    for (Bytes at = rest.offset; at < rest.end(); at += longest_advice_) {
+      const Status done = bring_piece(source, intersect({at, longest_advice_}, rest));
+      if (!done) return done;
+    }
+    return {};
+  }
+  const auto moved =
+      source.read(std::span(unread_).first(static_cast<std::size_t>(piece.length)), piece.offset);
+  if (!moved) return tl::unexpected(moved.error());
+  if (*moved == piece.length) return {};
+  return tl::unexpected(error_from_errno(EIO, "read ahead to the end of a piece"));
+}
+
+std::vector<Extent> PageCacheFetch::let_go(FetchSource& source, Extent extent) {
+  auto dropped = readers_ == nullptr ? std::vector{transfer_of(extent)} : readers_->passed(extent);
+  for (const Extent& part : dropped) static_cast<void>(source.advise(part, false));
+  return dropped;
+}
+
+std::vector<Extent> PageCacheFetch::let_go_of_all(FetchSource& source) {
+  if (readers_ == nullptr) return {};
+  auto dropped = readers_->left();
+  for (const Extent& part : dropped) static_cast<void>(source.advise(part, false));
+  return dropped;
+}
+
+}  // namespace forebay

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/engine/prefetch/node_readers.hpp"
+#include "core/model/error.hpp"
+#include "core/model/extent.hpp"
+#include "core/plan/extent_advice.hpp"
+#include "core/storage/fetch_source.hpp"
+
+namespace forebay {
+
+/// Brings parts of a file into the page cache, where the program, and the others on the node that
+/// read the file, find them, and takes them out when the last has passed. Not thread-safe.
+class PageCacheFetch {
+ public:
+  PageCacheFetch(std::unique_ptr<NodeReaders> readers, Bytes file_size);
+
+  struct Brought {
+    Bytes fetched = 0;
+    Bytes resident = 0;  ///< Was there already.
+    int requests = 0;
+    int failed = 0;  ///< Of them.
+  };
+  /// Waits for nothing where the kernel takes advice.
+  Brought bring(FetchSource& source, Extent extent);
+
+  /// The program has passed `extent`. What was taken out of the page cache.
+  std::vector<Extent> let_go(FetchSource& source, Extent extent);
+  /// The program reads no more.
+  std::vector<Extent> let_go_of_all(FetchSource& source);
+
+ private:
+  Status bring_piece(FetchSource& source, Extent piece);
+
+  const std::unique_ptr<NodeReaders> readers_;
+  const Bytes file_size_;
+  /// The longest advice that the kernel does not cut short; found out by the first one.
+  Bytes longest_advice_ = ExtentAdvice::most_piece;
+  bool is_probed_ = false;
+  /// Where advice does nothing (Lustre, or a kernel that does not tell): bytes that are read only
+  /// for the page cache to have them.
+  std::vector<std::byte> unread_;
+};
+
+}  // namespace forebay

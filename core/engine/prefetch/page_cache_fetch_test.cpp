@@ -1,0 +1,99 @@
+// Goal: what is declared comes into the page cache whole, whatever the kernel makes of advice, and
+// goes when it was passed.  Method: a source that is a page cache, which cuts advice short, ignores
+// it or refuses it.
+
+#include "core/engine/prefetch/page_cache_fetch.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <optional>
+#include <set>
+
+#include "core/plan/fetch_plan.hpp"
+
+namespace forebay {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr Bytes unit = direct_alignment;
+
+/// A kernel that takes advice of at most `longest` bytes; none: refuses it.
+class CachedSource final : public FetchSource {
+ public:
+  explicit CachedSource(std::optional<Bytes> longest) : longest_(longest) {}
+  Result<Bytes> read(std::span<std::byte> into, Bytes offset) override {
+    ++reads;
+    enter({offset, static_cast<Bytes>(into.size())});
+    return static_cast<Bytes>(into.size());
+  }
+  std::optional<FileVersion> version() override { return std::nullopt; }
+  Bytes resident(Extent extent) override {
+    Bytes count = 0;
+    for (Bytes at = extent.offset; at < extent.end(); at += unit) count += pages.count(at) * unit;
+    return count;
+  }
+  Status advise(Extent extent, bool is_needed) override {
+    if (!longest_) return tl::unexpected(error_from_errno(EINVAL, "advise"));
+    if (is_needed) {
+      enter({extent.offset, std::min(extent.length, *longest_)});
+    } else {
+      for (Bytes at = extent.offset; at < extent.end(); at += unit) pages.erase(at);
+    }
+    return {};
+  }
+  int descriptor() const override { return -1; }
+
+  std::multiset<Bytes>::size_type reads = 0;
+  std::set<Bytes> pages;
+
+ private:
+  void enter(Extent extent) {
+    for (Bytes at = extent.offset; at < extent.end(); at += unit) pages.insert(at);
+  }
+  const std::optional<Bytes> longest_;
+};
+
+TEST(PageCacheFetch, AdviceIsNoLongerThanTheKernelTakes) {
+  CachedSource source(2 * unit);
+  PageCacheFetch fetch(nullptr, 100 * unit);
+  const auto first = fetch.bring(source, {10, 7 * unit});
+  EXPECT_EQ(first.fetched, 8 * unit) << "rounded to units of transfer";
+  EXPECT_EQ(source.pages.size(), 8U);
+  const auto second = fetch.bring(source, {20 * unit, 7 * unit});
+  EXPECT_EQ(second.requests, 4);
+  EXPECT_EQ(source.pages.size(), 15U);
+  EXPECT_EQ(source.reads, 0U);
+}
+
+TEST(PageCacheFetch, AdviceThatDoesNothingBecomesReads) {
+  CachedSource source(0);
+  PageCacheFetch fetch(nullptr, 100 * unit);
+  fetch.bring(source, {0, 40 * unit});
+  EXPECT_EQ(source.pages.size(), 40U);
+  EXPECT_EQ(source.reads, 2U);
+}
+
+TEST(PageCacheFetch, WhatIsThereIsNotFetchedAndARefusalIsCounted) {
+  CachedSource source(std::nullopt);
+  source.pages = {0, unit};
+  PageCacheFetch fetch(nullptr, 100 * unit);
+  EXPECT_EQ(fetch.bring(source, {0, 2 * unit}).resident, 2 * unit);
+  const auto refused = fetch.bring(source, {0, 3 * unit});
+  EXPECT_EQ(refused.failed, 1);
+  EXPECT_EQ(refused.fetched, 0);
+}
+
+TEST(PageCacheFetch, WhatWasPassedGoes) {
+  CachedSource source(MiB);
+  PageCacheFetch fetch(nullptr, 100 * unit);
+  fetch.bring(source, {0, 2 * unit});
+  EXPECT_THAT(fetch.let_go(source, {100, unit}), ElementsAre(Extent{0, 2 * unit}));
+  EXPECT_THAT(source.pages, IsEmpty());
+}
+
+}  // namespace
+}  // namespace forebay

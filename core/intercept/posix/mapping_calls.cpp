@@ -1,0 +1,47 @@
+// Files shown in memory. What a program reads there is seen in its page tables.
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstdint>
+
+#include "core/intercept/posix/exported.hpp"
+#include "core/intercept/posix/managed_files.hpp"
+#include "core/intercept/posix/real_calls.hpp"
+
+using namespace forebay::posix;
+
+extern "C" {
+
+FOREBAY_EXPORTED void* mmap(void* address, size_t length, int protection, int flags, int fd,
+                            off_t offset) {
+  void* place = real().mmap(address, length, protection, flags, fd, offset);
+  if (place == MAP_FAILED) return place;
+  if ((flags & MAP_FIXED) != 0) unmapped(place, length);
+  if (listed(fd) != nullptr && protection == PROT_READ) mapped(fd, place, length, offset);
+  return place;
+}
+
+FOREBAY_EXPORTED void* mmap64(void* address, size_t length, int protection, int flags, int fd,
+                              off64_t offset) {
+  return mmap(address, length, protection, flags, fd, offset);
+}
+
+FOREBAY_EXPORTED int munmap(void* address, size_t length) {
+  unmapped(address, length);
+  return real().munmap(address, length);
+}
+
+FOREBAY_EXPORTED void* mremap(void* address, size_t old_length, size_t new_length, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  void* wanted = (flags & MREMAP_FIXED) != 0 ? va_arg(rest, void*) : nullptr;
+  va_end(rest);
+  unmapped(address, old_length);
+  return real().mremap(address, old_length, new_length, flags, wanted);
+}
+
+}  // extern "C"

@@ -1,0 +1,116 @@
+// C streams. The C library reads for them by calls of its own that nobody sees, hence what they will
+// read is brought into the page cache, and their position says how far they have come. Their
+// buffers, positions and errors stay the C library's.
+
+#include <fcntl.h>
+#include <stdio.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "core/intercept/posix/exported.hpp"
+#include "core/intercept/posix/managed_files.hpp"
+#include "core/intercept/posix/real_calls.hpp"
+
+namespace forebay::posix {
+namespace {
+
+/// The C library reads more than this by one call of the kernel, during which the position says
+/// nothing.
+constexpr size_t longest_read = 256 * 1024;
+
+/// What stands before a comma; behind it is the encoding.
+bool has(const char* mode, char letter) {
+  const size_t length = std::strcspn(mode, ",");
+  return std::memchr(mode, letter, length) != nullptr;
+}
+
+/// The stream only reads, by calls: not (the letter m) through a mapping.
+bool only_reads(const char* mode) { return mode[0] == 'r' && !has(mode, '+') && !has(mode, 'm'); }
+
+FILE* after_open(FILE* stream, const char* path, const char* mode) noexcept {
+  const int fd = stream == nullptr ? -1 : ::fileno(stream);
+  if (fd < 0) return stream;
+  const bool by_mapping = mode[0] == 'r' && has(mode, 'm');
+  if (!by_mapping) {
+    opened(fd, AT_FDCWD, path, only_reads(mode) ? O_RDONLY : O_RDWR, Reader::stream);
+  }
+  return stream;
+}
+
+template <typename Reopen>
+FILE* managed_reopen(Reopen reopen, const char* path, const char* mode, FILE* stream) noexcept {
+  const int fd = ::fileno(stream);
+  if (fd >= 0 && listed(fd) != nullptr) closing(fd);
+  FILE* result = reopen(path, mode, stream);
+  return path == nullptr ? result : after_open(result, path, mode);
+}
+
+template <typename Read>
+size_t managed_fread(Read read, void* buffer, size_t size, size_t count, FILE* stream) noexcept {
+  size_t length = 0;
+  const int fd = ::fileno(stream);
+  if (fd < 0 || listed(fd) == nullptr || __builtin_mul_overflow(size, count, &length) ||
+      length == 0) {
+    return read(buffer, size, count, stream);
+  }
+  ::flockfile(stream);
+  auto* into = static_cast<char*>(buffer);
+  size_t done = 0;
+  while (done < length) {
+    const size_t piece = std::min(length - done, longest_read);
+    const off_t before = position_for_trace(fd);
+    const size_t moved = real().fread_unlocked(into + done, 1, piece, stream);
+    if (before >= 0) was_read(fd, before, position_for_trace(fd) - before);
+    done += moved;
+    if (moved < piece) break;
+  }
+  ::funlockfile(stream);
+  return done / size;
+}
+
+}  // namespace
+}  // namespace forebay::posix
+
+using namespace forebay::posix;
+
+extern "C" {
+
+FOREBAY_EXPORTED FILE* fopen(const char* path, const char* mode) {
+  return after_open(real().fopen(path, mode), path, mode);
+}
+
+FOREBAY_EXPORTED FILE* fopen64(const char* path, const char* mode) {
+  return after_open(real().fopen64(path, mode), path, mode);
+}
+
+FOREBAY_EXPORTED FILE* fdopen(int fd, const char* mode) {
+  FILE* stream = real().fdopen(fd, mode);
+  if (stream != nullptr && listed(fd) != nullptr && only_reads(mode)) is_stream(fd);
+  return stream;
+}
+
+FOREBAY_EXPORTED FILE* freopen(const char* path, const char* mode, FILE* stream) {
+  return managed_reopen(real().freopen, path, mode, stream);
+}
+
+FOREBAY_EXPORTED FILE* freopen64(const char* path, const char* mode, FILE* stream) {
+  return managed_reopen(real().freopen64, path, mode, stream);
+}
+
+FOREBAY_EXPORTED int fclose(FILE* stream) {
+  const int fd = ::fileno(stream);
+  if (fd >= 0 && listed(fd) != nullptr) closing(fd);
+  return real().fclose(stream);
+}
+
+FOREBAY_EXPORTED size_t fread(void* buffer, size_t size, size_t count, FILE* stream) {
+  return managed_fread(real().fread, buffer, size, count, stream);
+}
+
+FOREBAY_EXPORTED size_t fread_unlocked(void* buffer, size_t size, size_t count, FILE* stream) {
+  return managed_fread(real().fread_unlocked, buffer, size, count, stream);
+}
+
+}  // extern "C"

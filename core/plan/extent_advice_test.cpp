@@ -1,0 +1,78 @@
+// Goal: declared extents are announced in their order, within a budget, and given up when they were
+// passed; wrong declarations end soon.  Method: small files, worked through by hand.
+
+#include "core/plan/extent_advice.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace forebay {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr Bytes unit = direct_alignment;
+
+ReadAdvice::Item needed(Bytes first, Bytes units) { return {{first * unit, units * unit}, true}; }
+ReadAdvice::Item dropped(Bytes first, Bytes units) { return {{first * unit, units * unit}, false}; }
+Extent at(Bytes first, Bytes units) { return {first * unit, units * unit}; }
+
+TEST(ExtentAdvice, BeginsWithWhatTheBudgetHolds) {
+  ExtentAdvice advice({at(0, 2), at(10, 1), at(5, 3)}, 100 * unit, 4 * unit);
+  EXPECT_THAT(advice.begin(),
+              ElementsAre(needed(0, 1), needed(1, 1), needed(10, 1), needed(5, 1)));
+  EXPECT_THAT(advice.expected(), SizeIs(4));
+}
+
+TEST(ExtentAdvice, WhatWasPassedMakesRoomAndWhatIsBeingReadStays) {
+  ExtentAdvice advice({at(0, 8)}, 8 * unit, 4 * unit);
+  advice.begin();
+  EXPECT_THAT(advice.observe(at(0, 1)), IsEmpty()) << "it is only being read";
+  EXPECT_THAT(advice.observe(at(1, 1)), ElementsAre(dropped(0, 1), needed(4, 1)));
+  // A reader seen at one byte has passed what lies before.
+  EXPECT_THAT(advice.observe({4 * unit + 5, 1}),
+              ElementsAre(dropped(1, 1), needed(5, 1), dropped(2, 1), needed(6, 1), dropped(3, 1),
+                          needed(7, 1)));
+}
+
+TEST(ExtentAdvice, AReaderThatIsFasterIsNotFollowedIntoThePast) {
+  ExtentAdvice advice({at(0, 12)}, 12 * unit, 4 * unit);
+  advice.begin();
+  EXPECT_THAT(advice.observe(at(0, 8)), IsEmpty());
+  EXPECT_THAT(advice.observe(at(8, 1)),
+              ElementsAre(dropped(0, 1), needed(9, 1), dropped(1, 1), needed(10, 1), dropped(2, 1),
+                          needed(11, 1)));
+}
+
+TEST(ExtentAdvice, TheEndGivesUpAllThatIsHeld) {
+  ExtentAdvice advice({at(0, 8)}, 8 * unit, 4 * unit);
+  advice.begin();
+  advice.observe(at(0, 1));
+  EXPECT_THAT(advice.end(),
+              ElementsAre(dropped(0, 1), dropped(1, 1), dropped(2, 1), dropped(3, 1)));
+  EXPECT_THAT(advice.observe(at(1, 1)), IsEmpty());
+}
+
+TEST(ExtentAdvice, WrongReadsEndIt) {
+  ExtentAdvice advice({at(0, 8)}, 1000 * unit, 4 * unit);
+  advice.begin();
+  advice.observe(at(0, 1));
+  for (Bytes place = 100; !advice.is_given_up(); ++place) {
+    ASSERT_LT(place, 120);
+    advice.observe(at(place, 1));
+  }
+  EXPECT_THAT(advice.expected(), IsEmpty());
+}
+
+TEST(ExtentAdvice, AReaderThatJumpsIsFoundAgain) {
+  ExtentAdvice advice({at(0, 100)}, 100 * unit, 4 * unit);
+  advice.begin();
+  advice.observe(at(0, 1));
+  for (Bytes place = 50; place < 53; ++place) advice.observe(at(place, 1));
+  EXPECT_THAT(advice.expected().back(), at(54, 1)) << "52 was read when it was looked for";
+}
+
+}  // namespace
+}  // namespace forebay

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <vector>
+
+#include "core/model/extent.hpp"
+
+namespace forebay {
+
+/// What to tell the kernel about its page cache as a program reads a file.
+class ReadAdvice {
+ public:
+  virtual ~ReadAdvice() = default;
+
+  struct Item {
+    Extent extent;
+    bool is_needed;  ///< Else it is given up.
+    bool operator==(const Item&) const = default;
+  };
+  /// Before the first read.
+  virtual std::vector<Item> begin() { return {}; }
+  /// When the program reads `read`.
+  virtual std::vector<Item> observe(Extent read) = 0;
+  /// When it reads no more.
+  virtual std::vector<Item> end() { return {}; }
+
+  /// Needed and not read yet, as far as was told, in the order of reading.
+  virtual std::vector<Extent> expected() const { return {}; }
+  /// The reads were not those foreseen: nothing more will be told.
+  virtual bool is_given_up() const { return false; }
+};
+
+}  // namespace forebay

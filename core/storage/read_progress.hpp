@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "core/model/extent.hpp"
+#include "core/storage/descriptor.hpp"
+#include "core/storage/file_version.hpp"
+
+namespace forebay {
+
+/// How far a program has come in a file whose reads are not seen: by C streams, or through a
+/// mapping. Used by one thread.
+class ReadProgress {
+ public:
+  virtual ~ReadProgress() = default;
+
+  /// A part of the file that was read since the last call; none: nothing is known to be.
+  /// `expected`: what will be read, in that order.
+  virtual std::optional<Extent> look(std::span<const Extent> expected) = 0;
+
+  /// `extent` is not needed any more: the kernel should not find it in use by the program.
+  virtual void let_go(Extent) {}
+
+  /// Its own, that nobody else may close; -1: there is none.
+  virtual int descriptor() const { return -1; }
+};
+
+/// Of reads at the position of `descriptor`, the program's, as long as `file` is behind it.
+class PositionProgress final : public ReadProgress {
+ public:
+  PositionProgress(int descriptor, FileId file) : program_(descriptor), file_(file) {}
+  std::optional<Extent> look(std::span<const Extent> expected) override;
+
+ private:
+  const int program_;
+  const FileId file_;
+  Bytes position_ = 0;  ///< At the last look.
+};
+
+/// Memory of the program that shows `length` bytes of a file from `offset` on.
+struct Mapping {
+  std::uintptr_t address = 0;
+  Bytes length = 0;
+  Bytes offset = 0;
+};
+
+/// Of a mapping: the page tables say which pages were touched (proc(5), pagemap).
+class MappedProgress final : public ReadProgress {
+ public:
+  explicit MappedProgress(const Mapping& mapping);
+  std::optional<Extent> look(std::span<const Extent> expected) override;
+  void let_go(Extent extent) override;
+  int descriptor() const override { return pagemap_.get(); }
+
+ private:
+  bool is_touched(Bytes offset) const;
+
+  const Mapping mapping_;
+  const Bytes page_;
+  const Descriptor pagemap_;
+};
+
+}  // namespace forebay
