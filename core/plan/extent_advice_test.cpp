@@ -71,7 +71,7 @@ TEST(ExtentAdvice, AReaderThatJumpsIsFoundAgain) {
   advice.begin();
   advice.observe(at(0, 1));
   for (Bytes place = 50; place < 53; ++place) advice.observe(at(place, 1));
-  EXPECT_THAT(advice.expected().back(), at(54, 1)) << "52 was read when it was looked for";
+  EXPECT_THAT(advice.expected().back(), at(55, 1)) << "from where it was found";
 }
 
 }  // namespace

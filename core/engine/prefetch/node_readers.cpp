@@ -35,6 +35,8 @@ constexpr Bytes smallest_unit = 64 * KiB;
 constexpr int lock_attempts = 20;
 constexpr std::chrono::milliseconds between_attempts{1};
 
+constexpr std::int64_t longest_turn_ns = 5'000'000;
+
 constexpr std::int64_t between_looks_ns = 200'000'000;
 
 std::int64_t steady_ns() {
@@ -84,6 +86,7 @@ struct NodeReaders::Slot {
 };
 
 struct NodeReaders::Segment {
+  std::atomic<std::int32_t> turn;  ///< The process whose turn it is; 0: nobody's.
   std::array<std::atomic<std::uint64_t>, words> brought;
   std::array<Slot, most_readers> slots;
 };
@@ -147,6 +150,8 @@ bool NodeReaders::enter_shared(const FileVersion& version) {
   }
   slot_->beginning.store(beginning_of(::getpid()));
   slot_->process.store(::getpid());
+  // The mapping keeps what is open, and with it the lock.
+  ::flock(memory.get(), LOCK_UN);
   return true;
 }
 
@@ -183,6 +188,27 @@ void NodeReaders::want(const std::vector<Extent>& extents) {
       at = end;
     }
   }
+}
+
+NodeReaders::Turn::Turn(NodeReaders* readers) : readers_(readers) {
+  if (readers_ == nullptr) return;
+  const std::int64_t start = steady_ns();
+  std::atomic<std::int32_t>& turn = readers_->segment_->turn;
+  std::int32_t nobody = 0;
+  while (!turn.compare_exchange_weak(nobody, ::getpid())) {
+    if (steady_ns() - start > longest_turn_ns) {
+      turn.store(::getpid());
+      return;
+    }
+    nobody = 0;
+    std::this_thread::yield();
+  }
+}
+
+NodeReaders::Turn::~Turn() {
+  if (readers_ == nullptr) return;
+  std::int32_t own = ::getpid();  // It may have been taken from this one.
+  readers_->segment_->turn.compare_exchange_strong(own, 0);
 }
 
 void NodeReaders::brought(Extent extent) {

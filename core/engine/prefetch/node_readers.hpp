@@ -28,6 +28,19 @@ class NodeReaders {
   NodeReaders(const NodeReaders&) = delete;
   NodeReaders& operator=(const NodeReaders&) = delete;
 
+  /// One of them at a time looks at what is in the page cache and asks for the rest: else two would
+  /// ask for the same. Who dies or is stopped then is waited for 5 ms, once.
+  class Turn {
+   public:
+    explicit Turn(NodeReaders* readers);  ///< Null: there are no others.
+    ~Turn();
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    NodeReaders* const readers_;
+  };
+
   /// `extent` was not in the page cache, and is now.
   void brought(Extent extent);
 

@@ -14,6 +14,7 @@ PageCacheFetch::PageCacheFetch(std::unique_ptr<NodeReaders> readers, Bytes file_
 PageCacheFetch::Brought PageCacheFetch::bring(FetchSource& source, Extent extent) {
   const Extent whole = intersect(transfer_of(extent), {0, file_size_});
   Brought result;
+  const NodeReaders::Turn turn(readers_.get());
   result.resident = std::min(source.resident(whole), whole.length);
   result.fetched = whole.length - result.resident;
   if (result.fetched == 0) return result;

@@ -1,0 +1,82 @@
+"""Goal: the processes of a node that read one file fetch each byte once, and one that is killed
+holds the others up in nothing.
+
+Method: four processes of the analysis workload over one file that is in no cache, declared to be
+read through the page cache. The bytes that they say they brought there must be those declared, once,
+and nothing of it may be left there. Then the same, with one of them killed on its way: the others
+must be right.
+
+usage: one_fetch_check.py LIBRARY uring|threads PROGRAM
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+from preloaded import Preloaded, evict, wait_until_settled
+
+PROCESSES = 4
+OPTIONS = ["--size", "24MiB", "--reads", "120", "--mean", "80KiB", "--backward", "7"]
+UNIT = 4096
+
+
+def start(preloaded: Preloaded, command: list[str]) -> list[subprocess.Popen[bytes]]:
+    return [
+        subprocess.Popen(
+            command,
+            cwd=preloaded.directory,
+            env=preloaded.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        for _ in range(PROCESSES)
+    ]
+
+
+def main() -> int:
+    library, queue = sys.argv[1:3]
+    program = str(Path(sys.argv[3]).absolute())
+    failures = []
+    with tempfile.TemporaryDirectory(dir=".", prefix="posix-one-fetch-") as name:
+        directory = Path(name).resolve()
+        preloaded = Preloaded(library, queue, directory, "")
+        command = [program, *OPTIONS, "--compute-us", "2000", "events"]
+        for made in (["--create"], ["--intent", "reads.toml"]):
+            preloaded.run([*command, *made], with_library=False)
+        declared = (directory / "reads.toml").read_text()
+        pairs = tomllib.loads(declared)["file"][0]["willneed"]
+        (directory / "intent.toml").write_text(
+            f'[[file]]\npath = "events"\npolicy = "page-cache"\nbudget = "4MiB"\n'
+            f"willneed = {json.dumps(pairs)}\n"
+        )
+        wait_until_settled(directory)
+
+        emptied = evict(directory / "events")
+        codes = [(p.communicate()[1], p.returncode) for p in start(preloaded, command)]
+        records = preloaded.take_records()
+        fetched = sum(int(str(record["bytes_fetched"])) for record in records)
+        needed = sum(length for _, length in pairs)
+        print(f"{PROCESSES} processes: {needed} bytes needed, {fetched} fetched")
+        failures += [f"status {code}: {errors!r}" for errors, code in codes if code != 0]
+        if len(records) != PROCESSES:
+            failures.append(f"{len(records)} records")
+        if emptied and not needed <= fetched <= needed * 1.05 + 2 * UNIT * len(pairs):
+            failures.append(f"{fetched} bytes were fetched of {needed}")
+
+        evict(directory / "events")
+        processes = start(preloaded, command)
+        processes[0].kill()
+        codes = [(p.communicate()[1], p.returncode) for p in processes]
+        failures += [f"status {code}: {errors!r}" for errors, code in codes[1:] if code != 0]
+    print("\n".join(failures) or "all as it should be")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
