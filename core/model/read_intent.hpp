@@ -14,11 +14,11 @@ namespace forebay {
 
 /// How what will be read is brought near.
 enum class ReadPolicy {
-  automatic,  ///< Fetched into memory of the process, in the order that was declared or is found
-              ///< out.
+  automatic,   ///< Fetched into memory of the process, in the order that was declared or is found
+               ///< out.
   page_cache,  ///< Brought into the page cache, in the order that was declared, where all processes
                ///< of the node find it.
-  mercury,    ///< Announced to the kernel in blocks, as in [MERCURY]: for comparison.
+  mercury,     ///< Announced to the kernel in blocks, as in [MERCURY]: for comparison.
 };
 
 /// What an intent file declares of the reads of a file. A field without value leaves the choice to

@@ -21,8 +21,7 @@ Extent at(Bytes first, Bytes units) { return {first * unit, units * unit}; }
 
 TEST(ExtentAdvice, BeginsWithWhatTheBudgetHolds) {
   ExtentAdvice advice({at(0, 2), at(10, 1), at(5, 3)}, 100 * unit, 4 * unit);
-  EXPECT_THAT(advice.begin(),
-              ElementsAre(needed(0, 1), needed(1, 1), needed(10, 1), needed(5, 1)));
+  EXPECT_THAT(advice.begin(), ElementsAre(needed(0, 1), needed(1, 1), needed(10, 1), needed(5, 1)));
   EXPECT_THAT(advice.expected(), SizeIs(4));
 }
 
@@ -41,9 +40,8 @@ TEST(ExtentAdvice, AReaderThatIsFasterIsNotFollowedIntoThePast) {
   ExtentAdvice advice({at(0, 12)}, 12 * unit, 4 * unit);
   advice.begin();
   EXPECT_THAT(advice.observe(at(0, 8)), IsEmpty());
-  EXPECT_THAT(advice.observe(at(8, 1)),
-              ElementsAre(dropped(0, 1), needed(9, 1), dropped(1, 1), needed(10, 1), dropped(2, 1),
-                          needed(11, 1)));
+  EXPECT_THAT(advice.observe(at(8, 1)), ElementsAre(dropped(0, 1), needed(9, 1), dropped(1, 1),
+                                                    needed(10, 1), dropped(2, 1), needed(11, 1)));
 }
 
 TEST(ExtentAdvice, TheEndGivesUpAllThatIsHeld) {

@@ -36,8 +36,8 @@ bool MappedProgress::is_touched(Bytes offset) const {
       (mapping_.address + static_cast<std::uintptr_t>(inside)) / static_cast<std::uintptr_t>(page_);
   constexpr std::uint64_t present = std::uint64_t{1} << 63U;
   std::uint64_t entry = 0;
-  return ::pread(pagemap_.get(), &entry, sizeof entry,
-                 static_cast<off_t>(page * sizeof entry)) == sizeof entry &&
+  return ::pread(pagemap_.get(), &entry, sizeof entry, static_cast<off_t>(page * sizeof entry)) ==
+             sizeof entry &&
          (entry & present) != 0;
 }
 

@@ -2,9 +2,8 @@
 holds the others up in nothing.
 
 Method: four processes of the analysis workload over one file that is in no cache, declared to be
-read through the page cache. The bytes that they say they brought there must be those declared, once,
-and nothing of it may be left there. Then the same, with one of them killed on its way: the others
-must be right.
+read through the page cache. The bytes that they say they brought there must be those declared,
+once. Then the same, with one of them killed on its way: the others must be right.
 
 usage: one_fetch_check.py LIBRARY uring|threads PROGRAM
 """

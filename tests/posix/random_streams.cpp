@@ -131,9 +131,8 @@ class RandomStreams {
     const bool unlocked = upto(1) == 0;
     return same("fread", [&](FILE* stream, std::string& bytes) {
       bytes.assign(units * count, 'x');
-      return static_cast<long long>(unlocked
-                                        ? ::fread_unlocked(bytes.data(), units, count, stream)
-                                        : std::fread(bytes.data(), units, count, stream));
+      return static_cast<long long>(unlocked ? ::fread_unlocked(bytes.data(), units, count, stream)
+                                             : std::fread(bytes.data(), units, count, stream));
     });
   }
 
@@ -200,8 +199,7 @@ class RandomStreams {
     const long pages = upto(200) + 1;
     return same("mmap", [&](FILE* stream, std::string& bytes) -> long long {
       const auto length = static_cast<std::size_t>(pages * page);
-      void* place =
-          ::mmap(nullptr, length, PROT_READ, MAP_PRIVATE, ::fileno(stream), first * page);
+      void* place = ::mmap(nullptr, length, PROT_READ, MAP_PRIVATE, ::fileno(stream), first * page);
       if (place == MAP_FAILED) return -1;
       bytes.assign(static_cast<const char*>(place), length);
       return ::munmap(place, length);

@@ -1,10 +1,11 @@
 """Goal: C streams and mappings of files that are read ahead show what they show without Forebay,
 and what is declared for them is in the page cache before they ask.
 
-Method: for each seed a pair of equal files, one of which the intent file names; random_streams makes
-the same random calls on both and compares. Then one reader by a mapping and one by a stream, of a
-file that is in no cache: the records must say that its extents were brought there, or found there
-where the reader was faster, and none was brought twice. A failure prints its seed; --seed N repeats it.
+Method: for each seed a pair of equal files, one of which the intent file names; random_streams
+makes the same random calls on both and compares. Then one reader by a mapping and one by a stream,
+of a file that is in no cache: the records must say that its extents were brought there, or found
+there where the reader was faster, and none was brought twice. A failure prints its seed; --seed N
+repeats it.
 
 usage: streams_check.py LIBRARY uring|threads PROGRAM [--seed N]
 """
@@ -91,7 +92,8 @@ def main() -> int:
             answer = preloaded.run(command)
             records = preloaded.take_records()
             fetched, there = (
-                sum(int(str(r[key])) for r in records) for key in ("bytes_fetched", "bytes_resident")
+                sum(int(str(r[key])) for r in records)
+                for key in ("bytes_fetched", "bytes_resident")
             )
             print(f"{kind}: {fetched} bytes brought into the page cache, {there} were there")
             if answer != plain:

@@ -110,6 +110,9 @@ void AdvisedFile::carry_out(const std::vector<ReadAdvice::Item>& items) {
   }
   const std::lock_guard lock(mutex_);
   if (advice_->is_given_up()) figures_.plans_given_up = 1;
+  if (fetch_ && fetch_->is_useless()) {
+    figures_.stopped = "its reads do not come from the page cache, or the kernel does not tell";
+  }
 }
 
 void AdvisedFile::let_go(Extent extent) {
@@ -181,17 +184,16 @@ void Adviser::work() {
   for (;;) {
     const auto files = watched();
     const auto is_called = [this] { return stopping_ || is_changed_ || !notes_.empty(); };
-    const bool called =
-        files.empty() ? (noted_.wait(lock, is_called), true)
-                      : noted_.wait_for(lock, between_looks, is_called);
+    const bool called = files.empty() ? (noted_.wait(lock, is_called), true)
+                                      : noted_.wait_for(lock, between_looks, is_called);
     if (stopping_) return;
     is_changed_ = false;
     const auto notes = std::exchange(notes_, {});
     lock.unlock();
     for (const Note& note : notes) note.file->act(note.read);
-    const bool found = std::ranges::count_if(files, [](const auto& file) { return file->look(); }) > 0;
-    between_looks =
-        found || called ? shortest_look : std::min(2 * between_looks, longest_look);
+    const bool found =
+        std::ranges::count_if(files, [](const auto& file) { return file->look(); }) > 0;
+    between_looks = found || called ? shortest_look : std::min(2 * between_looks, longest_look);
     lock.lock();
   }
 }

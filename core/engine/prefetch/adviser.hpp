@@ -61,7 +61,7 @@ class AdvisedFile : public std::enable_shared_from_this<AdvisedFile> {
   std::unique_ptr<PageCacheFetch> fetch_;  ///< Null: the kernel is told what the advice says.
 
   mutable std::mutex mutex_;
-  PrefetchFigures figures_;                               ///< Guarded by mutex_, as is progress_.
+  PrefetchFigures figures_;  ///< Guarded by mutex_, as is progress_.
   std::vector<std::shared_ptr<ReadProgress>> progress_;
 };
 

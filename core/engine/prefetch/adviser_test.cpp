@@ -61,8 +61,7 @@ std::unique_ptr<ReadAdvice> advice_for(Bytes size) {
 TEST(Adviser, TellsWhatFollowsAReadAndGivesUpTheOldest) {
   Told told;
   Adviser adviser;
-  const auto file =
-      adviser.add("a", std::make_unique<ToldSource>(told), advice_for(100));
+  const auto file = adviser.add("a", std::make_unique<ToldSource>(told), advice_for(100));
   file->note({0, 10});
   file->note({10, 10});
   EXPECT_THAT(
@@ -76,8 +75,7 @@ TEST(Adviser, TellsWhatFollowsAReadAndGivesUpTheOldest) {
 TEST(Adviser, ARefusalIsCounted) {
   Told told;
   Adviser adviser;
-  const auto file =
-      adviser.add("a", std::make_unique<ToldSource>(told, true), advice_for(10));
+  const auto file = adviser.add("a", std::make_unique<ToldSource>(told, true), advice_for(10));
   file->note({0, 1});
   told.wait_for(1);
   adviser.end();
@@ -114,8 +112,7 @@ TEST(Adviser, AReaderThatDoesNotCallIsWatched) {
 TEST(Adviser, AfterItsEndNothingIsTold) {
   Told told;
   Adviser adviser;
-  const auto file =
-      adviser.add("a", std::make_unique<ToldSource>(told), advice_for(100));
+  const auto file = adviser.add("a", std::make_unique<ToldSource>(told), advice_for(100));
   adviser.end();
   file->note({0, 10});
   adviser.end();

@@ -14,6 +14,9 @@ PageCacheFetch::PageCacheFetch(std::unique_ptr<NodeReaders> readers, Bytes file_
 PageCacheFetch::Brought PageCacheFetch::bring(FetchSource& source, Extent extent) {
   const Extent whole = intersect(transfer_of(extent), {0, file_size_});
   Brought result;
+  if (!is_checked_) is_useless_ = is_in_vain(source, whole);
+  is_checked_ = true;
+  if (is_useless_) return result;
   const NodeReaders::Turn turn(readers_.get());
   result.resident = std::min(source.resident(whole), whole.length);
   result.fetched = whole.length - result.resident;
@@ -30,6 +33,16 @@ PageCacheFetch::Brought PageCacheFetch::bring(FetchSource& source, Extent extent
     at = piece.end();
   }
   return result;
+}
+
+/// Some file systems pass every read on (FUSE with direct I/O), and still fill a page cache that
+/// nobody reads when they are advised.
+bool PageCacheFetch::is_in_vain(FetchSource& source, Extent extent) {
+  const Extent first{extent.offset, std::min(extent.length, direct_alignment)};
+  if (source.resident(first) > 0) return false;
+  std::vector<std::byte> unread(static_cast<std::size_t>(first.length));
+  static_cast<void>(source.read(unread, first.offset));
+  return source.resident(first) == 0;
 }
 
 Status PageCacheFetch::bring_piece(FetchSource& source, Extent piece) {

@@ -23,8 +23,12 @@ class PageCacheFetch {
     int requests = 0;
     int failed = 0;  ///< Of them.
   };
-  /// Waits for nothing where the kernel takes advice.
+  /// Waits for nothing where the kernel takes advice, but for the first 4 KiB.
   Brought bring(FetchSource& source, Extent extent);
+
+  /// Reads of this file do not come from the page cache, or the kernel does not tell (cachestat(2),
+  /// Linux 6.5): nothing is brought there.
+  bool is_useless() const { return is_useless_; }
 
   /// The program has passed `extent`. What was taken out of the page cache.
   std::vector<Extent> let_go(FetchSource& source, Extent extent);
@@ -32,6 +36,7 @@ class PageCacheFetch {
   std::vector<Extent> let_go_of_all(FetchSource& source);
 
  private:
+  static bool is_in_vain(FetchSource& source, Extent extent);
   Status bring_piece(FetchSource& source, Extent piece);
 
   const std::unique_ptr<NodeReaders> readers_;
@@ -39,6 +44,8 @@ class PageCacheFetch {
   /// The longest advice that the kernel does not cut short; found out by the first one.
   Bytes longest_advice_ = ExtentAdvice::most_piece;
   bool is_probed_ = false;
+  bool is_checked_ = false;  ///< Whether it is useless.
+  bool is_useless_ = false;
   /// Where advice does nothing (Lustre, or a kernel that does not tell): bytes that are read only
   /// for the page cache to have them.
   std::vector<std::byte> unread_;

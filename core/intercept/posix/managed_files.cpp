@@ -26,11 +26,10 @@
 #include "core/engine/prefetch/page_cache_fetch.hpp"
 #include "core/engine/prefetch/prefetcher.hpp"
 #include "core/intercept/posix/declared_reads.hpp"
+#include "core/intercept/posix/followed.hpp"
 #include "core/intercept/posix/internal_descriptors.hpp"
 #include "core/intercept/posix/opened_name.hpp"
-#include "core/intercept/posix/prefetch_record.hpp"
 #include "core/intercept/posix/program_memory.hpp"
-#include "core/intercept/posix/trace_record.hpp"
 #include "core/model/read_intent.hpp"
 #include "core/model/read_trace.hpp"
 #include "core/plan/block_advice.hpp"
@@ -46,15 +45,6 @@ namespace forebay::posix {
 namespace detail {
 std::array<std::atomic<ManagedFile*>, most_descriptors> listed_files{};
 }  // namespace detail
-
-/// What becomes of the reads of an open file description.
-struct Followed {
-  std::shared_ptr<PrefetchedFile> file = nullptr;  ///< It is read ahead.
-  std::shared_ptr<AdvisedFile> advised = nullptr;  ///< They are told to the kernel ahead of them.
-  std::shared_ptr<ReadTrace> trace = nullptr;      ///< They are written down.
-  std::string path = {};                           ///< Of what is written down; absolute.
-  Bytes size = 0;                                  ///< Of it, when it was opened.
-};
 
 /// An open file description of the program that is read ahead, or whose reads are written down; all
 /// duplicates of a descriptor share it. Used again for another file, but never freed: a thread that
@@ -182,19 +172,6 @@ void follow(Registry& state, int descriptor, FileId id, Followed followed) {
   list(state, descriptor, managed);
 }
 
-void write_record(const Followed& followed) {
-  if (followed.file != nullptr) {
-    write_prefetch_record(followed.file->path(), followed.file->figures());
-  }
-  if (followed.advised != nullptr) {
-    followed.advised->finish();
-    write_prefetch_record(followed.advised->path(), followed.advised->figures());
-  }
-  if (followed.trace != nullptr && followed.trace->reads() > 0) {
-    write_trace_record(followed.path, followed.size, *followed.trace);
-  }
-}
-
 Adviser* adviser_of(Registry& state) {
   try {
     if (state.adviser == nullptr) {
@@ -265,8 +242,8 @@ void manage(int descriptor, const FileVersion& version, const char* path,
 }
 
 bool is_mapped(const Registry& state, const std::shared_ptr<AdvisedFile>& file) {
-  return file != nullptr && std::ranges::find(state.mappings, file, &ShownFile::file) !=
-                                state.mappings.end();
+  return file != nullptr &&
+         std::ranges::find(state.mappings, file, &ShownFile::file) != state.mappings.end();
 }
 
 /// With Inside. Nothing happens if it is not listed.
@@ -456,8 +433,8 @@ void mapped(int descriptor, void* address, size_t length, off_t offset) {
     const auto file = move_to_page_cache(state, *managed, descriptor);
     const auto begin = reinterpret_cast<std::uintptr_t>(address);
     if (file != nullptr) {
-      auto progress = protect(std::make_unique<MappedProgress>(
-          Mapping{begin, static_cast<Bytes>(length), offset}));
+      auto progress = protect(
+          std::make_unique<MappedProgress>(Mapping{begin, static_cast<Bytes>(length), offset}));
       file->watch(progress);
       state.mappings.push_back({begin, begin + length, file, std::move(progress)});
       has_mappings = true;

@@ -4,7 +4,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdarg>
 #include <cstdint>
 
@@ -14,11 +13,31 @@
 
 using namespace forebay::posix;
 
+namespace {
+
+/// Allocators map memory before anything else works, and what looks for the C library's functions
+/// may allocate: until these are found the kernel is called.
+void* map(void* address, size_t length, int protection, int flags, int fd, off_t offset) noexcept {
+  if (detail::calls_are_found) {
+    return real().mmap(address, length, protection, flags, fd, offset);
+  }
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): what the kernel returns.
+  return reinterpret_cast<void*>(
+      ::syscall(SYS_mmap, address, length, protection, flags, fd, offset));
+}
+
+int unmap(void* address, size_t length) noexcept {
+  if (detail::calls_are_found) return real().munmap(address, length);
+  return static_cast<int>(::syscall(SYS_munmap, address, length));
+}
+
+}  // namespace
+
 extern "C" {
 
 FOREBAY_EXPORTED void* mmap(void* address, size_t length, int protection, int flags, int fd,
                             off_t offset) {
-  void* place = real().mmap(address, length, protection, flags, fd, offset);
+  void* place = map(address, length, protection, flags, fd, offset);
   if (place == MAP_FAILED) return place;
   if ((flags & MAP_FIXED) != 0) unmapped(place, length);
   if (listed(fd) != nullptr && protection == PROT_READ) mapped(fd, place, length, offset);
@@ -32,7 +51,7 @@ FOREBAY_EXPORTED void* mmap64(void* address, size_t length, int protection, int 
 
 FOREBAY_EXPORTED int munmap(void* address, size_t length) {
   unmapped(address, length);
-  return real().munmap(address, length);
+  return unmap(address, length);
 }
 
 FOREBAY_EXPORTED void* mremap(void* address, size_t old_length, size_t new_length, int flags, ...) {

@@ -1,5 +1,5 @@
-// C streams. The C library reads for them by calls of its own that nobody sees, hence what they will
-// read is brought into the page cache, and their position says how far they have come. Their
+// C streams. The C library reads for them by calls of its own that nobody sees, hence what they
+// will read is brought into the page cache, and their position says how far they have come. Their
 // buffers, positions and errors stay the C library's.
 
 #include <fcntl.h>
