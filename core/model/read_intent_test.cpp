@@ -133,5 +133,12 @@ TEST(ReadIntent, AFileThatIsNoTomlOrOfAnotherVersionIsRefused) {
   EXPECT_THAT(read_sections("version = 2", "job.toml").error().what, HasSubstr("version 2"));
 }
 
+TEST(ReadIntent, ThePageCacheIsAPolicy) {
+  const auto found = read_sections("[[file]]\npath = '*'\npolicy = 'page-cache'\n", "intent.toml");
+  ASSERT_TRUE(found.has_value());
+  ASSERT_EQ(found->size(), 1U);
+  EXPECT_EQ(found->front().intent.policy, ReadPolicy::page_cache);
+}
+
 }  // namespace
 }  // namespace forebay

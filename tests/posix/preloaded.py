@@ -36,12 +36,28 @@ def evict(path: Path) -> bool:
     try:
         os.fsync(descriptor)
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-        extent = (ctypes.c_uint64 * 2)(0, 0)
-        counts = (ctypes.c_uint64 * 5)()
-        libc = ctypes.CDLL(None, use_errno=True)
-        return libc.syscall(_CACHESTAT, descriptor, extent, counts, 0) == 0 and counts[0] == 0
+        return _resident_pages(descriptor) == 0
     finally:
         os.close(descriptor)
+
+
+def wait_until_resident(path: Path, size: int) -> None:
+    """Until the page cache has `size` bytes of the file, or for 20 s."""
+    descriptor = os.open(path, os.O_RDONLY)
+    last = time.time() + 20
+    while (_resident_pages(descriptor) or 0) * os.sysconf("SC_PAGESIZE") < size:
+        if time.time() > last:
+            break
+        time.sleep(0.005)
+    os.close(descriptor)
+
+
+def _resident_pages(descriptor: int) -> int | None:
+    extent = (ctypes.c_uint64 * 2)(0, 0)
+    counts = (ctypes.c_uint64 * 5)()
+    libc = ctypes.CDLL(None, use_errno=True)
+    failed = libc.syscall(_CACHESTAT, descriptor, extent, counts, 0) != 0
+    return None if failed else int(counts[0])
 
 
 class Preloaded:

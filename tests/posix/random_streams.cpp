@@ -180,7 +180,7 @@ class RandomStreams {
       std::fpos_t position{};
       switch (how) {
         case 0:
-          std::rewind(stream);
+          std::rewind(stream);  // NOLINT(bugprone-unsafe-functions): it is what is tried.
           return 0;
         case 1:
           return std::fgetpos(stream, &position) + std::fsetpos(stream, &position);
@@ -248,6 +248,7 @@ class RandomStreams {
 
 int main(int argc, char** argv) {
   if (argc != 5) return 2;
-  RandomStreams streams(static_cast<unsigned>(std::atoi(argv[1])), argv[3], argv[4]);
-  return streams.run(std::atoi(argv[2])) ? 0 : 1;
+  RandomStreams streams(static_cast<unsigned>(std::strtoul(argv[1], nullptr, 10)), argv[3],
+                        argv[4]);
+  return streams.run(static_cast<int>(std::strtol(argv[2], nullptr, 10))) ? 0 : 1;
 }

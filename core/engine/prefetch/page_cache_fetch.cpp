@@ -47,19 +47,19 @@ bool PageCacheFetch::is_in_vain(FetchSource& source, Extent extent) {
 
 Status PageCacheFetch::bring_piece(FetchSource& source, Extent piece) {
   if (unread_.empty()) {
+    const Bytes before = is_probed_ ? 0 : source.resident(piece);
     const Status advised = source.advise(piece, true);
     if (is_probed_ || !advised) return advised;
     is_probed_ = true;
     const Bytes there = source.resident(piece);
     if (there >= piece.length) return {};
-    if (there > 0) {
+    if (there > before) {
       longest_advice_ = std::max(round_down(there, direct_alignment), direct_alignment);
     } else {
       unread_.resize(static_cast<std::size_t>(ExtentAdvice::most_piece));
     }
-    const Extent rest{piece.offset + there, piece.length - there};
-    for (Bytes at = rest.offset; at < rest.end(); at += longest_advice_) {
-      const Status done = bring_piece(source, intersect({at, longest_advice_}, rest));
+    for (Bytes at = piece.offset; at < piece.end(); at += longest_advice_) {
+      const Status done = bring_piece(source, intersect({at, longest_advice_}, piece));
       if (!done) return done;
     }
     return {};

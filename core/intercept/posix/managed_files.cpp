@@ -174,10 +174,9 @@ void follow(Registry& state, int descriptor, FileId id, Followed followed) {
 
 Adviser* adviser_of(Registry& state) {
   try {
-    if (state.adviser == nullptr) {
-      state.adviser = std::make_unique<Adviser>([] { inside = true; });
-    }
+    if (state.adviser == nullptr) state.adviser = std::make_unique<Adviser>([] { inside = true; });
   } catch (const std::system_error&) {  // No thread is to be had: no advice is given.
+    return nullptr;
   }
   return state.adviser.get();
 }

@@ -18,7 +18,7 @@ namespace {
 
 /// The C library reads more than this by one call of the kernel, during which the position says
 /// nothing.
-constexpr size_t longest_read = 256 * 1024;
+constexpr size_t longest_read = size_t{256} * 1024;
 
 /// What stands before a comma; behind it is the encoding.
 bool has(const char* mode, char letter) {
