@@ -39,7 +39,7 @@ constexpr std::int64_t longest_turn_ns = 5'000'000;
 
 constexpr std::int64_t between_looks_ns = 200'000'000;
 
-std::int64_t steady_ns() {
+std::int64_t monotonic_ns() {
   return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
@@ -192,11 +192,11 @@ void NodeReaders::want(const std::vector<Extent>& extents) {
 
 NodeReaders::Turn::Turn(NodeReaders* readers) : readers_(readers) {
   if (readers_ == nullptr) return;
-  const std::int64_t start = steady_ns();
+  const std::int64_t start = monotonic_ns();
   std::atomic<std::int32_t>& turn = readers_->segment_->turn;
   std::int32_t nobody = 0;
   while (!turn.compare_exchange_weak(nobody, ::getpid())) {
-    if (steady_ns() - start > longest_turn_ns) {
+    if (monotonic_ns() - start > longest_turn_ns) {
       turn.store(::getpid());
       return;
     }
@@ -263,13 +263,13 @@ bool NodeReaders::others_want(std::size_t index) {
     return &slot != slot_ && slot.process.load() != 0 && test(slot.wanted, index);
   };
   if (std::ranges::none_of(segment_->slots, wants)) return false;
-  if (steady_ns() - looked_ns_ < between_looks_ns) return true;
+  if (monotonic_ns() - looked_ns_ < between_looks_ns) return true;
   forget_the_dead();
   return std::ranges::any_of(segment_->slots, wants);
 }
 
 void NodeReaders::forget_the_dead() {
-  looked_ns_ = steady_ns();
+  looked_ns_ = monotonic_ns();
   for (Slot& slot : segment_->slots) {
     std::int32_t process = slot.process.load();
     if (process == 0) continue;
