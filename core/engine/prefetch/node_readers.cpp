@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <bit>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -65,14 +67,24 @@ std::uint64_t beginning_of(pid_t process) {
   return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at, nullptr, 10);
 }
 
-bool test(const std::array<std::atomic<std::uint64_t>, words>& bits, std::size_t index) {
+/// Longer files end the program, by SIGXFSZ (setrlimit(2)), also where they are memory.
+bool may_make_file(Bytes length) {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+         (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= static_cast<rlim_t>(length));
+}
+
+/// A bit for each unit.
+using Units = std::array<std::atomic<std::uint64_t>, words>;
+
+bool test(const Units& bits, std::size_t index) {
   return (bits[index / 64].load() >> (index % 64) & 1) != 0;
 }
-void set(std::array<std::atomic<std::uint64_t>, words>& bits, std::size_t index) {
+void set(Units& bits, std::size_t index) {
   bits[index / 64].fetch_or(std::uint64_t{1} << (index % 64));
 }
 /// Whether it was set.
-bool clear(std::array<std::atomic<std::uint64_t>, words>& bits, std::size_t index) {
+bool clear(Units& bits, std::size_t index) {
   const std::uint64_t bit = std::uint64_t{1} << (index % 64);
   return (bits[index / 64].fetch_and(~bit) & bit) != 0;
 }
@@ -82,13 +94,18 @@ bool clear(std::array<std::atomic<std::uint64_t>, words>& bits, std::size_t inde
 struct NodeReaders::Slot {
   std::atomic<std::int32_t> process;  ///< 0: free.
   std::atomic<std::uint64_t> beginning;
-  std::array<std::atomic<std::uint64_t>, words> wanted;
 };
 
 struct NodeReaders::Segment {
   std::atomic<std::int32_t> turn;  ///< The process whose turn it is; 0: nobody's.
-  std::array<std::atomic<std::uint64_t>, words> brought;
   std::array<Slot, most_readers> slots;
+  Units brought;
+  /// Of each slot. Only those of slots that are taken have memory behind them.
+  std::array<Units, most_readers> wanted;
+
+  Units& wanted_by(const Slot& slot) {
+    return wanted[static_cast<std::size_t>(&slot - slots.data())];
+  }
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "processes share them");
 
@@ -110,24 +127,28 @@ std::unique_ptr<NodeReaders> NodeReaders::join(const FileVersion& version,
 /// Under the lock of the shared memory's descriptor, which the kernel gives back for a process that
 /// dies.
 bool NodeReaders::enter_shared(const FileVersion& version) {
-  std::snprintf(name_, sizeof name_, "/forebay-reads-1-%u-%llx-%llx-%llx-%llx", ::geteuid(),
+  std::snprintf(name_, sizeof name_, "/forebay-reads-2-%u-%llx-%llx-%llx-%llx", ::geteuid(),
                 static_cast<unsigned long long>(version.id.device),
                 static_cast<unsigned long long>(version.id.inode),
                 static_cast<unsigned long long>(version.size),
                 static_cast<unsigned long long>(version.changed_ns));
-  const Descriptor memory(::shm_open(name_, O_RDWR | O_CREAT, 0600));
   const auto give_up = [this] {
+    if (segment_ != nullptr) ::munmap(segment_, sizeof(Segment));
+    segment_ = nullptr;
     name_[0] = '\0';
     return false;
   };
+  if (!may_make_file(sizeof(Segment))) return give_up();
+  const Descriptor memory(::shm_open(name_, O_RDWR | O_CREAT, 0600));
   if (!memory.valid()) return give_up();
   for (int attempt = 0; ::flock(memory.get(), LOCK_EX | LOCK_NB) != 0; ++attempt) {
     if (attempt == lock_attempts) return give_up();
     std::this_thread::sleep_for(between_attempts);
   }
   struct stat status{};
-  // Its last reader may have removed it since: then this one is alone this time.
-  if (::fstat(memory.get(), &status) != 0 || status.st_nlink == 0 ||
+  // Its last reader may have removed it since: then this one is alone this time. Who owns it could
+  // cut it under us.
+  if (::fstat(memory.get(), &status) != 0 || status.st_nlink == 0 || status.st_uid != ::geteuid() ||
       ::ftruncate(memory.get(), sizeof(Segment)) != 0) {
     return give_up();
   }
@@ -136,18 +157,20 @@ bool NodeReaders::enter_shared(const FileVersion& version) {
   if (place == MAP_FAILED) return give_up();
   ::madvise(place, sizeof(Segment), MADV_DONTFORK);
   segment_ = static_cast<Segment*>(place);
+  // Where the memory is full, touching what has none behind it ends the program, by SIGBUS.
+  const auto is_backed = [&](const void* begin, std::size_t length) {
+    const auto offset = static_cast<const std::byte*>(begin) - static_cast<std::byte*>(place);
+    return ::fallocate(memory.get(), 0, offset, static_cast<off_t>(length)) == 0;
+  };
+  if (!is_backed(segment_, offsetof(Segment, wanted))) return give_up();
   forget_the_dead();
   const auto free = std::ranges::find_if(segment_->slots,
                                          [](const Slot& slot) { return slot.process.load() == 0; });
-  if (free == segment_->slots.end()) {
-    ::munmap(place, sizeof(Segment));
-    segment_ = nullptr;
+  if (free == segment_->slots.end() || !is_backed(&segment_->wanted_by(*free), sizeof(Units))) {
     return give_up();
   }
   slot_ = &*free;
-  for (auto& word : slot_->wanted) {
-    if (word.load() != 0) word.store(0);  // Untouched pages stay so.
-  }
+  for (auto& word : segment_->wanted_by(*slot_)) word.store(0);
   slot_->beginning.store(beginning_of(::getpid()));
   slot_->process.store(::getpid());
   // The mapping keeps what is open, and with it the lock.
@@ -184,7 +207,7 @@ void NodeReaders::want(const std::vector<Extent>& extents) {
       const auto index = static_cast<std::size_t>(at / unit_);
       const Bytes end = std::min(extent.end(), (at / unit_ + 1) * unit_);
       wanted_bytes_[index] += end - at;
-      set(slot_->wanted, index);
+      set(segment_->wanted_by(*slot_), index);
       at = end;
     }
   }
@@ -225,7 +248,7 @@ std::vector<Extent> NodeReaders::passed(Extent extent) {
     wanted_bytes_[index] = std::max<Bytes>(wanted_bytes_[index] - (end - at), 0);
     at = end;
     if (wanted_bytes_[index] > 0) continue;
-    clear(slot_->wanted, index);
+    clear(segment_->wanted_by(*slot_), index);
     if (others_want(index)) {
       kept_.push_back(index);
     } else {
@@ -239,7 +262,7 @@ std::vector<Extent> NodeReaders::passed(Extent extent) {
 std::vector<Extent> NodeReaders::left() {
   std::vector<Extent> result;
   for (std::size_t index = 0; index < wanted_bytes_.size(); ++index) {
-    const bool wanted = clear(slot_->wanted, index);
+    const bool wanted = clear(segment_->wanted_by(*slot_), index);
     wanted_bytes_[index] = 0;
     if (wanted && !others_want(index)) give_up(index, result);
   }
@@ -260,7 +283,7 @@ void NodeReaders::give_up(std::size_t index, std::vector<Extent>& result) {
 
 bool NodeReaders::others_want(std::size_t index) {
   const auto wants = [&](const Slot& slot) {
-    return &slot != slot_ && slot.process.load() != 0 && test(slot.wanted, index);
+    return &slot != slot_ && slot.process.load() != 0 && test(segment_->wanted_by(slot), index);
   };
   if (std::ranges::none_of(segment_->slots, wants)) return false;
   if (monotonic_ns() - looked_ns_ < between_looks_ns) return true;

@@ -1,19 +1,25 @@
 // Goal: what one reader brought stays until the last has passed it, and a reader that died wants
-// nothing.  Method: readers of a file that does not exist, by its version alone: several in this
-// process, and one in a child that is killed.
+// nothing; what cannot be shared ends no program. Method: readers of a file that does not exist, by
+// its version alone: several in this process, one in a child that is killed, and some where there
+// is no shared memory to be had.
 
 #include "core/engine/prefetch/node_readers.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
-#include <chrono>
-#include <thread>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <string>
 
 namespace forebay {
 namespace {
@@ -90,6 +96,61 @@ TEST(NodeReaders, TheDeadWantNothing) {
   EXPECT_THAT(reader->left(), ElementsAre(at(2, 1), at(3, 1), at(0, 1)));
   ::close(ready[0]);
   ::close(ready[1]);
+}
+
+/// What a child makes of `work`: its exit status, or -1 if a signal ended it.
+int in_child(const std::function<int()>& work) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(work());
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/// 0: a reader that has found no shared memory does what it does alone.
+int read_alone(const FileVersion& version) {
+  const auto reader = NodeReaders::join(version, {at(0, 4)}, 4 * unit);
+  reader->brought(at(0, 2));
+  const bool is_right = reader->readers() == 1 && reader->passed(at(0, 1)).size() == 1;
+  return is_right && reader->left().size() == 1 ? 0 : 1;
+}
+
+TEST(NodeReaders, OneThatMayMakeNoSuchFileIsAlone) {
+  EXPECT_EQ(in_child([] {
+              const rlimit limit{4096, 4096};
+              return ::setrlimit(RLIMIT_FSIZE, &limit) == 0 ? read_alone(version_for(6)) : 2;
+            }),
+            0);
+}
+
+TEST(NodeReaders, OneThatFindsTheMemoryFullIsAlone) {
+  constexpr int may_not = 77;
+  const int status = in_child([] {
+    // A shared memory of its own, of one page; only root has that.
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount("", "/", "", MS_REC | MS_PRIVATE, "") != 0 ||
+        ::mount("", "/dev/shm", "tmpfs", 0, "size=4k") != 0) {
+      return may_not;
+    }
+    return read_alone(version_for(7));
+  });
+  if (status == may_not) GTEST_SKIP() << "needs a mount";
+  EXPECT_EQ(status, 0);
+}
+
+TEST(NodeReaders, TheMemoryOfAnotherUserIsNotUsed) {
+  const FileVersion version = version_for(8);
+  const auto first = NodeReaders::join(version, {at(0, 1)}, unit);
+  char name[64] = {};
+  std::snprintf(name, sizeof name, "-%llx-%llx-",
+                static_cast<unsigned long long>(version.id.device),
+                static_cast<unsigned long long>(version.id.inode));
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
+    if (entry.path().string().find(name) == std::string::npos) continue;
+    constexpr uid_t nobody = 65534;
+    if (::chown(entry.path().c_str(), nobody, nobody) != 0) GTEST_SKIP() << "only root can";
+  }
+  const auto second = NodeReaders::join(version, {at(0, 1)}, unit);
+  EXPECT_EQ(second->readers(), 1);
 }
 
 }  // namespace
