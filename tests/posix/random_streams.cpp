@@ -4,11 +4,12 @@
 // streams. Calls: fopen (also for updating, and with wide characters), fdopen, freopen, setvbuf,
 // fread, fread_unlocked, fgets, getc, fgetc, getc_unlocked, ungetc, getline, getdelim, fscanf,
 // fgetwc, fseek, fseeko, fgetpos, fsetpos, rewind, ftell, fflush and read, mmap, munmap, fork,
-// fwrite, fclose.
+// fwrite, fclose. Before that, streams that have nothing to do with these files.
 //
 // usage: random_streams SEED CALLS MANAGED MODEL; status 1 and a message where they differ.
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -244,10 +245,43 @@ class RandomStreams {
   const char* doing_ = "";
 };
 
+/// fmemopen: no descriptor, which is no error of the program's.
+bool is_errno_kept_without_descriptor() {
+  std::array<char, 5> content = {'b', 'y', 't', 'e', 's'};
+  std::array<char, 8> into{};
+  FILE* stream = ::fmemopen(content.data(), content.size(), "r");
+  if (stream == nullptr) return false;
+  errno = 0;
+  const bool is_read = std::fread(into.data(), 1, into.size(), stream) == content.size() &&
+                       ::fread_unlocked(into.data(), 1, 1, stream) == 0;
+  const int after_read = errno;
+  return is_read && std::fclose(stream) == 0 && after_read == 0 && errno == 0;
+}
+
+/// A thread that waits in fread is cancelled, as without Forebay.
+bool is_waiting_reader_cancelled() {
+  std::array<int, 2> ends{};
+  if (::pipe(ends.data()) != 0) return false;
+  FILE* stream = ::fdopen(ends[0], "r");
+  pthread_t reader{};
+  const auto read_one = [](void* from) -> void* {
+    char byte = 0;
+    return std::fread(&byte, 1, 1, static_cast<FILE*>(from)) == 1 ? from : nullptr;
+  };
+  void* result = nullptr;
+  return stream != nullptr && ::pthread_create(&reader, nullptr, read_one, stream) == 0 &&
+         ::pthread_cancel(reader) == 0 && ::pthread_join(reader, &result) == 0 &&
+         result == PTHREAD_CANCELED;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc != 5) return 2;
+  if (!is_errno_kept_without_descriptor() || !is_waiting_reader_cancelled()) {
+    std::fprintf(stderr, "a stream that is nobody's differs\n");
+    return 1;
+  }
   RandomStreams streams(static_cast<unsigned>(std::strtoul(argv[1], nullptr, 10)), argv[3],
                         argv[4]);
   return streams.run(static_cast<int>(std::strtol(argv[2], nullptr, 10))) ? 0 : 1;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
 
@@ -39,22 +40,21 @@ FILE* after_open(FILE* stream, const char* path, const char* mode) noexcept {
   return stream;
 }
 
-template <typename Reopen>
-FILE* managed_reopen(Reopen reopen, const char* path, const char* mode, FILE* stream) noexcept {
+/// What is listed that `stream` reads by; -1: there is nothing. errno stays: that a stream has no
+/// descriptor (fmemopen) is no error of the program's.
+int listed_of(FILE* stream) noexcept {
+  const int before = errno;
   const int fd = ::fileno(stream);
-  if (fd >= 0 && listed(fd) != nullptr) closing(fd);
-  FILE* result = reopen(path, mode, stream);
-  return path == nullptr ? result : after_open(result, path, mode);
+  errno = before;
+  return listed(fd) != nullptr ? fd : -1;
 }
 
-template <typename Read>
-size_t managed_fread(Read read, void* buffer, size_t size, size_t count, FILE* stream) noexcept {
-  size_t length = 0;
-  const int fd = ::fileno(stream);
-  if (fd < 0 || listed(fd) == nullptr || __builtin_mul_overflow(size, count, &length) ||
-      length == 0) {
-    return read(buffer, size, count, stream);
-  }
+void before_close(FILE* stream) noexcept {
+  if (const int fd = listed_of(stream); fd >= 0) closing(fd);
+}
+
+/// Of a listed descriptor, in pieces.
+size_t managed_fread(int fd, void* buffer, size_t length, FILE* stream) noexcept {
   ::flockfile(stream);
   auto* into = static_cast<char*>(buffer);
   size_t done = 0;
@@ -67,7 +67,7 @@ size_t managed_fread(Read read, void* buffer, size_t size, size_t count, FILE* s
     if (moved < piece) break;
   }
   ::funlockfile(stream);
-  return done / size;
+  return done;
 }
 
 }  // namespace
@@ -91,26 +91,42 @@ FOREBAY_EXPORTED FILE* fdopen(int fd, const char* mode) {
   return stream;
 }
 
+// A thread may be cancelled where these wait: no function that throws nothing stands below them
+// then.
+
 FOREBAY_EXPORTED FILE* freopen(const char* path, const char* mode, FILE* stream) {
-  return managed_reopen(real().freopen, path, mode, stream);
+  before_close(stream);
+  FILE* result = real().freopen(path, mode, stream);
+  return path == nullptr ? result : after_open(result, path, mode);
 }
 
 FOREBAY_EXPORTED FILE* freopen64(const char* path, const char* mode, FILE* stream) {
-  return managed_reopen(real().freopen64, path, mode, stream);
+  before_close(stream);
+  FILE* result = real().freopen64(path, mode, stream);
+  return path == nullptr ? result : after_open(result, path, mode);
 }
 
 FOREBAY_EXPORTED int fclose(FILE* stream) {
-  const int fd = ::fileno(stream);
-  if (fd >= 0 && listed(fd) != nullptr) closing(fd);
+  before_close(stream);
   return real().fclose(stream);
 }
 
 FOREBAY_EXPORTED size_t fread(void* buffer, size_t size, size_t count, FILE* stream) {
-  return managed_fread(real().fread, buffer, size, count, stream);
+  const int fd = listed_of(stream);
+  size_t length = 0;
+  if (fd < 0 || __builtin_mul_overflow(size, count, &length) || length == 0) {
+    return real().fread(buffer, size, count, stream);
+  }
+  return managed_fread(fd, buffer, length, stream) / size;
 }
 
 FOREBAY_EXPORTED size_t fread_unlocked(void* buffer, size_t size, size_t count, FILE* stream) {
-  return managed_fread(real().fread_unlocked, buffer, size, count, stream);
+  const int fd = listed_of(stream);
+  size_t length = 0;
+  if (fd < 0 || __builtin_mul_overflow(size, count, &length) || length == 0) {
+    return real().fread_unlocked(buffer, size, count, stream);
+  }
+  return managed_fread(fd, buffer, length, stream) / size;
 }
 
 }  // extern "C"
