@@ -49,6 +49,17 @@ for offset in range(0, len(view), 65536):
 print(sum)
 """
 
+#: All its pages are there at once, and are to stay: their kilobytes, after long enough.
+POPULATED = """
+import mmap, zlib
+with open("whole.dat", "rb") as file:
+    flags = mmap.MAP_SHARED | mmap.MAP_POPULATE
+    view = mmap.mmap(file.fileno(), 0, flags=flags, prot=mmap.PROT_READ)
+zlib.crc32(bytes(200_000_000))
+lines = open("/proc/self/smaps").read().partition("/whole.dat")[2].splitlines()
+print(next(line.split()[1] for line in lines if line.startswith("Rss:")))
+"""
+
 #: By fopen, fread and getline of the C library.
 STREAMED = """
 import ctypes, zlib
@@ -112,6 +123,9 @@ def main() -> int:
                 failures.append(f"{kind}: {plain} without the library, {answer} with it")
             if emptied and not 900_000 <= fetched <= SIZE + 4096:
                 failures.append(f"{kind}: {fetched} bytes of {SIZE} were brought: {records}")
+        populated = preloaded.run([sys.executable, "-c", POPULATED])
+        if int(populated[1]) < SIZE // 1024:
+            failures.append(f"populated: {populated} kB of {SIZE} bytes are left")
     print("\n".join(failures) or f"{len(seeds)} seeds, all the same")
     return 1 if failures else 0
 

@@ -31,6 +31,9 @@ int unmap(void* address, size_t length) noexcept {
   return static_cast<int>(::syscall(SYS_munmap, address, length));
 }
 
+/// Pages that are all there from the beginning do not tell what was read.
+constexpr int filled_at_once = MAP_POPULATE | MAP_LOCKED;
+
 }  // namespace
 
 extern "C" {
@@ -40,7 +43,9 @@ FOREBAY_EXPORTED void* mmap(void* address, size_t length, int protection, int fl
   void* place = map(address, length, protection, flags, fd, offset);
   if (place == MAP_FAILED) return place;
   if ((flags & MAP_FIXED) != 0) unmapped(place, length);
-  if (listed(fd) != nullptr && protection == PROT_READ) mapped(fd, place, length, offset);
+  if (listed(fd) != nullptr && protection == PROT_READ && (flags & filled_at_once) == 0) {
+    mapped(fd, place, length, offset);
+  }
   return place;
 }
 
