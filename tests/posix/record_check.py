@@ -32,6 +32,18 @@ os.preadv(copy, [bytearray(100), bytearray(200)], 2_000_000)
 os.readv(copy, [bytearray(300), bytearray(400)])
 os.pread(copy, 1000, 3_999_900)
 """
+#: By a C stream, as programs do that are built with _FORTIFY_SOURCE.
+STREAM_READS = """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.fopen.restype = ctypes.c_void_p
+stream = ctypes.c_void_p(libc.fopen(b"stream.dat", b"r"))
+for read in (libc.__fread_chk, libc.__fread_unlocked_chk):
+    read.argtypes = [ctypes.c_void_p, *[ctypes.c_size_t] * 3, ctypes.c_void_p]
+    into = ctypes.create_string_buffer(40_960)
+    assert read(into, 40_960, 1, 40_960, stream) == 40_960
+libc.fclose(stream)
+"""
 READ_THERE = [
     [0, 3000],
     [1_000_000, 5000],
@@ -59,6 +71,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir=".", prefix="posix-record-") as name:
         directory = Path(name).resolve()
         make_file(directory / "other.dat", 4_000_000, 1)
+        make_file(directory / "stream.dat", 4_000_000, 2)
         preloaded = Preloaded(library, queue, directory, "")
         command = [program, *OPTIONS, "--compute-us", "100", "events"]
         for words in (["--create"], ["--intent", "declared.toml"]):
@@ -66,7 +79,8 @@ def main() -> int:
         declared = tomllib.loads((directory / "declared.toml").read_text())["file"][0]["willneed"]
 
         preloaded.environment["FOREBAY_RECORD_READS"] = "1"
-        for words in (command, [sys.executable, "-c", PYTHON_READS]):
+        scripts = [[sys.executable, "-c", script] for script in (PYTHON_READS, STREAM_READS)]
+        for words in (command, *scripts):
             code, _, errors = preloaded.run(words)
             if code != 0:
                 failures.append(f"{words}: {code}, {errors!r}")
@@ -75,6 +89,8 @@ def main() -> int:
             failures.append(f"not what was read: {found.get(str(directory / 'events'))}")
         if found.get(str(directory / "other.dat")) != READ_THERE:
             failures.append(f"not what was read: {found.get(str(directory / 'other.dat'))}")
+        if found.get(str(directory / "stream.dat")) != [[0, 81_920]]:
+            failures.append(f"not what was read: {found.get(str(directory / 'stream.dat'))}")
         if preloaded.take_records():
             failures.append("something was read ahead")
 

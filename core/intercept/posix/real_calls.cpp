@@ -45,6 +45,8 @@ void find_calls() {
   find(found_calls.freopen64, "freopen64");
   find(found_calls.fread, "fread");
   find(found_calls.fread_unlocked, "fread_unlocked");
+  find(found_calls.fread_chk, "__fread_chk");
+  find(found_calls.fread_unlocked_chk, "__fread_unlocked_chk");
   find(found_calls.fclose, "fclose");
   find(found_calls.mmap, "mmap64");
   find(found_calls.munmap, "munmap");

@@ -33,6 +33,8 @@ struct RealCalls {
   FILE* (*freopen64)(const char*, const char*, FILE*);
   size_t (*fread)(void*, size_t, size_t, FILE*);
   size_t (*fread_unlocked)(void*, size_t, size_t, FILE*);
+  size_t (*fread_chk)(void*, size_t, size_t, size_t, FILE*);
+  size_t (*fread_unlocked_chk)(void*, size_t, size_t, size_t, FILE*);
   int (*fclose)(FILE*);
   void* (*mmap)(void*, size_t, int, int, int, off_t);
   int (*munmap)(void*, size_t);

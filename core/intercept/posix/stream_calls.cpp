@@ -129,4 +129,25 @@ FOREBAY_EXPORTED size_t fread_unlocked(void* buffer, size_t size, size_t count, 
   return managed_fread(fd, buffer, length, stream) / size;
 }
 
+// What _FORTIFY_SOURCE makes of them. The C library's own end the program where there is no room.
+// NOLINTBEGIN(bugprone-reserved-identifier): the names are the C library's.
+FOREBAY_EXPORTED size_t __fread_chk(void* buffer, size_t room, size_t size, size_t count,
+                                    FILE* stream) {
+  size_t length = 0;
+  if (listed_of(stream) < 0 || __builtin_mul_overflow(size, count, &length) || length > room) {
+    return real().fread_chk(buffer, room, size, count, stream);
+  }
+  return fread(buffer, size, count, stream);
+}
+
+FOREBAY_EXPORTED size_t __fread_unlocked_chk(void* buffer, size_t room, size_t size, size_t count,
+                                             FILE* stream) {
+  size_t length = 0;
+  if (listed_of(stream) < 0 || __builtin_mul_overflow(size, count, &length) || length > room) {
+    return real().fread_unlocked_chk(buffer, room, size, count, stream);
+  }
+  return fread_unlocked(buffer, size, count, stream);
+}
+// NOLINTEND(bugprone-reserved-identifier)
+
 }  // extern "C"
