@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <limits>
 #include <utility>
 
 namespace forebay::testbed {
@@ -13,16 +14,24 @@ constexpr unsigned max_write_bytes = 1u << 20;
 // Asynchronous requests that may be outstanding. Far more than any window or queue would hold.
 constexpr unsigned max_background_requests = 4096;
 
-void init(void*, fuse_conn_info* connection) {
+}  // namespace
+
+void FileSystem::init(fuse_conn_info* connection) const {
   connection->max_write = max_write_bytes;
   connection->max_background = max_background_requests;
   connection->congestion_threshold = max_background_requests;
   // Bytes are copied once, from and to libfuse's buffers; pipes would only add system calls.
   connection->want &=
       ~static_cast<unsigned>(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
+  if (parameters_.page_cache) {
+    // What is cached stays so: the kernel would else drop it after each write, whose time it learns
+    // later, and ask for the attributes at each read.
+    connection->want &= ~static_cast<unsigned>(FUSE_CAP_AUTO_INVAL_DATA);
+    // The kernel takes the least of this, which it proposed at the mount, and what its read-ahead
+    // was set to since.
+    connection->max_readahead = std::numeric_limits<unsigned>::max();
+  }
 }
-
-}  // namespace
 
 Result<std::unique_ptr<FileSystem>> FileSystem::open(const FileSystemParameters& parameters) {
   FileDescriptor root(::open(parameters.backing.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -44,7 +53,9 @@ const fuse_lowlevel_ops& FileSystem::operations() {
   // clients are on one machine. No access: the mount option default_permissions checks.
   static const fuse_lowlevel_ops table = [] {
     fuse_lowlevel_ops ops{};
-    ops.init = init;
+    ops.init = [](void* self, fuse_conn_info* connection) {
+      static_cast<const FileSystem*>(self)->init(connection);
+    };
     ops.lookup = call<&FileSystem::lookup>;
     ops.forget = call<&FileSystem::forget>;
     ops.getattr = call<&FileSystem::getattr>;
@@ -88,6 +99,11 @@ State FileSystem::state(bool running) {
   result.mount = parameters_.mount;
   result.backing = parameters_.backing;
   result.parameters = parameters_.cluster;
+  result.page_cache = parameters_.page_cache;
+  if (parameters_.page_cache) {
+    const auto read_ahead = read_ahead_ ? read_ahead_->bytes() : Result<Bytes>(0);
+    result.read_ahead = read_ahead ? std::optional(*read_ahead) : std::nullopt;
+  }
   const std::lock_guard lock(cluster_mutex_);
   const Time now = ReplyTimer::now();
   result.uptime_s = std::chrono::duration<double>(now - started_).count();

@@ -27,11 +27,18 @@
 // Coherence. There is no cache: every open file does direct I/O, attributes and names are looked up
 // each time. Processes on "different nodes" see each other's bytes as soon as a write is accepted.
 //
+// Page cache, where it is asked for. All processes are then clients of one node: what is read stays
+// in the kernel's page cache, the kernel reads ahead into it, and servers meet only what it has
+// not. Writes go to the page cache and to the servers at once. The page cache is never doubted, as
+// by a client that holds a lock on the whole file: the kernel sees every change that goes through
+// the mount, and no other is allowed.
+//
 // What it does not model
 //
 // - Metadata servers: look-ups, opens, truncations and attribute calls are answered at once.
-// - The client's page cache: small writes of a client are not merged into larger ones, nothing is
-//   read ahead, and a plain read(2) larger than 1 MiB is sent 1 MiB at a time, as the kernel does.
+// - The client's page cache, unless it is asked for: nothing is read ahead, and a plain read(2)
+//   larger than 1 MiB is sent 1 MiB at a time, as the kernel does. Small writes of a client are
+//   never merged into larger ones.
 // - Dirty data: bytes are in the backing file when a write is accepted, so no crash loses them and
 //   no other client's read waits for them longer than its server's queue makes it wait.
 // - Read locks, lock requests larger than a stripe, and lock time-outs.
@@ -46,17 +53,23 @@
 // that extend a file (or that append): such a writer holds the file's lock until its write is
 // acknowledged, which write-back keeps short.
 //
+// With the page cache the kernel lets one writer of a file in at a time, wherever it writes, and
+// fetches at most 1 MiB by one request.
+//
 // fcntl(2) and flock(2) locks are the kernel's own. Shared writable mmap(2) of direct-I/O files is
-// refused by the kernel (ENODEV); private mappings work.
+// refused by the kernel (ENODEV); private mappings work. With the page cache all mappings work.
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "core/model/error.hpp"
 #include "testbed/cluster.hpp"
 #include "testbed/fuse_api.hpp"
 #include "testbed/node_table.hpp"
+#include "testbed/read_ahead.hpp"
 #include "testbed/reply_timer.hpp"
 #include "testbed/state.hpp"
 #include "testbed/thread_groups.hpp"
@@ -67,6 +80,8 @@ struct FileSystemParameters {
   std::string backing;  ///< Absolute path of an existing directory.
   std::string mount;    ///< Absolute path; told, not used.
   ClusterParameters cluster;
+  bool page_cache = false;          ///< The kernel's, for what is read; else it has none.
+  std::optional<Bytes> read_ahead;  ///< The kernel's, a multiple of 1 KiB; none: as it is.
 };
 
 /// The operations of the emulated file system, called by libfuse's threads. Each operation replies
@@ -81,12 +96,18 @@ class FileSystem {
 
   State state(bool running);
 
+  /// To be called once it is mounted and before it is served: where the state finds the kernel's
+  /// read-ahead.
+  void mounted(ReadAhead read_ahead) { read_ahead_ = std::move(read_ahead); }
+
   /// Sends the replies that are not due yet, and takes no more. To be called when the session's
   /// threads have ended and before the session is destroyed.
   void finish();
 
  private:
   FileSystem(const FileSystemParameters& parameters, FileDescriptor root);
+
+  void init(fuse_conn_info* connection) const;
 
   // Names and attributes: file_system_names.cpp.
   void lookup(fuse_req_t req, fuse_ino_t parent, const char* name);
@@ -142,6 +163,7 @@ class FileSystem {
   void present(struct stat& status) const;
 
   ClientId client_of(fuse_req_t req);
+  std::uint32_t open_flags(fuse_ino_t ino) const;
   void count_open(NodeId id);
   void closed(fuse_ino_t ino, fuse_file_info* info);
   void truncated(NodeId id, Bytes size);
@@ -153,6 +175,7 @@ class FileSystem {
 
   const FileSystemParameters parameters_;
   const Time started_;
+  std::optional<ReadAhead> read_ahead_;
   NodeTable nodes_;
   ThreadGroups thread_groups_;
   std::mutex cluster_mutex_;  // also for open_counts_

@@ -22,10 +22,10 @@ namespace {
 /// follows each write with an fsync).
 constexpr int passed_flags = O_ACCMODE | O_TRUNC | O_EXCL;
 
-fuse_open_out open_reply(std::uint64_t handle) {
+fuse_open_out open_reply(std::uint64_t handle, std::uint32_t flags) {
   fuse_open_out out{};
   out.fh = handle;
-  out.open_flags = FOPEN_DIRECT_IO | FOPEN_PARALLEL_DIRECT_WRITES;
+  out.open_flags = flags;
   return out;
 }
 
@@ -66,6 +66,12 @@ void FileSystem::reply_when_due(Decide&& decide, Reply&& reply) {
   } else {
     timer_->at(due, std::forward<Reply>(reply));
   }
+}
+
+std::uint32_t FileSystem::open_flags(fuse_ino_t ino) const {
+  // The counters say that they have no bytes, so the page cache would ask for none.
+  const bool page_cache = parameters_.page_cache && ino != counters_node;
+  return page_cache ? FOPEN_KEEP_CACHE : FOPEN_DIRECT_IO | FOPEN_PARALLEL_DIRECT_WRITES;
 }
 
 ClientId FileSystem::client_of(fuse_req_t req) {
@@ -115,7 +121,7 @@ void FileSystem::create(fuse_req_t req, fuse_ino_t parent, const char* name, mod
   out.entry.nodeid = entry.ino;  // valid for no time: names and attributes are asked for each time
   out.entry.attr = attributes_of(entry.attr);
   info->fh = to_kernel(std::make_unique<OpenFile>(OpenFile{std::move(fd), {}}));
-  out.open = open_reply(info->fh);
+  out.open = open_reply(info->fh, open_flags(entry.ino));
   if (fuse_reply_buf(req, reinterpret_cast<const char*>(&out), sizeof out) != 0) {
     // The requester is gone: the kernel counts neither the look-up nor the opening.
     closed(entry.ino, info);
@@ -143,7 +149,7 @@ void FileSystem::open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* info) {
     count_open(ino);
   }
   info->fh = to_kernel(std::move(file));
-  const fuse_open_out out = open_reply(info->fh);
+  const fuse_open_out out = open_reply(info->fh, open_flags(ino));
   if (fuse_reply_buf(req, reinterpret_cast<const char*>(&out), sizeof out) != 0) closed(ino, info);
 }
 

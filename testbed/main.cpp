@@ -17,6 +17,14 @@ namespace {
 
 constexpr int max_servers = 4096;
 
+Result<Bytes> parse_read_ahead(std::string_view text) {
+  Result<Bytes> size = parse_bytes(text);
+  if (size && *size % KiB != 0) {
+    return tl::unexpected(Error{ErrorKind::invalid_argument, 0, "not a multiple of 1KiB"});
+  }
+  return size;
+}
+
 /// An option whose text `parse` turns into `value`; what is wrong with it is told by CLI11.
 template <typename T>
 CLI::Option* add_quantity(CLI::App& app, const std::string& name, T& value,
@@ -68,6 +76,20 @@ int run(int argc, char** argv) {
       ->default_val(10);
   add_quantity(app, "--lock-cost", cluster.lock_cost, parse_duration,
                "Time a server loses when a stripe's writer changes", "0ms");
+  CLI::Option* const page_cache =
+      app.add_flag("--page-cache", parameters.page_cache,
+                   "Let the kernel keep what is read, and read ahead; else every read goes to the "
+                   "servers");
+  app.add_option_function<std::string>(
+         "--read-ahead",
+         [&parameters](const std::string& text) {
+           const Result<Bytes> size = parse_read_ahead(text);
+           if (!size) throw CLI::ValidationError("--read-ahead", size.error().what);
+           parameters.read_ahead = *size;
+         },
+         "How far the kernel reads ahead, at most; needs root. Without it: as the kernel has it, "
+         "mostly 128KiB")
+      ->needs(page_cache);
   app.add_option("--state", state_path, "File to keep the state in, as JSON");
   app.add_flag("--foreground", foreground, "Stay in the foreground");
   app.add_option("MOUNT", parameters.mount, "Directory to mount on")->required();

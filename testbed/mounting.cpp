@@ -53,6 +53,19 @@ sigset_t signals_for_threads_to_leave() {
   return set;
 }
 
+/// Before the first request is served: the kernel keeps what is set then.
+Status settle_read_ahead(const FileSystemParameters& parameters, FileSystem& file_system) {
+  if (!parameters.page_cache) return {};
+  const auto read_ahead = ReadAhead::of(parameters.mount);
+  if (!read_ahead) return tl::unexpected(read_ahead.error());
+  if (parameters.read_ahead) {
+    const Status set = read_ahead->set(*parameters.read_ahead);
+    if (!set) return set;
+  }
+  file_system.mounted(*read_ahead);
+  return {};
+}
+
 struct SessionDeleter {
   void operator()(fuse_session* session) const { fuse_session_destroy(session); }
 };
@@ -114,6 +127,12 @@ Status serve(const FileSystemParameters& parameters, const std::string& state_pa
   fuse_opt_free_args(&args);
   if (!session || fuse_session_mount(session.get(), parameters.mount.c_str()) != 0) {
     return tl::unexpected(Error{ErrorKind::io, 0, "cannot mount on " + parameters.mount});
+  }
+
+  const Status read_ahead = settle_read_ahead(parameters, **file_system);
+  if (!read_ahead) {
+    fuse_session_unmount(session.get());
+    return read_ahead;
   }
 
   int ended = -1;

@@ -30,13 +30,17 @@ Json described(const ServerCounters& server) {
           {"queue_max", server.queue_max}};
 }
 
-Json described(const ClusterParameters& cluster) {
+Json described(const State& state) {
+  const ClusterParameters& cluster = state.parameters;
+  const std::optional<Bytes>& read_ahead = state.read_ahead;
   return {{"servers", cluster.servers},
           {"bandwidth_bytes_per_s", cluster.server.bandwidth_bytes_per_s},
           {"latency_s", seconds(cluster.server.latency)},
           {"stripe_bytes", cluster.stripe_size},
           {"slots", cluster.server.slots},
-          {"lock_cost_s", seconds(cluster.lock_cost)}};
+          {"lock_cost_s", seconds(cluster.lock_cost)},
+          {"page_cache", state.page_cache},
+          {"read_ahead_bytes", read_ahead ? Json(*read_ahead) : Json()}};
 }
 
 }  // namespace
@@ -44,7 +48,7 @@ Json described(const ClusterParameters& cluster) {
 std::string to_json(const State& state) {
   Json json = {{"version", state_version},   {"running", state.running},
                {"pid", state.pid},           {"mount", state.mount},
-               {"backing", state.backing},   {"parameters", described(state.parameters)},
+               {"backing", state.backing},   {"parameters", described(state)},
                {"uptime_s", state.uptime_s}, {"servers", Json::array()}};
   for (const ServerCounters& server : state.servers) json["servers"].push_back(described(server));
   // File names are bytes; JSON text is UTF-8.

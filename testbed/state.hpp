@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct State {
   std::string mount;
   std::string backing;
   ClusterParameters parameters;
+  bool page_cache = false;
+  std::optional<Bytes> read_ahead = 0;  ///< The kernel's, at most; none: it does not tell.
   double uptime_s = 0;
   std::vector<ServerCounters> servers;
 };

@@ -25,6 +25,8 @@ TEST(State, ReadsAsDocumentedJson) {
                       .stripe_size = 64 * KiB,
                       .server = {.bandwidth_bytes_per_s = 4 * MiB, .latency = 3ms, .slots = 10},
                       .lock_cost = 5ms};
+  state.page_cache = true;
+  state.read_ahead = 128 * KiB;
   state.uptime_s = 1.5;
   state.servers = {{.read_requests = 1,
                     .write_requests = 2,
@@ -41,12 +43,16 @@ TEST(State, ReadsAsDocumentedJson) {
     "mount": "/mnt/a \"b\"\n\\c",
     "backing": "/data/\ufffd",
     "parameters": {"servers": 1, "bandwidth_bytes_per_s": 4194304, "latency_s": 0.003,
-                   "stripe_bytes": 65536, "slots": 10, "lock_cost_s": 0.005},
+                   "stripe_bytes": 65536, "slots": 10, "lock_cost_s": 0.005,
+                   "page_cache": true, "read_ahead_bytes": 131072},
     "uptime_s": 1.5,
     "servers": [{"read_requests": 1, "write_requests": 2, "read_bytes": 3, "write_bytes": 4,
                  "lock_conflicts": 5, "busy_s": 0.25, "queue": 6, "queue_max": 7}]
   })");
   EXPECT_EQ(nlohmann::json::parse(to_json(state)), expected);
+  state.read_ahead.reset();
+  const auto untold = nlohmann::json::parse(to_json(state));
+  EXPECT_TRUE(untold.at("parameters").at("read_ahead_bytes").is_null());
 }
 
 TEST(State, ReplacesItsFileWhole) {

@@ -35,6 +35,9 @@ TEST_F(CommandTest, RefusesWrongQuantitiesAndNamesTheAcceptedForm) {
   expect_refusal({"--backing", backing, "--latency", "soon", mount_}, "a duration like 3ms");
   expect_refusal({"--backing", backing, "--stripe", "0", mount_}, "at least one byte");
   expect_refusal({"--backing", backing, "--servers", "0", mount_}, "--servers");
+  expect_refusal({"--backing", backing, "--page-cache", "--read-ahead", "100", mount_},
+                 "a multiple of 1KiB");
+  expect_refusal({"--backing", backing, "--read-ahead", "1MiB", mount_}, "--page-cache");
   expect_refusal({mount_}, "--backing is required");
   EXPECT_NE(run({program(), "--help"}).output.find("Example:"), std::string::npos);
 }
@@ -62,7 +65,7 @@ TEST_F(CommandTest, StateIsThereWhenTheCommandReturns) {
   EXPECT_EQ(json.at("mount"), mount_.string());
   EXPECT_EQ(json.at("parameters"), nlohmann::json::parse(R"({
     "servers": 3, "bandwidth_bytes_per_s": 2097152, "latency_s": 0.001, "stripe_bytes": 65536,
-    "slots": 10, "lock_cost_s": 0.004})"));
+    "slots": 10, "lock_cost_s": 0.004, "page_cache": false, "read_ahead_bytes": 0})"));
 }
 
 TEST_F(CommandTest, EndsWhenTerminatedInTheForeground) {

@@ -1,6 +1,7 @@
 // Goal: the mounted testbed behaves like a POSIX file system, in everything that MPI libraries,
-// HDF5 and shells ask of one, and keeps every byte. Method: the calls, on a fast testbed, compared
-// with the backing directory and with what is known of the data.
+// HDF5 and shells ask of one, and keeps every byte, with the kernel's page cache and without.
+// Method: the calls, on a fast testbed, compared with the backing directory and with what is known
+// of the data.
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -25,12 +26,17 @@
 namespace forebay::testbed {
 namespace {
 
-class PosixTest : public MountedTestbed {
+enum class Reads { from_servers, through_page_cache };
+
+class PosixTest : public MountedTestbed, public testing::WithParamInterface<Reads> {
  protected:
   void SetUp() override {
     MountedTestbed::SetUp();
     if (IsSkipped()) return;
-    mount({"--bandwidth", "1GB/s", "--latency", "50us", "--lock-cost", "10us"});
+    std::vector<std::string> options = {"--bandwidth", "1GB/s",       "--latency",
+                                        "50us",        "--lock-cost", "10us"};
+    if (GetParam() == Reads::through_page_cache) options.push_back("--page-cache");
+    mount(options);
   }
 
   FileDescriptor open(const std::string& name, int flags, mode_t mode = 0644) const {
@@ -63,7 +69,7 @@ std::string read_all(int fd) {
   return content;
 }
 
-TEST_F(PosixTest, KeepsEveryByteOfRandomWritesAndTruncations) {
+TEST_P(PosixTest, KeepsEveryByteOfRandomWritesAndTruncations) {
   const FileDescriptor file = create("file");
   ASSERT_TRUE(file.valid());
   std::mt19937_64 random(3);
@@ -92,7 +98,7 @@ TEST_F(PosixTest, KeepsEveryByteOfRandomWritesAndTruncations) {
   EXPECT_TRUE(content_of(in_backing("file")) == expected);
 }
 
-TEST_F(PosixTest, ConcurrentWritersOfInterleavedPiecesKeepEveryByte) {
+TEST_P(PosixTest, ConcurrentWritersOfInterleavedPiecesKeepEveryByte) {
   constexpr std::size_t piece = 1000;
   constexpr int pieces = 300;
   constexpr int writers = 4;
@@ -119,7 +125,7 @@ TEST_F(PosixTest, ConcurrentWritersOfInterleavedPiecesKeepEveryByte) {
   }
 }
 
-TEST_F(PosixTest, AppendersDoNotOverwriteEachOther) {
+TEST_P(PosixTest, AppendersDoNotOverwriteEachOther) {
   in_processes(3, [&](int writer) {
     const FileDescriptor mine = open("log", O_WRONLY | O_CREAT | O_APPEND);
     const std::string line(99, static_cast<char>('a' + writer));
@@ -136,7 +142,7 @@ TEST_F(PosixTest, AppendersDoNotOverwriteEachOther) {
   EXPECT_EQ(count, 150);
 }
 
-TEST_F(PosixTest, SparseFilesHaveHoles) {
+TEST_P(PosixTest, SparseFilesHaveHoles) {
   const FileDescriptor file = create("sparse");
   ASSERT_EQ(::pwrite(file.get(), "end", 3, 10 << 20), 3);
   EXPECT_EQ(status_of("sparse").st_size, (10 << 20) + 3);
@@ -148,7 +154,7 @@ TEST_F(PosixTest, SparseFilesHaveHoles) {
   EXPECT_EQ(::lseek(file.get(), 0, SEEK_HOLE), 0);
 }
 
-TEST_F(PosixTest, OpeningHonoursItsFlags) {
+TEST_P(PosixTest, OpeningHonoursItsFlags) {
   EXPECT_TRUE(create("file").valid());
   EXPECT_FALSE(create("file").valid());
   EXPECT_EQ(errno, EEXIST);
@@ -166,7 +172,7 @@ TEST_F(PosixTest, OpeningHonoursItsFlags) {
   EXPECT_EQ(::write(synchronous.get(), "odd", 3), 3) << "O_DIRECT needs no alignment here";
 }
 
-TEST_F(PosixTest, RenamesLinksAndUnlinks) {
+TEST_P(PosixTest, RenamesLinksAndUnlinks) {
   std::ofstream(on_mount("a")) << "a";
   std::ofstream(on_mount("b")) << "b";
   ASSERT_EQ(::rename(on_mount("a").c_str(), on_mount("b").c_str()), 0);
@@ -196,7 +202,7 @@ TEST_F(PosixTest, RenamesLinksAndUnlinks) {
   EXPECT_EQ(errno, ENOENT);
 }
 
-TEST_F(PosixTest, ListsDirectoriesOfAnySize) {
+TEST_P(PosixTest, ListsDirectoriesOfAnySize) {
   ASSERT_EQ(::mkdir(on_mount("many").c_str(), 0755), 0);
   std::set<std::string> expected;
   for (int i = 0; i < 1000; ++i) {
@@ -215,7 +221,7 @@ TEST_F(PosixTest, ListsDirectoriesOfAnySize) {
   EXPECT_FALSE(std::filesystem::exists(in_backing("many")));
 }
 
-TEST_F(PosixTest, RewindingADirectoryShowsNewEntries) {
+TEST_P(PosixTest, RewindingADirectoryShowsNewEntries) {
   std::ofstream(on_mount("first"));
   DIR* directory = ::opendir(mount_.c_str());
   const auto count = [&] {
@@ -230,7 +236,7 @@ TEST_F(PosixTest, RewindingADirectoryShowsNewEntries) {
   ::closedir(directory);
 }
 
-TEST_F(PosixTest, ChangesAttributes) {
+TEST_P(PosixTest, ChangesAttributes) {
   const FileDescriptor file = create("file");
   ASSERT_EQ(::chmod(on_mount("file").c_str(), 0600), 0);
   EXPECT_EQ(status_of("file").st_mode, S_IFREG | 0600u);
@@ -252,14 +258,14 @@ TEST_F(PosixTest, ChangesAttributes) {
   EXPECT_GT(space.f_blocks, 0u);
 }
 
-TEST_F(PosixTest, AllocatesSpace) {
+TEST_P(PosixTest, AllocatesSpace) {
   const FileDescriptor file = create("file");
   ASSERT_EQ(::posix_fallocate(file.get(), 0, 300'000), 0);
   EXPECT_EQ(status_of("file").st_size, 300'000);
   EXPECT_GE(status_of("file").st_blocks * 512, 300'000);
 }
 
-TEST_F(PosixTest, TellsTheLayoutAndKeepsOtherAttributes) {
+TEST_P(PosixTest, TellsTheLayoutAndKeepsOtherAttributes) {
   std::ofstream(on_mount("file"));
   char value[64];
   for (const std::string& path : {on_mount("file").string(), mount_.string()}) {
@@ -284,7 +290,7 @@ TEST_F(PosixTest, TellsTheLayoutAndKeepsOtherAttributes) {
   EXPECT_EQ(errno, ENODATA);
 }
 
-TEST_F(PosixTest, RecordLocksExcludeOtherProcesses) {
+TEST_P(PosixTest, RecordLocksExcludeOtherProcesses) {
   // What ROMIO does for atomic mode and data sieving: fcntl locks of byte ranges.
   const FileDescriptor file = create("file");
   struct flock lock{};
@@ -310,7 +316,7 @@ TEST_F(PosixTest, RecordLocksExcludeOtherProcesses) {
   });
 }
 
-TEST_F(PosixTest, MapsFilesPrivately) {
+TEST_P(PosixTest, MapsFilesPrivately) {
   std::ofstream(on_mount("file")) << "mapped";
   const FileDescriptor file = open("file", O_RDONLY);
   void* map = ::mmap(nullptr, 6, PROT_READ, MAP_PRIVATE, file.get(), 0);
@@ -319,7 +325,7 @@ TEST_F(PosixTest, MapsFilesPrivately) {
   ::munmap(map, 6);
 }
 
-TEST_F(PosixTest, ChecksPermissionsOfOtherUsers) {
+TEST_P(PosixTest, ChecksPermissionsOfOtherUsers) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
   constexpr uid_t nobody = 65534;
   std::ofstream(on_mount("secret")) << "secret";
@@ -338,6 +344,13 @@ TEST_F(PosixTest, ChecksPermissionsOfOtherUsers) {
   EXPECT_EQ(status_of("open/mine").st_gid, nobody);
   EXPECT_EQ(status_of("open/my_directory").st_uid, nobody);
 }
+
+INSTANTIATE_TEST_SUITE_P(, PosixTest,
+                         testing::Values(Reads::from_servers, Reads::through_page_cache),
+                         [](const testing::TestParamInfo<Reads>& one) {
+                           return one.param == Reads::from_servers ? "FromServers"
+                                                                   : "ThroughPageCache";
+                         });
 
 }  // namespace
 }  // namespace forebay::testbed

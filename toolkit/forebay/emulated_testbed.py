@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -35,6 +36,8 @@ class EmulatedOptions:
     stripe: str = "64KiB"
     slots: int = 10
     lock_cost: str = "0ms"
+    page_cache: bool = False
+    read_ahead: str | None = None  # of the kernel; None: as it is
 
 
 def up(options: EmulatedOptions) -> State:
@@ -42,6 +45,7 @@ def up(options: EmulatedOptions) -> State:
     mount point with '.files' added, and stay there. Raises ForebayError."""
     program = native.testbed_program()
     paces = _paces(options)
+    caching = _caching(options)
     mount, backing = testbed_state.prepare_directories(options.mount, options.backing)
     state_file = testbed_state.file_of(mount)
     state_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -56,7 +60,10 @@ def up(options: EmulatedOptions) -> State:
     # To a file, not a pipe: the daemon keeps the descriptor, and a pipe would never end.
     with tempfile.TemporaryFile() as errors:
         done = subprocess.run(
-            [str(program), *(part for pair in arguments.items() for part in pair), str(mount)],
+            [
+                *(str(program), *(part for pair in arguments.items() for part in pair)),
+                *(*caching, str(mount)),
+            ],
             stdin=subprocess.DEVNULL,
             stdout=errors,
             stderr=errors,
@@ -67,7 +74,8 @@ def up(options: EmulatedOptions) -> State:
     if done.returncode != 0:
         raise ForebayError(
             f"the testbed did not start: {said or f'exit status {done.returncode}'}",
-            "It needs fusermount3 (Debian: apt-get install fuse3) and a mount point of your own.",
+            "It needs fusermount3 (Debian: apt-get install fuse3), a mount point of your own, and "
+            "root for --read-ahead.",
             exit_code=1,
         )
     return testbed_state.read(state_file)
@@ -88,6 +96,24 @@ def _paces(options: EmulatedOptions) -> dict[str, str]:
         "--latency": f"{round(parse_seconds(options.latency) * 1e9)}ns",
         "--lock-cost": f"{round(parse_seconds(options.lock_cost) * 1e9)}ns",
     }
+
+
+def _caching(options: EmulatedOptions) -> list[str]:
+    """The page cache as the daemon is told of it. Raises ForebayError."""
+    if options.read_ahead is None:
+        return ["--page-cache"] if options.page_cache else []
+    read_ahead = parse_size(options.read_ahead)
+    if not options.page_cache:
+        raise ForebayError(
+            "--read-ahead is the kernel's, which reads ahead into its page cache only",
+            "Add --page-cache, or leave it out.",
+        )
+    if read_ahead % 1024:
+        raise ForebayError(
+            f"a read-ahead of {read_ahead} bytes is no multiple of 1 KiB",
+            "Write a multiple: --read-ahead 128KiB.",
+        )
+    return ["--page-cache", "--read-ahead", f"{read_ahead}B"]
 
 
 def refreshed(state: State, file: Path) -> State:
@@ -134,6 +160,11 @@ def down(state: State) -> State:
     return {**state, "running": False}
 
 
+def _read_ahead_of(parameters: dict[str, Any]) -> str:
+    read_ahead = parameters["read_ahead_bytes"]
+    return "" if read_ahead is None else f" with a read-ahead of {show_bytes(read_ahead)}"
+
+
 def show(console: Console, state: State) -> None:
     """Prints one testbed's parameters and counters."""
     parameters = state["parameters"]
@@ -145,6 +176,8 @@ def show(console: Console, state: State) -> None:
         f"{parameters['slots']} slots, "
         f"lock cost {show_seconds(parameters['lock_cost_s'])}"
     )
+    if parameters["page_cache"]:
+        about += f", page cache{_read_ahead_of(parameters)}"
     more: list[testbed_report.Column] = [
         ("lock conflicts", lambda server: show_count(server["lock_conflicts"])),
         ("busy", lambda server: show_seconds(server["busy_s"])),

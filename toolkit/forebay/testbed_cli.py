@@ -30,7 +30,15 @@ class Real(enum.StrEnum):
     GLUSTERFS = "glusterfs"
 
 
-_EMULATED_ONLY = ("bandwidth", "latency", "stripe", "slots", "lock_cost")
+_EMULATED_ONLY = (
+    "bandwidth",
+    "latency",
+    "stripe",
+    "slots",
+    "lock_cost",
+    "page_cache",
+    "read_ahead",
+)
 _REAL_ONLY = ("layout", "redundancy")
 _EMULATED = "Emulated"
 _REAL = "Real"
@@ -86,6 +94,24 @@ def up_command(
             rich_help_panel=_EMULATED,
         ),
     ] = "0ms",
+    page_cache: Annotated[
+        bool,
+        typer.Option(
+            "--page-cache",
+            help="Let the kernel keep what is read, and read ahead; else every read goes to the "
+            "servers.",
+            rich_help_panel=_EMULATED,
+        ),
+    ] = False,
+    read_ahead: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Of the kernel, at most. Needs root and --page-cache.",
+            show_default="as the kernel has it, mostly 128KiB",
+            rich_help_panel=_EMULATED,
+        ),
+    ] = None,
     real: Annotated[
         Real | None,
         typer.Option(
@@ -118,7 +144,16 @@ def up_command(
     if real is None:
         _refuse(context, _REAL_ONLY, "belongs to --real", "Add --real glusterfs, or leave it out.")
         emulated = emulated_testbed.EmulatedOptions(
-            mount, backing, servers or 4, bandwidth, latency, stripe, slots, lock_cost
+            mount,
+            backing,
+            servers or 4,
+            bandwidth,
+            latency,
+            stripe,
+            slots,
+            lock_cost,
+            page_cache,
+            read_ahead,
         )
         state = emulated_testbed.up(emulated)
     else:

@@ -79,6 +79,22 @@ def test_what_is_written_is_counted_at_the_servers(forebay: Forebay, mounted: Pa
     assert [server["write_bytes"] for server in state["servers"]] == [8192, 8192]
 
 
+def test_what_was_read_is_kept_in_the_page_cache(forebay: Forebay, tmp_path: Path) -> None:
+    answer = forebay("testbed", "up", "--mount", "pfs", "--latency", "1ms", "--page-cache")
+    assert answer.code == 0, answer.errors
+    try:
+        assert "page cache with a read-ahead of" in answer.output
+        file = tmp_path / "pfs" / "a"
+        file.write_bytes(bytes(10_000))  # its last page is there in part
+        assert file.read_bytes() == file.read_bytes() == bytes(10_000)
+        (state,) = json.loads(forebay("testbed", "status", "--json").output)
+    finally:
+        forebay("testbed", "down")
+    assert state["parameters"]["page_cache"] is True
+    assert state["parameters"]["read_ahead_bytes"] % 4096 == 0
+    assert sum(server["read_bytes"] for server in state["servers"]) <= 10_000
+
+
 def test_the_doctor_reads_its_stripe(forebay: Forebay, mounted: Path) -> None:
     assert "striped: 4.0 KiB over 2 servers" in forebay("doctor", mounted).output
 
@@ -117,7 +133,14 @@ def test_no_testbed_to_end_is_said(forebay: Forebay) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [["--bandwidth", "fast"], ["--bandwidth", "0"], ["--latency", "soon"], ["--stripe", "wide"]],
+    [
+        ["--bandwidth", "fast"],
+        ["--bandwidth", "0"],
+        ["--latency", "soon"],
+        ["--stripe", "wide"],
+        ["--page-cache", "--read-ahead", "far"],
+        ["--page-cache", "--read-ahead", "100B"],
+    ],
 )
 def test_a_wrong_quantity_is_refused_before_anything_is_mounted(
     forebay: Forebay, words: list[str], tmp_path: Path
@@ -133,6 +156,9 @@ def test_a_wrong_quantity_is_refused_before_anything_is_mounted(
     [
         (["--real", "glusterfs", "--latency", "3"], "--latency belongs to the emulated"),
         (["--real", "glusterfs", "--lock-cost", "0ms"], "--lock-cost belongs to the emulated"),
+        (["--real", "glusterfs", "--page-cache"], "--page-cache belongs to the emulated"),
+        (["--real", "glusterfs", "--read-ahead", "1MiB"], "--read-ahead belongs to the emulated"),
+        (["--read-ahead", "1MiB"], "Add --page-cache"),
         (["--layout", "dispersed"], "--layout belongs to --real"),
         (["--redundancy", "1"], "--redundancy belongs to --real"),
         (["--real", "glusterfs", "--redundancy", "1"], "no redundancy"),
