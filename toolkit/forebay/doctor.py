@@ -343,7 +343,7 @@ def _left_over(path: Path) -> Iterable[Check]:
             f"{_listed(maybe)}: of a program that is running, or left by one that was killed",
             f"If none is running that uses them: {_removal(maybe)}",
         )
-    sure = leftovers.orphaned_buffers()
+    sure = [*leftovers.orphaned_buffers(), *leftovers.orphaned_readers()]
     if sure:
         yield Check(
             "node-local",

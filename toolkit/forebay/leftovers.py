@@ -1,5 +1,6 @@
 """Files that Forebay makes for itself and that stay behind when a run is killed."""
 
+import contextlib
 import os
 import re
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ _PURPOSES = (
 )
 # [core/engine/collective/shared_memory.cpp]
 _SHARED_BUFFER = re.compile(r"forebay-(\d+)-[0-9a-f]{16}")
+# [core/engine/prefetch/node_readers.cpp]
+_READERS = re.compile(r"forebay-reads-\d+-\d+(-[0-9a-f]+){4}")
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,28 @@ def orphaned_buffers(directory: Path = SHARED_MEMORY) -> list[Leftover]:
         if match and _is_ours(path) and not Path(f"/proc/{match[1]}").exists():
             found.append(Leftover(path, "a shared buffer"))
     return found
+
+
+def orphaned_readers(directory: Path = SHARED_MEMORY) -> list[Leftover]:
+    """What this user's readers of a file knew of each other, where none has it mapped any more;
+    sorted by name."""
+    left = [
+        directory / name
+        for name in _names(directory)
+        if _READERS.fullmatch(name) and _is_ours(directory / name)
+    ]
+    mapped = _mapped() if left else ""
+    return [Leftover(path, "readers of a file") for path in left if f" {path}\n" not in mapped]
+
+
+def _mapped() -> str:
+    """/proc/PID/maps of all processes that may be looked at."""
+    found = []
+    for name in _names(Path("/proc")):
+        if name.isdecimal():
+            with contextlib.suppress(OSError):  # it ended, or belongs to somebody else
+                found.append(Path(f"/proc/{name}/maps").read_text(errors="replace"))
+    return "".join(found)
 
 
 def _names(directory: Path) -> list[str]:

@@ -1,6 +1,7 @@
 """`forebay doctor`: what is missing is found, and each failure has a fix."""
 
 import json
+import mmap
 import os
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ import pytest
 from conftest import Forebay
 
 from forebay.filesystem import mount_of, stripe_of
-from forebay.leftovers import orphaned_buffers
+from forebay.leftovers import orphaned_buffers, orphaned_readers
 
 
 def test_a_missing_library_fails_with_its_fix(forebay: Forebay, tmp_path: Path) -> None:
@@ -90,6 +91,17 @@ def test_a_shared_buffer_is_left_over_once_its_process_is_gone(tmp_path: Path) -
     assert [one.path.name for one in orphaned_buffers(tmp_path)] == [
         f"forebay-{gone.pid}-0123456789abcdef"
     ]
+
+
+def test_what_readers_shared_is_left_over_once_none_has_it_mapped(tmp_path: Path) -> None:
+    used = tmp_path / "forebay-reads-1-0-30-1f-10000000-18a1b2c3d4e5f607"
+    left = used.with_name("forebay-reads-1-0-30-2f-10000000-18a1b2c3d4e5f607")
+    (tmp_path / "forebay-reads-notes").touch()
+    for path in (used, left):
+        path.write_bytes(bytes(4096))
+    with used.open("r+b") as file, mmap.mmap(file.fileno(), 0):
+        assert [one.path for one in orphaned_readers(tmp_path)] == [left]
+    assert [one.path for one in orphaned_readers(tmp_path)] == [used, left]
 
 
 def test_no_launcher_on_the_path_fails_with_its_fix(forebay: Forebay, tmp_path: Path) -> None:
