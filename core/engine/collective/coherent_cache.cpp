@@ -413,6 +413,7 @@ Status CoherentCache::close_log(bool discard) {
   const std::unique_lock turn(turn_);
   if (made_ == nullptr || closed_) {
     end_protection();
+    closed_ = true;  // No log is made any more.
     return {};
   }
   auto closed = discard ? log_->discard() : log_->close();
@@ -463,16 +464,18 @@ void CoherentCache::start_finishing() {
 
 /// No log and no parity goes before all that is protected with it is in the file.
 Status CoherentCache::close_together() {
-  if (protection_ != nullptr) {
-    const bool stays = place_.options.flush == CacheFlush::none;
-    Status mine;
-    if (stays) mine = commit();
-    if (!stays) mine = settle();
-    if (stays && mine) mine = protect(Moment::end);
-    if (protection_ != nullptr) mine = protection_->worst(mine);
-    if (!mine) return mine;
-  }
-  return close(false);
+  if (protection_ == nullptr) return close(false);
+  const bool stays = place_.options.flush == CacheFlush::none;
+  Status mine;
+  if (stays) mine = commit();
+  if (!stays) mine = settle();
+  if (stays && mine) mine = protect(Moment::end);
+  if (protection_ != nullptr) mine = protection_->worst(mine);
+  if (!mine) return mine;
+  auto closed = close(false);
+  // All is in the file. A rank whose log cannot be removed must not wait for the others next time.
+  if (!stays) end_protection();
+  return closed;
 }
 
 Status CoherentCache::finish() {

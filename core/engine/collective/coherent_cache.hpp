@@ -99,6 +99,9 @@ class CoherentCache final : public StorageFile {
   /// ask for it, what is in the log may go on to the file after it: until finish(). False: it is
   /// closed. Collective where logs are protected.
   Result<bool> close_early();
+  /// The same, but nothing goes on after it, whatever the hints say: this rank's part is in the
+  /// file, and so is what it still writes, from now on at once.
+  Status close_together();
   /// After close_early(): a thread begins to do this rank's part of finish(). Once.
   void start_finishing();
   /// What any rank of them still has in its log is in the file, durably, and this one's is gone.
@@ -132,7 +135,6 @@ class CoherentCache final : public StorageFile {
   Status empty_log();
   Status settle_log();
   Status close_log(bool discard);
-  Status close_together();
   void end_protection();
   LogWriter* log() const;
   void add_note(std::string note);

@@ -202,6 +202,10 @@ class EngineFile final : public CollectiveFile {
     return std::make_unique<Unfinished>(std::move(storage_), std::move(watch_), std::move(cache_));
   }
 
+  Status close_together() override {
+    return cache_ == nullptr ? Status{} : cache_->close_together();
+  }
+
   Status sync() override {
     const Status synced = data().sync();
     if (cache_ != nullptr) keep(cache_->protect(CoherentCache::Moment::sync));

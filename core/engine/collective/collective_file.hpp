@@ -85,6 +85,10 @@ class CollectiveFile {
   /// then not null, on all ranks. Collective.
   virtual Result<std::unique_ptr<HeldBack>> close_early() = 0;
 
+  /// All that is held back goes to the file, whatever hints ask for. The file stays as usable as
+  /// before, and nothing is held back any more. Collective.
+  virtual Status close_together() = 0;
+
   /// MPI_File_sync: what any rank wrote is durable and visible to all. Collective.
   virtual Status sync() = 0;
 

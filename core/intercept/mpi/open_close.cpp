@@ -129,9 +129,16 @@ bool others_may_write(MPI_Comm comm, const Exchange& exchange) {
   return likeness == MPI_UNEQUAL || parent != MPI_COMM_NULL || threads_call_at_once();
 }
 
-/// What waits in the cache for files that the program never closes goes to them when it ends MPI,
-/// as if it closed them then: all ranks do, so they can still agree on it.
+/// MPI_Finalize has begun: nobody comes again to wait for what goes on after a close.
+bool is_last_moment = false;
+
+/// What waits in the cache for files that the program never closes goes to them when it ends MPI:
+/// all ranks do, so they can still agree on it. A library that has set an attribute of its own
+/// before the first file was opened, as HDF5 does, is called after this, and may then write to its
+/// files and close them.
 int finish_unclosed(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*extra*/) {
+  is_last_moment = true;
+  unfinished_files().finish_all();
   auto files = open_files().all();
   std::erase_if(files, [](const auto& file) {
     return file->shadow == nullptr || !file->shadow->engine->holds_back();
@@ -139,14 +146,9 @@ int finish_unclosed(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*
   // Handles are in no order that ranks share.
   std::ranges::sort(files, {}, [](const auto& file) { return file->record.opening; });
   for (const auto& file : files) {
-    auto early = file->shadow->engine->close_early();
-    if (!early) std::fprintf(stderr, "forebay: %s\n", to_string(early.error()).c_str());
-    if (!early || *early == nullptr) continue;
-    (*early)->start();
-    file->reporting = false;  // There is no report that anything could be added to.
-    unfinished_files().add(file, std::move(*early));
+    const Status closed = file->shadow->engine->close_together();
+    if (!closed) std::fprintf(stderr, "forebay: %s\n", to_string(closed.error()).c_str());
   }
-  unfinished_files().finish_all();
   return MPI_SUCCESS;
 }
 
@@ -327,6 +329,8 @@ int end_shadow(OpenFile& file, std::unique_ptr<HeldBack>& held_back) {
   Status closed;
   if ((file.record.amode & MPI_MODE_DELETE_ON_CLOSE) != 0) {
     closed = shadow.engine->close(true);
+  } else if (is_last_moment) {
+    closed = shadow.engine->close_together();
   } else if (auto early = shadow.engine->close_early()) {
     held_back = std::move(*early);
   } else {
