@@ -27,8 +27,7 @@ void FileSystem::init(fuse_conn_info* connection) const {
     // What is cached stays so: the kernel would else drop it after each write, whose time it learns
     // later, and ask for the attributes at each read.
     connection->want &= ~static_cast<unsigned>(FUSE_CAP_AUTO_INVAL_DATA);
-    // The kernel takes the least of this, which it proposed at the mount, and what its read-ahead
-    // was set to since.
+    // The kernel takes the lesser of this and what its read-ahead is set to by now.
     connection->max_readahead = std::numeric_limits<unsigned>::max();
   }
 }
