@@ -32,7 +32,7 @@ $(VENV)/.locked: requirements.lock | deps
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "$(PYTHON) is older than 3.11; name a newer one: make PYTHON=..." >&2; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip --disable-pip-version-check install --quiet -r requirements.lock
+	$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile -r requirements.lock
 	@touch $@
 
 build: venv ## the library, the workloads for both MPIs, and the command .venv/bin/forebay
@@ -64,9 +64,8 @@ tidy: venv
 	$(BIN)/python -m pytest tests/tidy
 
 clang-tidy: build
-	git ls-files -z 'core/*.cpp' 'testbed/*.cpp' 'toolkit/*.cpp' | \
-	  grep -zvE '_(test|fuzz|bench)\.cpp$$|/tests/' | \
-	  xargs -0 -P $(JOBS) -n 1 $(BIN)/clang-tidy -p build --quiet
+	$(BIN)/python packaging/checked_sources.py build | \
+	  xargs -0 -P $(JOBS) -n 1 $(BIN)/clang-tidy -p build --config-file=.clang-tidy --quiet
 
 unit: build ## tests of one process, beside the code
 	ctest --test-dir build -L '^unit$$' -j $(JOBS) --output-on-failure --no-tests=error

@@ -12,17 +12,17 @@
 // 8 bytes of every 16 are one run of all tiles and a dense view is one block.
 
 namespace forebay {
-namespace {
-
 /// As many copies of the tree as lie within +-2^62 bytes, as a node around the root. Positions
 /// beyond do not exist.
-struct Top {
+struct TilesOnTop {
   TreeNode node;
   Bytes base = 0;  ///< Offset of the first byte of copy 0.
 };
 
-Top make_top(const TiledTree& tiled, Bytes origin, const TreeShape& shape) {
-  Top top;
+namespace {
+
+TilesOnTop make_top(const TiledTree& tiled, Bytes origin, const TreeShape& shape) {
+  TilesOnTop top;
   top.node.kind = NodeKind::run;
   if (shape.empty()) return top;
   const TreeNode& root = shape.root();
@@ -183,7 +183,7 @@ struct TreeCursor::State {
   };
 
   std::shared_ptr<const TreeShape> shape;
-  Top top;
+  TilesOnTop top;
   std::vector<Level> levels;
   const TreeNode* leaf = nullptr;
   Bytes leaf_base = 0;
@@ -386,7 +386,7 @@ bool TreeCursor::next(Bytes data_end, Run& run) {
 
 Bytes data_before(const TiledTree& tiled, Bytes offset) {
   const TreeShape& shape = *tiled.tree.shape_;
-  const Top top = make_top(tiled, tiled.tree.origin_, shape);
+  const TilesOnTop top = make_top(tiled, tiled.tree.origin_, shape);
   if (top.node.size == 0 || offset <= top.base) return 0;
   if (offset >= top.base + top.node.upper) return top.node.size;
   return land_on_offset(shape, &top.node, top.base, offset,
