@@ -31,8 +31,8 @@ def write(output: Path) -> Path:
         "are the program's own, from its first read to its last; medians, least and most in "
         "brackets. Every byte that was read is checked.",
         "",
-        "This testbed hands every read to its server as the program makes it: there is no page "
-        "cache, and hence no read-ahead of the kernel, to compare with.",
+        "Every read is handed to the server as the program makes it: there is no page cache, and "
+        "hence no read-ahead of the kernel; [kernel.md](kernel.md) compares with that.",
     ]
     for kind in COMPUTE_US:
         stem = kind.replace("/", "")

@@ -56,10 +56,11 @@ class Tools:
 class Testbed:
     """One emulated server, mounted; the file lies in memory behind it."""
 
-    def __init__(self, tools: Tools, place: Path) -> None:
+    def __init__(self, tools: Tools, place: Path, *options: str) -> None:
         self._tools = tools
         self.mount = place / "mount"
-        self._command("up", "--servers", "1", "--latency", f"{LATENCY_MS}ms", "--slots", str(SLOTS))
+        paces = ("--servers", "1", "--latency", f"{LATENCY_MS}ms", "--slots", str(SLOTS))
+        self._command("up", *paces, *options)
 
     def _command(self, verb: str, *options: str) -> str:
         words = [self._tools.forebay, "testbed", verb, *options, "--mount", self.mount]
@@ -79,11 +80,11 @@ class Testbed:
 
 
 @contextmanager
-def testbed(tools: Tools, memory: Path) -> Iterator[Testbed]:
-    """Up for the time, in a fresh directory below `memory`."""
+def testbed(tools: Tools, memory: Path, *options: str) -> Iterator[Testbed]:
+    """Up for the time, in a fresh directory below `memory`; with more `options` of `up`."""
     place = Path(tempfile.mkdtemp(prefix="forebay-experiment-", dir=memory))
     try:
-        up = Testbed(tools, place)
+        up = Testbed(tools, place, *options)
         try:
             yield up
         finally:
@@ -92,7 +93,7 @@ def testbed(tools: Tools, memory: Path) -> Iterator[Testbed]:
         shutil.rmtree(place)
 
 
-def _wrong(exact: Path, wrong: Path, size: int) -> None:
+def write_wrong(exact: Path, wrong: Path, size: int) -> None:
     """As many extents of the same lengths, in the gaps between those that are read."""
     pairs = [tuple(map(int, found)) for found in re.findall(r"\[(\d+), (\d+)\]", exact.read_text())]
     draw = random.Random(1)
@@ -122,13 +123,22 @@ def measure_round(tools: Tools, memory: Path, kind: str, shuffle: random.Random)
         analysis = [str(tools.analysis), str(file)]
         subprocess.run([*analysis, "--create"], check=True)
         subprocess.run([*analysis, "--intent", str(intents / "exact.toml")], check=True)
-        _wrong(intents / "exact.toml", intents / "wrong.toml", SIZE)
+        write_wrong(intents / "exact.toml", intents / "wrong.toml", SIZE)
         time.sleep(SETTLING_S)
         order = list(CASES)
         shuffle.shuffle(order)
         runs = [_run(tools, bed, case, intents, [*analysis, *options]) for case in order]
     return {
         "kind": kind,
+        **circumstances(),
+        "compute_seconds": COMPUTE_US[kind] * 1e-6,
+        "runs": runs,
+    }
+
+
+def circumstances() -> dict[str, Any]:
+    """When and where it is measured, and what."""
+    return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "kernel": platform.release(),
         "cores": len(os.sched_getaffinity(0)),
@@ -139,15 +149,14 @@ def measure_round(tools: Tools, memory: Path, kind: str, shuffle: random.Random)
             text=True,
             check=True,
         ).stdout.strip(),
-        "compute_seconds": COMPUTE_US[kind] * 1e-6,
-        "runs": runs,
     }
 
 
-_TOLD = re.compile(r"read (\d+) bytes in (\d+) reads: ([\d.]+) s, of which ([\d.]+) s")
+TOLD = re.compile(r"read (\d+) bytes in (\d+) reads: ([\d.]+) s, of which ([\d.]+) s")
 
 
-def _evict(path: Path) -> None:
+def evict(path: Path) -> None:
+    """Empties the page cache of this file."""
     descriptor = os.open(path, os.O_RDONLY)
     os.fsync(descriptor)
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -157,7 +166,7 @@ def _evict(path: Path) -> None:
 def _run(
     tools: Tools, bed: Testbed, case: Case, intents: Path, command: list[str]
 ) -> dict[str, Any]:
-    _evict(Path(command[1]))
+    evict(Path(command[1]))
     summary = intents / "summary.json"
     if case.intent is not None:
         command = [
@@ -167,7 +176,7 @@ def _run(
     before = bed.served()
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     after = bed.served()
-    told = _TOLD.search(done.stdout)
+    told = TOLD.search(done.stdout)
     if done.returncode != 0 or told is None or "all bytes are right" not in done.stdout:
         raise RuntimeError(f"{case.name}: {done.returncode}, {done.stdout} {done.stderr}")
     result: dict[str, Any] = {

@@ -1,0 +1,134 @@
+"""Goal: the page that compares with the kernel's read-ahead says what the results say, and what the
+page cache holds is told.
+
+Method: results that are made up here, the page read back; a file of known size, read.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kernel_page
+from analysis_runs import COMPUTE_US
+from kernel_runs import CASES, EXACT, KERNEL, MERCURY, PAGES, WRONG
+from page_cache import PeakPages, bytes_in_page_cache
+
+NEEDED = 120_000_000  # bytes; 0.30 s at 400 MB/s
+
+
+def leave(output: Path, number: int, seconds: dict[str, float]) -> None:
+    """One round: `seconds` of some cases, 4 of all others; 0.2 s outside of reads."""
+    runs: list[dict[str, Any]] = [
+        {
+            "kind": kind,
+            "processes": processes,
+            "case": case.name,
+            "bytes": NEEDED,
+            "reads": 525,
+            "seconds": seconds.get(case.name, 4.0),
+            "seconds_in_reads": seconds.get(case.name, 4.0) - 0.2,
+            "requests": 2500,
+            "bytes_served": NEEDED * 2 if case.intent is None or case is MERCURY else NEEDED,
+            "page_cache_peak": 0 if case is EXACT else 16 << 20,
+            **({"prefetch": [{"memory_peak": 8 << 20}]} if case.intent is not None else {}),
+        }
+        for kind in COMPUTE_US
+        for processes, cases in CASES.items()
+        for case in cases
+    ]
+    (output / "results").mkdir(exist_ok=True)
+    (output / "results" / f"kernel-{number}.json").write_text(
+        json.dumps(
+            {
+                "date": "2026-11-21T23:00:00+00:00",
+                "kernel": "6.18",
+                "cores": 2,
+                "load_average": 0.5,
+                "commit": "abcdef0",
+                "runs": runs,
+            }
+        )
+    )
+
+
+def parts(page: str) -> dict[str, dict[str, list[str]]]:
+    """By heading the tables' rows by their first cell."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for heading, text in re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", page, re.M | re.S):
+        cells = [
+            [cell.strip() for cell in line.strip("|").split("|")]
+            for line in text.splitlines()
+            if line.startswith("| ")
+        ]
+        found[heading] = {row[0]: row[1:] for row in cells}
+    return found
+
+
+def test_each_scenario_is_judged_by_the_bars(tmp_path: Path) -> None:
+    for number, time in enumerate((0.30, 0.31, 0.33, 0.40, 0.90)):
+        leave(
+            tmp_path,
+            number,
+            {EXACT.name: time, PAGES.name: 1.0, WRONG.name: 4.5, KERNEL[-1].name: 1.2},
+        )
+    found = parts(kernel_page.write(tmp_path).read_text())
+    assert list(found) == [
+        "compute-bound, one process",
+        "I/O-bound, one process",
+        "compute-bound, 4 processes",
+        "I/O-bound, 4 processes",
+    ]
+    alone = found["I/O-bound, one process"]
+    assert alone[EXACT.name] == ["0.33 [0.30, 0.90]", "2500", "120", "0", "8"]
+    assert alone["time / what nobody can beat"] == ["at most 1.15", "1.10", "met"]
+    assert alone["kernel, 128 KiB / Forebay"] == ["at least 6", "12.12", "met"]
+    best = "best of the kernel (16 MiB) / Forebay"
+    assert alone[best] == ["at least 4", "3.64", "missed"]
+    assert alone["published method / Forebay, bytes"] == ["at least 2", "2.00", "met"]
+    assert alone["memory and page cache / 8 MiB a process"] == ["at most 1", "1.00", "met"]
+    assert alone["wrong extents / no hints"] == ["at most 1.1", "1.12", "missed"]
+    shared = found["compute-bound, 4 processes"]
+    assert EXACT.name not in shared
+    assert shared["kernel, 128 KiB / Forebay"] == ["at least 6", "4.00", "missed"]
+    assert shared["memory and page cache / 8 MiB a process"] == ["at most 1", "0.75", "met"]
+
+
+def test_a_bar_that_nobody_can_reach_is_missed_and_says_so(tmp_path: Path) -> None:
+    for number in range(5):
+        leave(tmp_path, number, {EXACT.name: 0.33, KERNEL[-1].name: 0.9, WRONG.name: 4.0})
+    found = parts(kernel_page.write(tmp_path).read_text())["I/O-bound, one process"]
+    assert found["best of the kernel (16 MiB) / Forebay"] == [
+        "at least 4",
+        "2.73",
+        "missed: 3.00 is the most that anybody can reach",
+    ]
+    assert (tmp_path / "kernel.svg").read_text().count("what nobody can beat") == 1
+
+
+def test_few_rounds_give_no_plain_verdict(tmp_path: Path) -> None:
+    leave(tmp_path, 0, {})
+    found = parts(kernel_page.write(tmp_path).read_text())
+    assert found["I/O-bound, 4 processes"]["bytes read / bytes needed"][2] == (
+        "met, by fewer than 5 rounds"
+    )
+
+
+def test_a_page_without_results_has_no_table_and_no_picture(tmp_path: Path) -> None:
+    assert parts(kernel_page.write(tmp_path).read_text()) == {}
+    assert not (tmp_path / "kernel.svg").exists()
+
+
+def test_what_the_page_cache_holds_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(bytes(1 << 20))
+    with file.open("rb") as opened:
+        try:
+            assert bytes_in_page_cache(opened.fileno()) == 1 << 20
+        except OSError as error:
+            pytest.skip(f"the kernel does not tell: {error}")
+    with PeakPages(file) as pages:
+        pass
+    assert pages.peak == 1 << 20
