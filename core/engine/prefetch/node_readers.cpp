@@ -33,8 +33,9 @@ constexpr std::size_t words = most_units / 64;
 constexpr int most_readers = 64;
 constexpr Bytes smallest_unit = 64 * KiB;
 
-/// Who holds the lock of a join may be stopped; then one reads alone.
-constexpr int lock_attempts = 20;
+/// Who holds the lock of a join may be stopped; then one reads alone. Or it waits for a core: on a
+/// busy node that takes many times as long as the join.
+constexpr int lock_attempts = 1000;
 constexpr std::chrono::milliseconds between_attempts{1};
 
 constexpr std::int64_t longest_turn_ns = 5'000'000;
