@@ -66,9 +66,7 @@ def _exchange(
     return lines
 
 
-def exchange_row(
-    records: list[dict[str, Any]], quantity: str, copies_at_most: float
-) -> list[str]:
+def exchange_row(records: list[dict[str, Any]], quantity: str, copies_at_most: float) -> list[str]:
     """The columns after the name, over the openings that only wrote or only read; empty if there
     are none. Counters: core/model/counters.hpp."""
     other = "read" if quantity == "write" else "write"
@@ -96,9 +94,7 @@ def exchange_row(
     ]
 
 
-def _pieces(
-    campaign: Campaign, mpis: list[Mpi], stored: dict[str, dict[str, Result]]
-) -> list[str]:
+def _pieces(campaign: Campaign, mpis: list[Mpi], stored: dict[str, dict[str, Result]]) -> list[str]:
     described = campaign.internals.pieces
     lines = [
         "## Schedule time and memory against the number of pieces",

@@ -33,13 +33,9 @@ def write(directory: Path, campaign: Campaign) -> Path:
     """Writes local.md and its pictures from what `directory`/results holds."""
     collective = sections(directory, campaign, campaign.local, "")
     independent = sections(directory, campaign, campaign.independent, "independent-")
-    every = [
-        result for section in (*collective, *independent) for result in section.found.values()
-    ]
+    every = [result for section in (*collective, *independent) for result in section.found.values()]
     rules = campaign.rules
-    lines = parts.head(
-        "Collective I/O on a local file system", "local --local DIR", every
-    )
+    lines = parts.head("Collective I/O on a local file system", "local --local DIR", every)
     lines += [
         f"Two ranks on two cores. Ratios are stock time / Forebay time inside MPI-IO, median of "
         f"interleaved pairs [interval], above 1 where Forebay is faster; writing includes the "
@@ -72,9 +68,7 @@ def write(directory: Path, campaign: Campaign) -> Path:
     return path
 
 
-def sections(
-    directory: Path, campaign: Campaign, setting: Setting, prefix: str
-) -> list[Section]:
+def sections(directory: Path, campaign: Campaign, setting: Setting, prefix: str) -> list[Section]:
     """In the order of the page: each file system that was measured at all, with each MPI, so that
     what is missing shows."""
     root = directory / "results"
@@ -103,9 +97,7 @@ def _stored(place: Path, setting: Setting, prefix: str) -> dict[str, Result]:
 
 
 def _unmeasured(title: str, setting: Setting) -> list[str]:
-    rows = [
-        [workload.name, workload.about, parts.NOT_MEASURED] for workload in setting.workloads
-    ]
+    rows = [[workload.name, workload.about, parts.NOT_MEASURED] for workload in setting.workloads]
     heading = [f"## {title}", ""] if title else []
     return [*heading, *parts.table(["workload", "", ""], rows, left=3), ""]
 
@@ -151,9 +143,7 @@ def bar_row(
     stock, forebay = (result.fraction(side, quantity) for side in (STOCK, FOREBAY))
     bar = workload.bar(quantity, section.mpi.key)
     of_limit = forebay.median if forebay else None
-    verdict = verdicts.of_bar(
-        campaign.rules, ratio, bar, of_limit, identical=result.identical
-    )
+    verdict = verdicts.of_bar(campaign.rules, ratio, bar, of_limit, identical=result.identical)
     floor = workload.floors.get(section.file_system)
     floor_verdict = verdicts.of_floor(campaign.rules, forebay, floor)
     limit = result.limit_seconds(quantity)
@@ -229,9 +219,7 @@ def _independent_section(directory: Path, campaign: Campaign, section: Section) 
             if ratio is None:
                 continue
             bar = workload.bar(quantity, section.mpi.key)
-            verdict = verdicts.of_bar(
-                campaign.rules, ratio, bar, None, identical=result.identical
-            )
+            verdict = verdicts.of_bar(campaign.rules, ratio, bar, None, identical=result.identical)
             held.append(verdict)
             drawn.append(pictures.Line(workload.name, quantity, ratio, bar))
             rows.append(

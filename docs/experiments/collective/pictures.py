@@ -44,9 +44,7 @@ def draw(path: Path, title: str, lines: list[Line]) -> None:
             color=colour,
         )
         if line.bar is not None:
-            axes.plot(
-                [line.bar], [height], "|", color="#212121", markersize=14, markeredgewidth=2
-            )
+            axes.plot([line.bar], [height], "|", color="#212121", markersize=14, markeredgewidth=2)
     axes.set_yticks(range(len(lines)), [f"{line.name}, {line.quantity}" for line in lines])
     axes.set_ylim(len(lines) - 0.4, -0.6)
     ends = [end for line in lines for end in (line.ratio.low, line.ratio.high, line.bar or 1.0)]

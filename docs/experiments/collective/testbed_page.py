@@ -159,9 +159,7 @@ def bar_row(
         forebay.median if forebay else None,
         identical=all(result.identical for result in (found.default, *sound)),
     )
-    bandwidth = verdicts.of_floor(
-        campaign.rules, forebay, campaign.testbed.aggregate_at_least
-    )
+    bandwidth = verdicts.of_floor(campaign.rules, forebay, campaign.testbed.aggregate_at_least)
     row = [
         workload.name,
         quantity,
