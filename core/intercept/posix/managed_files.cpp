@@ -282,6 +282,19 @@ std::shared_ptr<AdvisedFile> move_to_page_cache(Registry& state, ManagedFile& ma
   return advised;
 }
 
+/// Calls `act`, with the registry locked, for what is listed of `descriptor` by a program whose
+/// reads are not written down. errno stays.
+template <typename Act>
+void with_listed(int descriptor, Act&& act) {
+  if (inside || recording || !is_own_process(*registry.load())) return;
+  const int before = errno;
+  const Inside guard;
+  Registry& state = *registry.load();
+  const std::lock_guard lock(state.mutex);
+  if (ManagedFile* managed = listed(descriptor)) act(state, *managed);
+  errno = before;
+}
+
 void record(int descriptor, const FileVersion& version, const char* path) {
   close_listed(descriptor);  // If it was closed behind our back.
   Registry& state = *registry.load();
@@ -410,36 +423,24 @@ void opened(int descriptor, int directory, const char* path, int flags, Reader r
 }
 
 void is_stream(int descriptor) {
-  if (inside || recording || !is_own_process(*registry.load())) return;
-  const int before = errno;
-  const Inside guard;
-  Registry& state = *registry.load();
-  const std::lock_guard lock(state.mutex);
-  ManagedFile* managed = listed(descriptor);
-  const auto file = managed == nullptr ? nullptr : move_to_page_cache(state, *managed, descriptor);
-  if (file != nullptr) file->watch(std::make_shared<PositionProgress>(descriptor, managed->id));
-  errno = before;
+  with_listed(descriptor, [&](Registry& state, ManagedFile& managed) {
+    const auto file = move_to_page_cache(state, managed, descriptor);
+    if (file != nullptr) file->watch(std::make_shared<PositionProgress>(descriptor, managed.id));
+  });
 }
 
 void mapped(int descriptor, void* address, size_t length, off_t offset) {
-  if (inside || recording || !is_own_process(*registry.load())) return;
-  const int before = errno;
-  const Inside guard;
-  Registry& state = *registry.load();
-  const std::lock_guard lock(state.mutex);
-  ManagedFile* managed = listed(descriptor);
-  if (managed != nullptr && state.mappings.size() < most_mappings) {
-    const auto file = move_to_page_cache(state, *managed, descriptor);
+  with_listed(descriptor, [&](Registry& state, ManagedFile& managed) {
+    if (state.mappings.size() >= most_mappings) return;
+    const auto file = move_to_page_cache(state, managed, descriptor);
+    if (file == nullptr) return;
     const auto begin = reinterpret_cast<std::uintptr_t>(address);
-    if (file != nullptr) {
-      auto progress = protect(
-          std::make_unique<MappedProgress>(Mapping{begin, static_cast<Bytes>(length), offset}));
-      file->watch(progress);
-      state.mappings.push_back({begin, begin + length, file, std::move(progress)});
-      has_mappings = true;
-    }
-  }
-  errno = before;
+    auto progress = protect(
+        std::make_unique<MappedProgress>(Mapping{begin, static_cast<Bytes>(length), offset}));
+    file->watch(progress);
+    state.mappings.push_back({begin, begin + length, file, std::move(progress)});
+    has_mappings = true;
+  });
 }
 
 void unmapped(void* address, size_t length) {

@@ -26,12 +26,14 @@ inline ManagedFile* listed(int descriptor) {
   return detail::listed_files[index].load(std::memory_order_acquire);
 }
 
+/// By what the program reads.
+enum class Reader {
+  calls,   ///< read() and its kin.
+  stream,  ///< A C stream, whose reads are not seen.
+};
+
 /// After the program opened `descriptor` as `path` with `flags`: reads it ahead if the intent says
 /// so. errno stays.
-enum class Reader {
-  calls,   ///< Of read() and its kin.
-  stream,  ///< Of a C stream, whose reads are not seen.
-};
 void opened(int descriptor, int directory, const char* path, int flags,
             Reader reader = Reader::calls);
 

@@ -70,6 +70,24 @@ size_t managed_fread(int fd, void* buffer, size_t length, FILE* stream) noexcept
   return done;
 }
 
+/// What fread and fread_unlocked share; `plain` is the C library's own, for all other streams. A
+/// thread may be cancelled in it: not noexcept, as freopen below.
+size_t read_stream(size_t (*plain)(void*, size_t, size_t, FILE*), void* buffer, size_t size,
+                   size_t count, FILE* stream) {
+  const int fd = listed_of(stream);
+  size_t length = 0;
+  if (fd < 0 || __builtin_mul_overflow(size, count, &length) || length == 0) {
+    return plain(buffer, size, count, stream);
+  }
+  return managed_fread(fd, buffer, length, stream) / size;
+}
+
+/// Whether what is read may be read without the C library's check of the room for it.
+bool fits(size_t room, size_t size, size_t count, FILE* stream) noexcept {
+  size_t length = 0;
+  return listed_of(stream) >= 0 && !__builtin_mul_overflow(size, count, &length) && length <= room;
+}
+
 }  // namespace
 }  // namespace forebay::posix
 
@@ -112,41 +130,26 @@ FOREBAY_EXPORTED int fclose(FILE* stream) {
 }
 
 FOREBAY_EXPORTED size_t fread(void* buffer, size_t size, size_t count, FILE* stream) {
-  const int fd = listed_of(stream);
-  size_t length = 0;
-  if (fd < 0 || __builtin_mul_overflow(size, count, &length) || length == 0) {
-    return real().fread(buffer, size, count, stream);
-  }
-  return managed_fread(fd, buffer, length, stream) / size;
+  return read_stream(real().fread, buffer, size, count, stream);
 }
 
 FOREBAY_EXPORTED size_t fread_unlocked(void* buffer, size_t size, size_t count, FILE* stream) {
-  const int fd = listed_of(stream);
-  size_t length = 0;
-  if (fd < 0 || __builtin_mul_overflow(size, count, &length) || length == 0) {
-    return real().fread_unlocked(buffer, size, count, stream);
-  }
-  return managed_fread(fd, buffer, length, stream) / size;
+  return read_stream(real().fread_unlocked, buffer, size, count, stream);
 }
 
 // What _FORTIFY_SOURCE makes of them. The C library's own end the program where there is no room.
 // NOLINTBEGIN(bugprone-reserved-identifier): the names are the C library's.
 FOREBAY_EXPORTED size_t __fread_chk(void* buffer, size_t room, size_t size, size_t count,
                                     FILE* stream) {
-  size_t length = 0;
-  if (listed_of(stream) < 0 || __builtin_mul_overflow(size, count, &length) || length > room) {
-    return real().fread_chk(buffer, room, size, count, stream);
-  }
-  return fread(buffer, size, count, stream);
+  return fits(room, size, count, stream) ? read_stream(real().fread, buffer, size, count, stream)
+                                         : real().fread_chk(buffer, room, size, count, stream);
 }
 
 FOREBAY_EXPORTED size_t __fread_unlocked_chk(void* buffer, size_t room, size_t size, size_t count,
                                              FILE* stream) {
-  size_t length = 0;
-  if (listed_of(stream) < 0 || __builtin_mul_overflow(size, count, &length) || length > room) {
-    return real().fread_unlocked_chk(buffer, room, size, count, stream);
-  }
-  return fread_unlocked(buffer, size, count, stream);
+  return fits(room, size, count, stream)
+             ? read_stream(real().fread_unlocked, buffer, size, count, stream)
+             : real().fread_unlocked_chk(buffer, room, size, count, stream);
 }
 // NOLINTEND(bugprone-reserved-identifier)
 
