@@ -22,10 +22,10 @@ bool BlockAdvice::is_declared(Extent block) const {
          });
 }
 
-std::vector<BlockAdvice::Advice> BlockAdvice::observe(Extent read) {
+std::vector<ReadAdvice::Item> BlockAdvice::observe(Extent read) {
   const Extent inside = intersect(read, {0, file_size_});
   if (inside.empty()) return {};
-  std::vector<Advice> result;
+  std::vector<Item> result;
   const Bytes last = (inside.end() - 1) / shape_.block;
   Bytes index = inside.offset / shape_.block;
   for (int beyond = 0; beyond <= shape_.ahead; ++index) {

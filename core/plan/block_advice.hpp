@@ -22,8 +22,7 @@ class BlockAdvice final : public ReadAdvice {
   /// `willneed` as in FetchPlan; none is the whole file.
   BlockAdvice(std::vector<Extent> willneed, Bytes file_size, Shape shape);
 
-  using Advice = Item;
-  std::vector<Advice> observe(Extent read) override;
+  std::vector<Item> observe(Extent read) override;
 
  private:
   Extent block_at(Bytes index) const;

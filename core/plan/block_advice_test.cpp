@@ -12,7 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-using Advice = BlockAdvice::Advice;
+using Advice = ReadAdvice::Item;
 constexpr BlockAdvice::Shape shape{10, 4, 2};
 
 Advice need(Bytes block) { return {{block * 10, 10}, true}; }

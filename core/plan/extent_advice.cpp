@@ -5,10 +5,6 @@
 namespace forebay {
 namespace {
 
-/// As PrefetchedFile has them, for the same reasons.
-constexpr int misses_before_seeking = 3;
-constexpr int most_strays = 64;
-
 constexpr Bytes fewest_pieces = 4;
 
 Bytes piece_for(Bytes budget) {

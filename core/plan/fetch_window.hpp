@@ -6,6 +6,14 @@
 
 namespace forebay {
 
+/// Reads in a row that hit nothing before it is looked for whether the program went elsewhere in
+/// the plan. One or two may be an index that is read in between.
+constexpr int misses_before_seeking = 3;
+
+/// A program reads the index of its file before the data that was declared (HDF5, ROOT): so many
+/// reads of other places do not speak against a plan of which nothing was read yet.
+constexpr int most_strays = 64;
+
 /// Whether what is fetched is what is read: a running share of hits among the reads.
 class Confidence {
  public:

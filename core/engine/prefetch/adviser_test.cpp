@@ -24,7 +24,7 @@ class Told {
     all_.push_back({extent, is_needed});
     changed_.notify_all();
   }
-  std::vector<BlockAdvice::Advice> wait_for(std::size_t count) {
+  std::vector<ReadAdvice::Item> wait_for(std::size_t count) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return all_.size() >= count; });
     return all_;
@@ -33,7 +33,7 @@ class Told {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<BlockAdvice::Advice> all_;
+  std::vector<ReadAdvice::Item> all_;
 };
 
 class ToldSource final : public FetchSource {
@@ -64,10 +64,9 @@ TEST(Adviser, TellsWhatFollowsAReadAndGivesUpTheOldest) {
   const auto file = adviser.add("a", std::make_unique<ToldSource>(told), advice_for(100));
   file->note({0, 10});
   file->note({10, 10});
-  EXPECT_THAT(
-      told.wait_for(4),
-      ElementsAre(BlockAdvice::Advice{{0, 10}, true}, BlockAdvice::Advice{{10, 10}, true},
-                  BlockAdvice::Advice{{20, 10}, true}, BlockAdvice::Advice{{0, 10}, false}));
+  EXPECT_THAT(told.wait_for(4),
+              ElementsAre(ReadAdvice::Item{{0, 10}, true}, ReadAdvice::Item{{10, 10}, true},
+                          ReadAdvice::Item{{20, 10}, true}, ReadAdvice::Item{{0, 10}, false}));
   EXPECT_EQ(file->figures().reads, 2);
   EXPECT_EQ(file->figures().bytes_asked, 20);
 }
@@ -102,10 +101,9 @@ TEST(Adviser, AReaderThatDoesNotCallIsWatched) {
   Adviser adviser;
   const auto file = adviser.add("a", std::make_unique<ToldSource>(told), advice_for(100));
   file->watch(std::make_shared<SeenProgress>(std::vector<Extent>{{9, 1}, {19, 1}}));
-  EXPECT_THAT(
-      told.wait_for(4),
-      ElementsAre(BlockAdvice::Advice{{0, 10}, true}, BlockAdvice::Advice{{10, 10}, true},
-                  BlockAdvice::Advice{{20, 10}, true}, BlockAdvice::Advice{{0, 10}, false}));
+  EXPECT_THAT(told.wait_for(4),
+              ElementsAre(ReadAdvice::Item{{0, 10}, true}, ReadAdvice::Item{{10, 10}, true},
+                          ReadAdvice::Item{{20, 10}, true}, ReadAdvice::Item{{0, 10}, false}));
   EXPECT_EQ(file->figures().reads, 0);
 }
 

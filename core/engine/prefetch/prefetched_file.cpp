@@ -13,14 +13,6 @@ namespace {
 constexpr std::chrono::seconds longest_wait{1};
 constexpr std::int64_t stall_ns = 1'000'000;
 
-/// Reads in a row that hit nothing before it is looked for whether the program went elsewhere in
-/// the plan. One or two may be an index that is read in between.
-constexpr int misses_before_seeking = 3;
-
-/// A program reads the index of its file before the data that was declared (HDF5, ROOT): so many
-/// reads of other places do not speak against a plan of which nothing was read yet.
-constexpr int most_strays = 64;
-
 /// Reads foreseen at once for a strided pattern; then the pattern is asked again.
 constexpr std::size_t most_foreseen = 1024;
 
