@@ -11,11 +11,6 @@
 #include <utility>
 
 namespace forebay::testbed {
-namespace {
-
-constexpr std::int64_t ns_per_s = 1'000'000'000;
-
-}  // namespace
 
 Time ReplyTimer::now() {
   timespec time{};

@@ -6,7 +6,6 @@
 namespace forebay::testbed {
 namespace {
 
-constexpr Bytes ns_in_one_s = 1'000'000'000;
 __extension__ using Wide = __int128;
 
 /// The time that `bytes` take, rounded up to whole nanoseconds, without overflow for any file size.
@@ -14,8 +13,8 @@ Time transfer_time(Bytes bytes, Bytes bytes_per_s) {
   const Bytes seconds = bytes / bytes_per_s;
   const Bytes rest = bytes % bytes_per_s;
   // rest < bytes_per_s, so the quotient is below 1e9; the product may pass 2^63 from 9.2 GB/s on.
-  const auto rest_ns = (static_cast<Wide>(rest) * ns_in_one_s + bytes_per_s - 1) / bytes_per_s;
-  return Time(seconds * ns_in_one_s + static_cast<Bytes>(rest_ns));
+  const auto rest_ns = (static_cast<Wide>(rest) * ns_per_s + bytes_per_s - 1) / bytes_per_s;
+  return Time(seconds * ns_per_s + static_cast<Bytes>(rest_ns));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace forebay::testbed {
 /// an argument, so the same code runs under the mounted file system and under a test's virtual
 /// time.
 using Time = std::chrono::nanoseconds;
+constexpr Bytes ns_per_s = 1'000'000'000;
 
 struct ServerParameters {
   Bytes bandwidth_bytes_per_s = 0;  ///< At least 1.

@@ -1,6 +1,7 @@
 """The emulated parallel file system: a daemon of Forebay's own, mounted by FUSE, whose servers have
 the pace that it is told."""
 
+import itertools
 import os
 import signal
 import subprocess
@@ -60,10 +61,7 @@ def up(options: EmulatedOptions) -> State:
     # To a file, not a pipe: the daemon keeps the descriptor, and a pipe would never end.
     with tempfile.TemporaryFile() as errors:
         done = subprocess.run(
-            [
-                *(str(program), *(part for pair in arguments.items() for part in pair)),
-                *(*caching, str(mount)),
-            ],
+            [str(program), *itertools.chain(*arguments.items()), *caching, str(mount)],
             stdin=subprocess.DEVNULL,
             stdout=errors,
             stderr=errors,
