@@ -35,7 +35,7 @@ void FileSystem::init(fuse_conn_info* connection) const {
 Result<std::unique_ptr<FileSystem>> FileSystem::open(const FileSystemParameters& parameters) {
   FileDescriptor root(::open(parameters.backing.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root.valid()) {
-    return tl::unexpected(error_from_errno(errno, "open directory " + parameters.backing));
+    return fail(errno, "open directory " + parameters.backing);
   }
   return std::unique_ptr<FileSystem>(new FileSystem(parameters, std::move(root)));
 }

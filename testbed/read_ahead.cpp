@@ -17,7 +17,7 @@ Result<ReadAhead> ReadAhead::of(const std::string& mount) {
   // DONT_SYNC: the device's number is the kernel's own, and a file system that asks before it
   // serves would wait for itself.
   if (::statx(AT_FDCWD, mount.c_str(), AT_STATX_DONT_SYNC, 0, &status) != 0) {
-    return tl::unexpected(error_from_errno(errno, "stat " + mount));
+    return fail(errno, "stat " + mount);
   }
   return ReadAhead(fmt::format("/sys/class/bdi/{}:{}/read_ahead_kb", status.stx_dev_major,
                                status.stx_dev_minor));
@@ -27,7 +27,7 @@ Result<Bytes> ReadAhead::bytes() const {
   const FileDescriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
   char text[32];
   const ssize_t length = file.valid() ? ::read(file.get(), text, sizeof text) : -1;
-  if (length < 0) return tl::unexpected(error_from_errno(errno, "read " + path_));
+  if (length < 0) return fail(errno, "read " + path_);
   Bytes kib = 0;
   if (std::from_chars(text, text + length, kib).ec != std::errc{}) {
     return tl::unexpected(Error{ErrorKind::io, 0, path_ + " holds no number"});
@@ -40,7 +40,7 @@ Status ReadAhead::set(Bytes bytes) const {
   const FileDescriptor file(::open(path_.c_str(), O_WRONLY | O_CLOEXEC));
   if (!file.valid() ||
       ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-    return tl::unexpected(error_from_errno(errno, "set the read-ahead in " + path_));
+    return fail(errno, "set the read-ahead in " + path_);
   }
   return {};
 }

@@ -60,16 +60,16 @@ Status replace_file(const std::string& path, const std::string& content) {
   {
     const FileDescriptor file(
         ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-    if (!file.valid()) return tl::unexpected(error_from_errno(errno, "create " + temporary));
+    if (!file.valid()) return fail(errno, "create " + temporary);
     std::string_view rest = content;
     while (!rest.empty()) {
       const ssize_t written = ::write(file.get(), rest.data(), rest.size());
-      if (written < 0) return tl::unexpected(error_from_errno(errno, "write " + temporary));
+      if (written < 0) return fail(errno, "write " + temporary);
       rest.remove_prefix(static_cast<std::size_t>(written));
     }
   }
   if (std::rename(temporary.c_str(), path.c_str()) != 0) {
-    return tl::unexpected(error_from_errno(errno, "rename " + temporary + " to " + path));
+    return fail(errno, "rename " + temporary + " to " + path);
   }
   return {};
 }

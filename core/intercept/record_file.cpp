@@ -21,12 +21,12 @@ Status put_record(const std::string& directory, const std::string& content, cons
   const std::string temporary = directory + "/." + name.data();
   const std::string doing = "cannot write the report " + path;
   std::FILE* file = std::fopen(temporary.c_str(), "we");
-  if (file == nullptr) return tl::unexpected(error_from_errno(errno, doing));
+  if (file == nullptr) return fail(errno, doing);
   const bool written = std::fwrite(content.data(), 1, content.size(), file) == content.size();
   if (std::fclose(file) != 0 || !written || std::rename(temporary.c_str(), path.c_str()) != 0) {
     const int reason = errno;
     unlink(temporary.c_str());
-    return tl::unexpected(error_from_errno(reason, doing));
+    return fail(reason, doing);
   }
   return {};
 }

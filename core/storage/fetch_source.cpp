@@ -20,7 +20,7 @@ class PosixFetchSource final : public FetchSource {
     do {
       moved = ::pread(fd_.get(), into.data(), into.size(), offset);
     } while (moved < 0 && errno == EINTR);
-    if (moved < 0) return tl::unexpected(error_from_errno(errno, "fetch from " + path_));
+    if (moved < 0) return fail(errno, "fetch from " + path_);
     return moved;
   }
 
@@ -29,7 +29,7 @@ class PosixFetchSource final : public FetchSource {
   Status advise(Extent extent, bool is_needed) override {
     const int failed = ::posix_fadvise(fd_.get(), extent.offset, extent.length,
                                        is_needed ? POSIX_FADV_WILLNEED : POSIX_FADV_DONTNEED);
-    if (failed != 0) return tl::unexpected(error_from_errno(failed, "advise on " + path_));
+    if (failed != 0) return fail(failed, "advise on " + path_);
     return {};
   }
   int descriptor() const override { return fd_.get(); }
@@ -48,7 +48,7 @@ Result<std::unique_ptr<FetchSource>> open_fetch_source(int descriptor, const std
   int fd = -1;
   if (way == Through::direct) fd = ::open(link.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
   if (fd < 0) fd = ::open(link.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return tl::unexpected(error_from_errno(errno, "open once more " + path));
+  if (fd < 0) return fail(errno, "open once more " + path);
   // Our own reads through the page cache bring what they read, and nothing around it.
   if (way == Through::page_cache) ::posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
   return std::make_unique<PosixFetchSource>(Descriptor(fd), path);

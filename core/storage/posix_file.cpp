@@ -50,8 +50,8 @@ class PosixFile final : public StorageFile {
 
   Status write_pieces(std::span<const iovec> pieces, Bytes offset) override {
     if (!writable_) {
-      return fail(ErrorKind::read_only, EBADF,
-                  describe("write", total_bytes(pieces), "to", offset));
+      return refuse(ErrorKind::read_only, EBADF,
+                    describe("write", total_bytes(pieces), "to", offset));
     }
     PieceWalk walk(pieces, max_transfer);
     Bytes position = offset;
@@ -74,7 +74,8 @@ class PosixFile final : public StorageFile {
 
   Result<Bytes> read_pieces(std::span<const iovec> pieces, Bytes offset) override {
     if (!readable_) {
-      return fail(ErrorKind::access, EBADF, describe("read", total_bytes(pieces), "from", offset));
+      return refuse(ErrorKind::access, EBADF,
+                    describe("read", total_bytes(pieces), "from", offset));
     }
     PieceWalk walk(pieces, max_transfer);
     Bytes position = offset;
@@ -100,14 +101,14 @@ class PosixFile final : public StorageFile {
 
   Status resize(Bytes size) override {
     const std::string doing = "set the size of " + path_ + " to " + std::to_string(size);
-    if (!writable_) return fail(ErrorKind::read_only, EBADF, doing);
+    if (!writable_) return refuse(ErrorKind::read_only, EBADF, doing);
     if (uninterrupted([&] { return ::ftruncate(fd_.get(), size); }) != 0) return fail(errno, doing);
     return {};
   }
 
   Status allocate(Bytes size) override {
     const std::string doing = "allocate " + std::to_string(size) + " bytes of " + path_;
-    if (!writable_) return fail(ErrorKind::read_only, EBADF, doing);
+    if (!writable_) return refuse(ErrorKind::read_only, EBADF, doing);
     if (size == 0) return {};  // posix_fallocate refuses it.
     // It returns the error and leaves errno alone; where the file system cannot allocate, it
     // writes.
@@ -134,7 +135,7 @@ class PosixFile final : public StorageFile {
   Status lock(Extent range, LockKind kind) override {
     if (range.empty()) return {};
     if (kind == LockKind::exclusive && !writable_) {
-      return fail(ErrorKind::access, EBADF, "lock exclusively, without write access, " + path_);
+      return refuse(ErrorKind::access, EBADF, "lock exclusively, without write access, " + path_);
     }
     // A shared lock needs read access; where the file gives none, the stronger lock serves.
     const bool shared = kind == LockKind::shared && readable_;
@@ -159,10 +160,7 @@ class PosixFile final : public StorageFile {
   }
 
  private:
-  static tl::unexpected<Error> fail(int os_errno, const std::string& doing) {
-    return tl::make_unexpected(error_from_errno(os_errno, doing));
-  }
-  static tl::unexpected<Error> fail(ErrorKind kind, int os_errno, const std::string& doing) {
+  static tl::unexpected<Error> refuse(ErrorKind kind, int os_errno, const std::string& doing) {
     return tl::make_unexpected(Error{kind, os_errno, doing});
   }
 
@@ -227,7 +225,7 @@ Result<std::unique_ptr<StorageFile>> open_posix_file(const std::string& path, Op
   } else {
     fd = open_as(path, mode == OpenMode::read_only ? O_RDONLY : O_RDWR);
   }
-  if (fd < 0) return tl::make_unexpected(error_from_errno(errno, "open " + path));
+  if (fd < 0) return fail(errno, "open " + path);
   return std::make_unique<PosixFile>(Descriptor(fd), readable, writable, path, detect_layout(path),
                                      counters);
 }

@@ -44,7 +44,7 @@ class ThreadQueue final : public ReadQueue {
       const std::lock_guard lock(mutex_);
       requests_.clear();
       under_way_ = 0;
-      return tl::unexpected(error_from_errno(EAGAIN, "start a thread that reads"));
+      return fail(EAGAIN, "start a thread that reads");
     }
     work_.notify_one();
     return {};

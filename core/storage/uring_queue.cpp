@@ -39,7 +39,7 @@ class UringQueue final : public ReadQueue {
   Status start(const ReadRequest& request) override {
     assert(under_way_ < depth_ && request.tag != wake_tag);
     io_uring_sqe* entry = io_uring_get_sqe(&ring_);
-    if (entry == nullptr) return failed(EAGAIN, "queue a read");
+    if (entry == nullptr) return fail(EAGAIN, "queue a read");
     io_uring_prep_read(entry, request.source->descriptor(), request.into.data(),
                        static_cast<unsigned>(request.into.size()),
                        static_cast<std::uint64_t>(request.offset));
@@ -51,7 +51,7 @@ class UringQueue final : public ReadQueue {
   Result<std::vector<ReadOutcome>> wait() override {
     if (!listening_) {
       io_uring_sqe* entry = io_uring_get_sqe(&ring_);
-      if (entry == nullptr) return failed(EAGAIN, "listen for a wake-up");
+      if (entry == nullptr) return fail(EAGAIN, "listen for a wake-up");
       io_uring_prep_read(entry, bell_.get(), &rung_, sizeof rung_, 0);
       io_uring_sqe_set_data64(entry, wake_tag);
       listening_ = true;
@@ -60,7 +60,7 @@ class UringQueue final : public ReadQueue {
     do {
       status = io_uring_submit_and_wait(&ring_, 1);
     } while (status == -EINTR || status == -EAGAIN);
-    if (status < 0) return failed(-status, "wait for reads");
+    if (status < 0) return fail(-status, "wait for reads");
     std::vector<ReadOutcome> ended;
     io_uring_cqe* entry = nullptr;
     while (io_uring_peek_cqe(&ring_, &entry) == 0) {
@@ -69,7 +69,7 @@ class UringQueue final : public ReadQueue {
         if (entry->res < 0) {
           const int reason = -entry->res;
           io_uring_cqe_seen(&ring_, entry);
-          return failed(reason, "listen for a wake-up");
+          return fail(reason, "listen for a wake-up");
         }
       } else {
         --under_way_;
@@ -88,10 +88,6 @@ class UringQueue final : public ReadQueue {
   }
 
  private:
-  static tl::unexpected<Error> failed(int os_errno, const char* doing) {
-    return tl::unexpected(error_from_errno(os_errno, doing));
-  }
-
   io_uring ring_;
   const Descriptor bell_;
   const int depth_;

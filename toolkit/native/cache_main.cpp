@@ -211,7 +211,7 @@ Result<std::unique_ptr<StorageFile>> open_target(const FileLogs& logs, const Opt
     return open_posix_file(logs.file.path, OpenMode::read_write, counters);
   }
   Descriptor made(::open(options.into.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-  if (!made.valid()) return tl::unexpected(error_from_errno(errno, "make " + options.into));
+  if (!made.valid()) return fail(errno, "make " + options.into);
   return open_posix_file(options.into, OpenMode::read_write, counters);
 }
 

@@ -13,7 +13,7 @@ Result<FileIdentity> identify(const std::string& path) {
                                                          &std::free);
   struct stat status{};
   if (real == nullptr || ::stat(real.get(), &status) != 0) {
-    return tl::unexpected(error_from_errno(errno, "find out which file is " + path));
+    return fail(errno, "find out which file is " + path);
   }
   return FileIdentity{real.get(), status.st_dev, status.st_ino};
 }

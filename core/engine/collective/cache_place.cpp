@@ -106,7 +106,7 @@ Result<CachePlace> CachePlace::find(const Exchange& exchange, const StorageFile&
     path += "/" + emulated_node_directory(node);
     place.host = emulated_node(node);
     if (::mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
-      return tl::unexpected(error_from_errno(errno, "make " + path));
+      return fail(errno, "make " + path);
     }
   }
   auto directory = CacheDirectory::open(path, CacheDirectory::Access::create);

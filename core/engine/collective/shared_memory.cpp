@@ -32,7 +32,7 @@ Result<std::unique_ptr<SharedMemory>> SharedMemory::map(int descriptor, const st
   ::close(descriptor);
   if (address == MAP_FAILED) {
     if (owns_name) ::shm_unlink(name.c_str());
-    return tl::unexpected(error_from_errno(failure, "map shared memory " + name));
+    return fail(failure, "map shared memory " + name);
   }
   const std::span<std::byte> bytes(static_cast<std::byte*>(address),
                                    static_cast<std::size_t>(size));
@@ -45,14 +45,13 @@ Result<std::unique_ptr<SharedMemory>> SharedMemory::create(Bytes size) {
   const std::string name = fmt::format("/forebay-{}-{:016x}", ::getpid(), salt);
   const int descriptor = ::shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (descriptor < 0) {
-    return tl::unexpected(error_from_errno(errno, "make shared memory " + name));
+    return fail(errno, "make shared memory " + name);
   }
   // posix_fallocate returns its error and does not set errno.
   if (const int failure = ::posix_fallocate(descriptor, 0, size); failure != 0) {
     ::close(descriptor);
     ::shm_unlink(name.c_str());
-    return tl::unexpected(error_from_errno(
-        failure, fmt::format("reserve {} bytes of shared memory in /dev/shm", size)));
+    return fail(failure, fmt::format("reserve {} bytes of shared memory in /dev/shm", size));
   }
   return map(descriptor, name, size, true);
 }
@@ -60,7 +59,7 @@ Result<std::unique_ptr<SharedMemory>> SharedMemory::create(Bytes size) {
 Result<std::unique_ptr<SharedMemory>> SharedMemory::attach(const std::string& name, Bytes size) {
   const int descriptor = ::shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0600);
   if (descriptor < 0) {
-    return tl::unexpected(error_from_errno(errno, "attach to shared memory " + name));
+    return fail(errno, "attach to shared memory " + name);
   }
   return map(descriptor, name, size, false);
 }

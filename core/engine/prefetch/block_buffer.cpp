@@ -20,13 +20,13 @@ Result<BlockBuffer> BlockBuffer::make(Bytes bytes, Bytes block) {
   assert(block > 0 && block % direct_alignment == 0);
   const Bytes count = bytes / block;
   if (count < 1 || count > std::numeric_limits<int>::max()) {
-    return tl::unexpected(error_from_errno(ENOMEM, "take memory for reading ahead"));
+    return fail(ENOMEM, "take memory for reading ahead");
   }
   const Bytes length = count * block;
   void* memory = ::mmap(nullptr, static_cast<std::size_t>(length), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
-    return tl::unexpected(error_from_errno(errno, "take memory for reading ahead"));
+    return fail(errno, "take memory for reading ahead");
   }
   // A child has no use for it: the thread that fills it is not there.
   ::madvise(memory, static_cast<std::size_t>(length), MADV_DONTFORK);

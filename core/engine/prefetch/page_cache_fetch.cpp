@@ -68,7 +68,7 @@ Status PageCacheFetch::bring_piece(FetchSource& source, Extent piece) {
       source.read(std::span(unread_).first(static_cast<std::size_t>(piece.length)), piece.offset);
   if (!moved) return tl::unexpected(moved.error());
   if (*moved == piece.length) return {};
-  return tl::unexpected(error_from_errno(EIO, "read ahead to the end of a piece"));
+  return fail(EIO, "read ahead to the end of a piece");
 }
 
 std::vector<Extent> PageCacheFetch::let_go(FetchSource& source, Extent extent) {

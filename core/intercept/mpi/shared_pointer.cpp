@@ -51,22 +51,22 @@ Status SharedPointer::locked(Change&& change) {
   const std::string doing = "shared file pointer in " + path_;
   if (fd_ < 0) {
     if (const int failed = open_file(); failed != 0) {
-      return tl::unexpected(error_from_errno(failed, doing));
+      return fail(failed, doing);
     }
   }
   if (const int failed = set_lock(fd_, F_WRLCK); failed != 0) {
-    return tl::unexpected(error_from_errno(failed, doing));
+    return fail(failed, doing);
   }
   Status result;
   Bytes position = initial_;
   const ssize_t got = pread(fd_, &position, sizeof position, 0);
   if (got != 0 && got != sizeof position) {
-    result = tl::unexpected(error_from_errno(got < 0 ? errno : EIO, doing));
+    result = fail(got < 0 ? errno : EIO, doing);
   } else {
     const Bytes next = change(position);
     const bool same = got == sizeof position && next == position;
     if (!same && pwrite(fd_, &next, sizeof next, 0) != sizeof next) {
-      result = tl::unexpected(error_from_errno(errno, doing));
+      result = fail(errno, doing);
     }
   }
   set_lock(fd_, F_UNLCK);
