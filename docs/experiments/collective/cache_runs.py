@@ -17,7 +17,7 @@ from campaign import Cache, Device, Hints, Mpi, Workload
 from forebay.units import parse_rate, parse_size
 from local_runs import Task
 from measuring import MeasuringError, Run
-from testbed_runs import mounted, testbed_command
+from testbed_runs import mounted, stored_files, testbed_command
 
 STOCK, OFF, ON, NEVER = MODES = ("stock", "off", "on", "never")
 
@@ -94,7 +94,8 @@ class Case:
                 if mode == NEVER:
                     summary["recovery_s"] = self._recover()
                 runs[mode].append(summary)
-                digests.add(tuple(map(measuring.digest, sorted(mount.iterdir()))))
+                files = sorted(stored_files(mount).iterdir())
+                digests.add(tuple(map(measuring.digest, files)))
         self._clear(mount)
         return {
             "version": 1,
