@@ -132,13 +132,14 @@ def test_with_a_slow_device_the_fewest_aggregators_are_no_worse_than_stock(
 ) -> None:
     base = tmp_path / "results" / "openmpi-cache-slow"
     results.store(base / "checkpoint-1-1MiB.json", document(1.0, 0.0))
-    results.store(base / "checkpoint-1-64KiB.json", document(1.2, 0.0))
+    results.store(base / "segments-1-1MiB.json", document(1.2, 0.0))
     results.store(base / "checkpoint-2-1MiB.json", document(1.2, 0.0))
     page = cache_page.write(tmp_path, campaign.load(HERE / "campaign.toml"))
-    assert rows_of(page, "1", "1MiB")[0][9] == "met"
-    assert rows_of(page, "1", "64KiB")[0][9] == "**missed**"
+    checkpoint, _, segments, _ = rows_of(page, "1", "1MiB")
+    assert checkpoint[9] == "met"
+    assert segments[9] == "**missed**"
     assert rows_of(page, "2", "1MiB")[0][9] == "-"
-    assert len(curves) == 1
+    assert len(curves) == 2
 
 
 def test_without_results_nothing_is_claimed(tmp_path: Path) -> None:

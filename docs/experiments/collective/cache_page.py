@@ -99,8 +99,9 @@ def write(directory: Path, campaign: Campaign) -> Path:
     lines = parts.head(title, "cache", every)
     lines += [
         f"{cache.setting.ranks} ranks on {nodes} emulated nodes write {cache.files} files, one "
-        f"after another, with {cache.compute_s:g} s of computing in between; the servers together "
-        f"move {show_bytes(servers)}/s. This is the evaluation of E10 (Congiu) in miniature. "
+        f"after another; the servers together move {show_bytes(servers)}/s. A cache that is "
+        f"flushed has {cache.compute_s:g} s of computing in between, the others, for which nothing "
+        f"happens then, none. This is the evaluation of E10 (Congiu) in miniature. "
         f"*Perceived* bandwidth is bytes for the time of the slowest rank inside write and close, "
         f"and, as E10 counts, for what of the flush the computing does not hide; opening is not in "
         f"it. *Cache* closes at once (`forebay_cache_flush=deferred`) and flushes while the "
@@ -126,7 +127,7 @@ def _cases(
 ) -> list[Case]:
     cases = []
     for aggregators in cache.aggregators:
-        for buffer in cache.buffers:
+        for buffer in device.buffers:
             path = result_path(directory / "results", mpi, device, workload, aggregators, buffer)
             result = results.load(path)
             if result is not None:
@@ -168,6 +169,7 @@ def _section(
             "",
             parts.tally([*verdicts, *(claim for each in claims for claim in each)]),
             "",
+            *([f"E10: {workload.published}.", ""] if workload.published else []),
             f"![Perceived bandwidth by aggregators and buffer]({picture})",
             "",
             *_table(cases, verdicts, servers),

@@ -13,7 +13,7 @@ from typing import Any
 
 import measuring
 import results
-from campaign import Cache, Device, Hints, Mpi, Workload
+from campaign import Device, Hints, Mpi, Workload
 from forebay.units import parse_rate, parse_size
 from local_runs import Task
 from measuring import MeasuringError, Run
@@ -30,7 +30,7 @@ def measure(task: Task, parent: Path) -> None:
         for device in described.devices:
             for workload in measuring.chosen(described.setting, task.only):
                 for aggregators in described.aggregators:
-                    for buffer in described.buffers:
+                    for buffer in device.buffers:
                         path = result_path(task.results, mpi, device, workload, aggregators, buffer)
                         if task.wanted(path):
                             with _places(task, parent, device, aggregators) as (mount, local):
@@ -81,15 +81,14 @@ class Case:
     def document(self, mount: Path) -> dict[str, Any]:
         """Every side's runs, in shuffled order, a round at a time. Raises MeasuringError if a side
         fails or if the files differ."""
-        cache = self._task.campaign.cache
-        command = self._command(mount / self._workload.name, cache)
+        commands = {mode: self._command(mode, mount / self._workload.name) for mode in MODES}
         order = random.Random(1)
         runs: dict[str, list[dict[str, Any]]] = {mode: [] for mode in MODES}
         digests: set[tuple[str, ...]] = set()
         for _ in range(self._task.pairs):
             for mode in order.sample(MODES, len(MODES)):
                 self._clear(mount)
-                run = self._run(mode, command)
+                run = self._run(mode, commands[mode])
                 summary = _summary(run)
                 if mode == NEVER:
                     summary["recovery_s"] = self._recover()
@@ -99,16 +98,19 @@ class Case:
         self._clear(mount)
         return {
             "version": 1,
-            "command": command,
+            "command": commands[ON],
             "hints": {mode: self._hints(mode) for mode in MODES},
             "runs": runs,
             "identical": len(digests) == 1,
             "environment": {"mpi": {run.records[0]["mpi"]: run.records[0]["mpi_version"]}},
         }
 
-    def _command(self, file: Path, cache: Cache) -> list[str]:
+    def _command(self, mode: str, file: Path) -> list[str]:
+        """Only a cache that is flushed has anything to do while the program computes, which is
+        asleep then; the others are spared the time."""
+        cache = self._task.campaign.cache
         words = self._task.tools.command(self._mpi, cache.setting.ranks, self._workload, file)
-        return [*words[:-1], *cache.arguments(), words[-1]]
+        return [*words[:-1], *cache.arguments(computing=mode == ON), words[-1]]
 
     def _clear(self, mount: Path) -> None:
         for file in mount.iterdir():

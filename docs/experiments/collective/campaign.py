@@ -37,6 +37,7 @@ class Workload:
     about: str
     bars: dict[str, float | dict[str, float]]  # by quantity; a dict is by MPI
     floors: dict[str, float]  # least part of the limit, by file system
+    published: str | None  # what others measured in the experiment that it repeats
 
     def bar(self, quantity: str, mpi: str) -> float | None:
         """The least median ratio of this quantity against this MPI; None where none is claimed."""
@@ -101,6 +102,7 @@ class Device:
 
     name: str
     per_aggregator: str | None  # bandwidth that each aggregator brings along; None: memory
+    buffers: list[str]
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,6 @@ class Cache:
     files: int
     compute_s: float
     aggregators: list[int]
-    buffers: list[str]
     devices: list[Device]
     stock: dict[str, Hints]  # by MPI; {aggregators} and {buffer_bytes} are filled in
     hidden_at_least: float  # times the stock MPI, with the most aggregators
@@ -121,9 +122,10 @@ class Cache:
     recovered_at_least: float  # the same
     overhead_at_most: float  # bytes of a log beside the payload, part of that
 
-    def arguments(self) -> list[str]:
+    def arguments(self, *, computing: bool) -> list[str]:
         """What every workload is told."""
-        return ["--files", str(self.files), "--compute", f"{self.compute_s:g}", "--no-read"]
+        compute_s = self.compute_s if computing else 0
+        return ["--files", str(self.files), "--compute", f"{compute_s:g}", "--no-read"]
 
 
 @dataclass(frozen=True)
@@ -174,9 +176,9 @@ def _cache(raw: Mapping[str, Any]) -> Cache:
         files=raw["files"],
         compute_s=raw["compute_s"],
         aggregators=raw["aggregators"],
-        buffers=raw["buffers"],
         devices=[
-            Device(name, device.get("per_aggregator")) for name, device in raw["device"].items()
+            Device(name, device.get("per_aggregator"), device["buffers"])
+            for name, device in raw["device"].items()
         ],
         stock=raw["stock"],
         hidden_at_least=raw["hidden_at_least"],
@@ -200,6 +202,7 @@ def _setting(raw: Mapping[str, Any]) -> Setting:
                 about=workload["about"],
                 bars=workload.get("bar", {}),
                 floors=workload.get("floor", {}),
+                published=workload.get("published"),
             )
             for workload in raw["workload"]
         ],
