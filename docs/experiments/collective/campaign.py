@@ -129,6 +129,14 @@ class Cache:
 
 
 @dataclass(frozen=True)
+class Log:
+    """Logs that are never flushed, beside fio on the same device."""
+
+    setting: Setting
+    of_device_at_least: float  # part of what fio writes
+
+
+@dataclass(frozen=True)
 class Campaign:
     """All of campaign.toml."""
 
@@ -139,6 +147,7 @@ class Campaign:
     testbed: Testbed
     internals: Internals
     cache: Cache
+    log: Log
 
 
 def load(path: Path) -> Campaign:
@@ -167,6 +176,7 @@ def load(path: Path) -> Campaign:
             pieces=Pieces(**internals["pieces"]),
         ),
         cache=_cache(raw["cache"]),
+        log=Log(_setting(raw["log"]), raw["log"]["of_device_at_least"]),
     )
 
 

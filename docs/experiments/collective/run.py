@@ -14,6 +14,8 @@ import internals_page
 import internals_runs
 import local_page
 import local_runs
+import log_page
+import log_runs
 import testbed_page
 import testbed_runs
 from local_runs import Task
@@ -31,8 +33,16 @@ class What(StrEnum):
     TESTBED = "testbed"
     INTERNALS = "internals"
     CACHE = "cache"
+    LOG = "log"
     TABLE = "table"
 
+
+# Those that run both in memory and on a local disk.
+LOCALLY = {
+    What.LOCAL: local_runs.collective,
+    What.INDEPENDENT: local_runs.independent,
+    What.LOG: log_runs.measure,
+}
 
 WhatArgument = Annotated[
     What,
@@ -40,13 +50,16 @@ WhatArgument = Annotated[
         help="local: collective against collective calls, 2 ranks. independent: Forebay's "
         "collective against the stock's independent calls. testbed: 8 ranks on an emulated "
         "parallel file system. internals: copies, messages, schedule time, memory. cache: files "
-        "written one after another, with and without the write-behind cache. table: write the "
-        "pages from the results that are there."
+        "written one after another, with and without the write-behind cache. log: what the cache "
+        "takes in, against fio on the same device. table: write the pages from the results that "
+        "are there."
     ),
 ]
 LocalOption = Annotated[
     Path | None,
-    typer.Option("--local", help="A directory on a local disk, for 'local' and 'independent'."),
+    typer.Option(
+        "--local", help="A directory on a local disk, for 'local', 'independent' and 'log'."
+    ),
 ]
 TmpfsOption = Annotated[Path, typer.Option("--tmpfs", help="A directory in memory.")]
 PairsOption = Annotated[int, typer.Option("--pairs", "-n", min=1, help="Timed pairs.")]
@@ -102,10 +115,9 @@ def measure(
             only=only or [],
         )
         task.tools.check()
-        if what in (What.LOCAL, What.INDEPENDENT):
+        if runs := LOCALLY.get(what):
             if local is None:
                 raise MeasuringError("name a directory on a local disk: --local DIR")
-            runs = local_runs.collective if what is What.LOCAL else local_runs.independent
             runs(task, [tmpfs, local])
         elif what is What.TESTBED:
             testbed_runs.measure(task, tmpfs)
@@ -113,7 +125,7 @@ def measure(
             cache_runs.measure(task, tmpfs)
         else:
             internals_runs.measure(task, tmpfs)
-    for page in (local_page, testbed_page, internals_page, cache_page):
+    for page in (local_page, testbed_page, internals_page, cache_page, log_page):
         print(page.write(output, described))
 
 

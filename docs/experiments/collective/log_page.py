@@ -1,0 +1,64 @@
+"""log.md: the tables of the campaign "log"."""
+
+from pathlib import Path
+
+import page_parts as parts
+import verdicts
+from campaign import Campaign
+from forebay.statistics import median, median_ratio
+from forebay.units import show_bytes
+from local_page import Section, sections
+from log_runs import FIO, LOG, ONE_BUFFER
+
+
+def write(directory: Path, campaign: Campaign) -> Path:
+    """Writes log.md from what `directory`/results holds."""
+    measured = sections(directory, campaign, campaign.log.setting, "log-")
+    every = [result for section in measured for result in section.found.values()]
+    lines = parts.head("What the write-behind cache takes in", "log --local DIR", every)
+    lines += [
+        f"{campaign.log.setting.ranks} ranks write to [logs](../../guide/cache.md) that are never "
+        f"flushed (`forebay_cache_flush=none`), and fio writes as many bytes from as many "
+        f"processes, each one file, 1 MiB a call, into the same directory; in turn, in shuffled "
+        f"order. fio writes from memory that is as large as what it writes, as the program does, "
+        f"and, to see what that costs, from *one buffer* of 1 MiB, which stays in the processor's "
+        f"cache. *Taken in*: the program's bytes for the time of the slowest rank inside write and "
+        f"close. All go through the page cache where the file system has one. Medians; a ratio is "
+        f"of runs of one round, [interval].",
+        "",
+    ]
+    lines += parts.notes(directory, "log")
+    for section in measured:
+        lines += _section(campaign, section)
+    path = directory / "log.md"
+    path.write_text("\n".join(lines).rstrip() + "\n")
+    return path
+
+
+def _section(campaign: Campaign, section: Section) -> list[str]:
+    names = ["workload", "", "bytes", "taken in", "fio", "fio, one buffer"]
+    names += ["taken in / fio", "bar", "verdict"]
+    least = campaign.log.of_device_at_least
+    rows, held = [], []
+    for workload in campaign.log.setting.workloads:
+        result = section.found.get(workload.name)
+        if result is None:
+            rows.append([workload.name, workload.about, parts.NOT_MEASURED, *[""] * 6])
+            continue
+        rates = result.raw["bytes_per_s"]
+        ratio = median_ratio([log / fio for log, fio in zip(rates[LOG], rates[FIO], strict=True)])
+        verdict = verdicts.of_floor(campaign.rules, ratio, least)
+        held.append(verdict)
+        rows.append(
+            [
+                workload.name,
+                workload.about,
+                show_bytes(result.raw["bytes"]),
+                *(f"{show_bytes(median(rates[side]))}/s" for side in (LOG, FIO, ONE_BUFFER)),
+                parts.ratio_text(ratio),
+                f"{least:g}",
+                parts.verdict_text(verdict),
+            ]
+        )
+    heading = f"## {section.mpi.title}, logs on {section.file_system}"
+    return [heading, "", parts.tally(held), "", *parts.table(names, rows, left=2), ""]

@@ -1,0 +1,105 @@
+"""What the write-behind cache takes in, against what its local device takes: two ranks that write
+to logs which are never flushed, and fio writing as many bytes from as many processes into the same
+directory, in turn: from memory, as a program does, and from one small buffer, which the processor
+keeps at hand and no program has its data in."""
+
+import json
+import random
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import measuring
+import results
+from campaign import Mpi, Workload
+from local_runs import Task
+from measuring import MeasuringError, Place, Run
+
+LOG, FIO, ONE_BUFFER = SIDES = ("log", "fio", "fio_one_buffer")
+
+_CALL_BYTES = 2**20
+_MISSING = "fio is missing: install it (apt-get install fio)"
+
+
+def measure(task: Task, parents: list[Path]) -> None:
+    """The campaign "log" in each of these directories. `task.pairs` is how often each side runs."""
+    if shutil.which("fio") is None:
+        raise MeasuringError(_MISSING)
+    setting = task.campaign.log.setting
+    for parent, mpi in ((parent, mpi) for parent in parents for mpi in task.mpis):
+        with measuring.place(parent) as place:
+            for workload in measuring.chosen(setting, task.only):
+                name = f"log-{workload.name}.json"
+                path = task.results / f"{mpi.key}-{place.file_system}" / name
+                if task.wanted(path):
+                    results.store(path, _document(task, place, mpi, workload))
+
+
+def _document(task: Task, place: Place, mpi: Mpi, workload: Workload) -> dict[str, Any]:
+    ranks = task.campaign.log.setting.ranks
+    file = place.directory / workload.name
+    logs = place.directory / "logs"
+    command = task.tools.command(mpi, ranks, workload, file)
+    command = [*command[:-1], "--no-read", str(file)]
+    hints = {
+        "forebay_cache": "enable",
+        "forebay_cache_path": str(logs),
+        "forebay_cache_flush": "none",
+    }
+
+    def write() -> Run:
+        shutil.rmtree(logs, ignore_errors=True)
+        file.unlink(missing_ok=True)
+        logs.mkdir(mode=0o700)
+        run = measuring.run(task.tools, command, task.timeout_s, hints=hints)
+        if run.exit_code != 0:
+            raise MeasuringError(f"{' '.join(command)}: exit status {run.exit_code}")
+        return run
+
+    warm = write().records
+    absorbed = sum(record["counters"]["cache_absorbed"] for record in warm)
+    if absorbed == 0:
+        raise MeasuringError(f"{workload.name}: nothing went to a log: {warm[0]['notes']}")
+    most_buffers = absorbed // ranks // _CALL_BYTES
+    order = random.Random(1)
+    rates: dict[str, list[float]] = {side: [] for side in SIDES}
+    for _ in range(task.pairs):
+        for side in order.sample(SIDES, len(SIDES)):
+            if place.prepare:
+                measuring.shell(place.prepare)
+            if side == LOG:
+                spent = write().seconds()["write"]
+                assert spent is not None
+                rates[LOG].append(absorbed / spent)
+            else:
+                shutil.rmtree(logs, ignore_errors=True)
+                buffers = 1 if side == ONE_BUFFER else most_buffers
+                rates[side].append(_fio(place.directory, absorbed // ranks, ranks, buffers))
+    return {
+        "version": 1,
+        "command": command,
+        "hints": hints,
+        "bytes": absorbed,
+        "bytes_per_s": rates,
+        "environment": {"mpi": {record["mpi"]: record["mpi_version"] for record in warm}},
+    }
+
+
+def _fio(directory: Path, bytes_each: int, jobs: int, buffers: int) -> float:
+    """Bytes a second that so many processes together write into files of their own, a call after
+    the other, through the page cache where there is one, each from so many buffers in turn."""
+    base = directory / "fio"
+    base.mkdir()
+    words = ["fio", "--name=log", f"--directory={base}", "--rw=write", f"--numjobs={jobs}"]
+    words += [f"--bs={_CALL_BYTES}", f"--size={bytes_each}", "--fallocate=none"]
+    # All are submitted before the first is used again.
+    words += ["--ioengine=libaio", f"--iodepth={buffers}", f"--iodepth_batch={buffers}"]
+    words += [f"--iodepth_batch_complete_min={buffers}"]
+    words += ["--group_reporting", "--output-format=json"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    shutil.rmtree(base)
+    if done.returncode != 0:
+        raise MeasuringError(f"{' '.join(words)}: {done.stderr}")
+    written = json.loads(done.stdout)["jobs"][0]["write"]
+    return float(written["bw_bytes"])
