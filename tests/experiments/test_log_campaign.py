@@ -13,7 +13,7 @@ import log_page
 import log_runs
 import results
 from local_runs import Task
-from log_runs import FIO, LOG, ONE_BUFFER
+from log_runs import FIO, LOG, OFF, ON, ONE_BUFFER
 from measuring import MeasuringError, Tools
 
 HERE = Path(campaign.__file__).resolve().parent
@@ -22,7 +22,7 @@ GIB = 2**30
 
 def document(taken_in: float, rounds: int = 5) -> dict[str, Any]:
     """So many GiB/s taken in, where fio writes 4, or 8 from one buffer."""
-    rates = {LOG: taken_in * GIB, FIO: 4.0 * GIB, ONE_BUFFER: 8.0 * GIB}
+    rates = {OFF: GIB, ON: GIB / 2, LOG: taken_in * GIB, FIO: 4.0 * GIB, ONE_BUFFER: 8.0 * GIB}
     return {
         "bytes": GIB // 2,
         "bytes_per_s": {side: [rate] * rounds for side, rate in rates.items()},
@@ -49,9 +49,11 @@ def test_what_is_taken_in_is_compared_with_fio_from_memory(
     stored = tmp_path / "results" / "mpich-ext4" / "log-segments.json"
     results.store(stored, document(taken_in, rounds))
     page = log_page.write(tmp_path, campaign.load(HERE / "campaign.toml"))
-    row, other_mpi = rows_of(page, "segments")
+    (row,) = rows_of(page, "segments")
     assert row[2:] == [
         "512.0 MiB",
+        "1.0 GiB/s",
+        "512.0 MiB/s",
         f"{taken_in:.1f} GiB/s",
         "4.0 GiB/s",
         "8.0 GiB/s",
@@ -59,7 +61,8 @@ def test_what_is_taken_in_is_compared_with_fio_from_memory(
         "0.8",
         verdict,
     ]
-    assert other_mpi[2] == "not measured"
+    (missing,) = rows_of(page, "block3d")
+    assert missing[2] == "not measured"
     assert "logs on ext4" in page.read_text()
 
 

@@ -8,12 +8,13 @@ from campaign import Campaign
 from forebay.statistics import median, median_ratio
 from forebay.units import show_bytes
 from local_page import Section, sections
-from log_runs import FIO, LOG, ONE_BUFFER
+from log_runs import FIO, LOG, OFF, ON, ONE_BUFFER
 
 
 def write(directory: Path, campaign: Campaign) -> Path:
     """Writes log.md from what `directory`/results holds."""
-    measured = sections(directory, campaign, campaign.log.setting, "log-")
+    described = sections(directory, campaign, campaign.log.setting, "log-")
+    measured = [section for section in described if section.found]
     every = [result for section in measured for result in section.found.values()]
     lines = parts.head("What the write-behind cache takes in", "log --local DIR", every)
     lines += [
@@ -23,8 +24,11 @@ def write(directory: Path, campaign: Campaign) -> Path:
         f"order. fio writes from memory that is as large as what it writes, as the program does, "
         f"and, to see what that costs, from *one buffer* of 1 MiB, which stays in the processor's "
         f"cache. *Taken in*: the program's bytes for the time of the slowest rank inside write and "
-        f"close. All go through the page cache where the file system has one. Medians; a ratio is "
-        f"of runs of one round, [interval].",
+        f"close. *Flushed* is the same with a flush to a file in that directory, which is durable "
+        f"when the close returns; *no cache* writes to that file, which is not durable then. "
+        f"Nobody gains by a cache on the file system that it flushes to. All go through the page "
+        f"cache where the file system has one. Medians; a ratio is of runs of one round, "
+        f"[interval].",
         "",
     ]
     lines += parts.notes(directory, "log")
@@ -36,14 +40,14 @@ def write(directory: Path, campaign: Campaign) -> Path:
 
 
 def _section(campaign: Campaign, section: Section) -> list[str]:
-    names = ["workload", "", "bytes", "taken in", "fio", "fio, one buffer"]
-    names += ["taken in / fio", "bar", "verdict"]
+    names = ["workload", "", "bytes", "no cache", "flushed", "taken in", "fio"]
+    names += ["fio, one buffer", "taken in / fio", "bar", "verdict"]
     least = campaign.log.of_device_at_least
     rows, held = [], []
     for workload in campaign.log.setting.workloads:
         result = section.found.get(workload.name)
         if result is None:
-            rows.append([workload.name, workload.about, parts.NOT_MEASURED, *[""] * 6])
+            rows.append([workload.name, workload.about, parts.NOT_MEASURED, *[""] * 8])
             continue
         rates = result.raw["bytes_per_s"]
         ratio = median_ratio([log / fio for log, fio in zip(rates[LOG], rates[FIO], strict=True)])
@@ -54,7 +58,10 @@ def _section(campaign: Campaign, section: Section) -> list[str]:
                 workload.name,
                 workload.about,
                 show_bytes(result.raw["bytes"]),
-                *(f"{show_bytes(median(rates[side]))}/s" for side in (LOG, FIO, ONE_BUFFER)),
+                *(
+                    f"{show_bytes(median(rates[side]))}/s"
+                    for side in (OFF, ON, LOG, FIO, ONE_BUFFER)
+                ),
                 parts.ratio_text(ratio),
                 f"{least:g}",
                 parts.verdict_text(verdict),

@@ -1,5 +1,6 @@
 """What the write-behind cache takes in, against what its local device takes: two ranks that write
-to logs which are never flushed, and fio writing as many bytes from as many processes into the same
+to logs which are never flushed, to logs that are flushed before the close returns, and to no log;
+and fio writing as many bytes from as many processes into the same
 directory, in turn: from memory, as a program does, and from one small buffer, which the processor
 keeps at hand and no program has its data in."""
 
@@ -16,7 +17,7 @@ from campaign import Mpi, Workload
 from local_runs import Task
 from measuring import MeasuringError, Place, Run
 
-LOG, FIO, ONE_BUFFER = SIDES = ("log", "fio", "fio_one_buffer")
+OFF, ON, LOG, FIO, ONE_BUFFER = SIDES = ("off", "on", "log", "fio", "fio_one_buffer")
 
 _CALL_BYTES = 2**20
 _MISSING = "fio is missing: install it (apt-get install fio)"
@@ -42,22 +43,24 @@ def _document(task: Task, place: Place, mpi: Mpi, workload: Workload) -> dict[st
     logs = place.directory / "logs"
     command = task.tools.command(mpi, ranks, workload, file)
     command = [*command[:-1], "--no-read", str(file)]
-    hints = {
-        "forebay_cache": "enable",
-        "forebay_cache_path": str(logs),
-        "forebay_cache_flush": "none",
-    }
+    cache = {"forebay_cache": "enable", "forebay_cache_path": str(logs)}
+    hints = {OFF: {}, ON: cache, LOG: {**cache, "forebay_cache_flush": "none"}}
 
-    def write() -> Run:
-        shutil.rmtree(logs, ignore_errors=True)
+    def clear() -> None:
         file.unlink(missing_ok=True)
+        shutil.rmtree(logs, ignore_errors=True)
         logs.mkdir(mode=0o700)
-        run = measuring.run(task.tools, command, task.timeout_s, hints=hints)
+        if place.prepare:
+            measuring.shell(place.prepare)
+
+    def write(side: str) -> Run:
+        clear()
+        run = measuring.run(task.tools, command, task.timeout_s, hints=hints[side])
         if run.exit_code != 0:
             raise MeasuringError(f"{' '.join(command)}: exit status {run.exit_code}")
         return run
 
-    warm = write().records
+    warm = write(LOG).records
     absorbed = sum(record["counters"]["cache_absorbed"] for record in warm)
     if absorbed == 0:
         raise MeasuringError(f"{workload.name}: nothing went to a log: {warm[0]['notes']}")
@@ -66,16 +69,14 @@ def _document(task: Task, place: Place, mpi: Mpi, workload: Workload) -> dict[st
     rates: dict[str, list[float]] = {side: [] for side in SIDES}
     for _ in range(task.pairs):
         for side in order.sample(SIDES, len(SIDES)):
-            if place.prepare:
-                measuring.shell(place.prepare)
-            if side == LOG:
-                spent = write().seconds()["write"]
+            if side in hints:
+                spent = write(side).seconds()["write"]
                 assert spent is not None
-                rates[LOG].append(absorbed / spent)
+                rates[side].append(absorbed / spent)
             else:
-                shutil.rmtree(logs, ignore_errors=True)
+                clear()
                 buffers = 1 if side == ONE_BUFFER else most_buffers
-                rates[side].append(_fio(place.directory, absorbed // ranks, ranks, buffers))
+                rates[side].append(_fio(logs, absorbed // ranks, ranks, buffers))
     return {
         "version": 1,
         "command": command,
@@ -89,16 +90,13 @@ def _document(task: Task, place: Place, mpi: Mpi, workload: Workload) -> dict[st
 def _fio(directory: Path, bytes_each: int, jobs: int, buffers: int) -> float:
     """Bytes a second that so many processes together write into files of their own, a call after
     the other, through the page cache where there is one, each from so many buffers in turn."""
-    base = directory / "fio"
-    base.mkdir()
-    words = ["fio", "--name=log", f"--directory={base}", "--rw=write", f"--numjobs={jobs}"]
+    words = ["fio", "--name=log", f"--directory={directory}", "--rw=write", f"--numjobs={jobs}"]
     words += [f"--bs={_CALL_BYTES}", f"--size={bytes_each}", "--fallocate=none"]
     # All are submitted before the first is used again.
     words += ["--ioengine=libaio", f"--iodepth={buffers}", f"--iodepth_batch={buffers}"]
     words += [f"--iodepth_batch_complete_min={buffers}"]
     words += ["--group_reporting", "--output-format=json"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
-    shutil.rmtree(base)
     if done.returncode != 0:
         raise MeasuringError(f"{' '.join(words)}: {done.stderr}")
     written = json.loads(done.stdout)["jobs"][0]["write"]
