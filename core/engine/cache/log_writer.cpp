@@ -176,7 +176,6 @@ Result<LogWriter::Room> LogWriter::roll() {
   ++next_segment_;
   position_ = superblock_bytes;
   bytes_ += superblock_bytes;
-  pool_.prepare();
   return Room::made;
 }
 
@@ -186,6 +185,9 @@ Status LogWriter::write_current(std::span<const iovec> pieces, Bytes length) {
     broken_ = written.error();
     return written;
   }
+  const Bytes half = current_bytes() / 2;
+  // Not before: a file that ends in this segment needs no next one.
+  if (position_ < half && position_ + length >= half) pool_.prepare();
   position_ += length;
   live_.back().end = position_;
   bytes_ += length;
