@@ -142,6 +142,18 @@ def test_with_a_slow_device_the_fewest_aggregators_are_no_worse_than_stock(
     assert len(curves) == 2
 
 
+def test_a_stock_mpi_that_writes_other_bytes_is_named(
+    tmp_path: Path, curves: dict[str, dict[str, list[float]]]
+) -> None:
+    base = tmp_path / "results" / "openmpi-cache-memory"
+    found = document(0.05, 0.0) | {"stock_identical": False}
+    results.store(base / "checkpoint-8-1MiB.json", found)
+    page = cache_page.write(tmp_path, campaign.load(HERE / "campaign.toml"))
+    row, _ = rows_of(page, "8", "1MiB")
+    assert row[9:] == ["met", "but for stock"]
+    assert len(curves) == 1
+
+
 def test_without_results_nothing_is_claimed(tmp_path: Path) -> None:
     page = cache_page.write(tmp_path, campaign.load(HERE / "campaign.toml"))
     assert "Nothing has been measured yet." in page.read_text()

@@ -29,7 +29,13 @@ class Case:
 
     @property
     def identical(self) -> bool:
+        """Forebay's runs left the same bytes, all of them."""
         return bool(self.result.raw["identical"])
+
+    @property
+    def stock_identical(self) -> bool:
+        """So did the stock MPI's."""
+        return bool(self.result.raw.get("stock_identical", self.identical))
 
     @property
     def _bytes(self) -> list[int]:
@@ -215,10 +221,16 @@ def _table(cases: list[Case], verdicts: list[Verdict], servers: float) -> list[s
                 f"{show_bytes(exposed)}/s",
                 parts.percent(exposed / case.bound(servers)),
                 parts.verdict_text(verdict),
-                "yes" if case.identical else "**NO**",
+                _identical_text(case),
             ]
         )
     return parts.table(names, rows, left=2)
+
+
+def _identical_text(case: Case) -> str:
+    if not case.identical:
+        return "**NO**"
+    return "yes" if case.stock_identical else "but for stock"
 
 
 def _log_claims(cache: Cache, device: Device, case: Case, servers: float) -> list[Verdict]:

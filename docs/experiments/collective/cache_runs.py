@@ -17,9 +17,12 @@ from campaign import Device, Hints, Mpi, Workload
 from forebay.units import parse_rate, parse_size
 from local_runs import Task
 from measuring import MeasuringError, Run
+from results import ROOT
 from testbed_runs import mounted, stored_files, testbed_command
 
 STOCK, OFF, ON, NEVER = MODES = ("stock", "off", "on", "never")
+
+_ONLY_WRITING = "--no-read"
 
 
 def measure(task: Task, parent: Path) -> None:
@@ -80,11 +83,14 @@ class Case:
 
     def document(self, mount: Path) -> dict[str, Any]:
         """Every side's runs, in shuffled order, a round at a time. Raises MeasuringError if a side
-        fails or if the files differ."""
+        fails, or if the program finds other bytes than it wrote by Forebay. "identical" says
+        whether all of Forebay's runs left the same, "stock_identical" whether the stock MPI's did,
+        too."""
         commands = {mode: self._command(mode, mount / self._workload.name) for mode in MODES}
         order = random.Random(1)
         runs: dict[str, list[dict[str, Any]]] = {mode: [] for mode in MODES}
-        digests: set[tuple[str, ...]] = set()
+        digests: dict[str, set[tuple[str, ...]]] = {mode: set() for mode in MODES}
+        verified = False
         for _ in range(self._task.pairs):
             for mode in order.sample(MODES, len(MODES)):
                 self._clear(mount)
@@ -94,14 +100,19 @@ class Case:
                     summary["recovery_s"] = self._recover()
                 runs[mode].append(summary)
                 files = sorted(stored_files(mount).iterdir())
-                digests.add(tuple(map(measuring.digest, files)))
+                digests[mode].add(tuple(map(measuring.digest, files)))
+                if mode != STOCK and not verified:
+                    self._verify(commands[mode])
+                    verified = True
         self._clear(mount)
+        ours = set.union(*(digests[mode] for mode in MODES if mode != STOCK))
         return {
             "version": 1,
             "command": commands[ON],
             "hints": {mode: self._hints(mode) for mode in MODES},
             "runs": runs,
-            "identical": len(digests) == 1,
+            "identical": len(ours) == 1,
+            "stock_identical": digests[STOCK] == ours,
             "environment": {"mpi": {run.records[0]["mpi"]: run.records[0]["mpi_version"]}},
         }
 
@@ -110,7 +121,21 @@ class Case:
         asleep then; the others are spared the time."""
         cache = self._task.campaign.cache
         words = self._task.tools.command(self._mpi, cache.setting.ranks, self._workload, file)
-        return [*words[:-1], *cache.arguments(computing=mode == ON), words[-1]]
+        return [*words[:-1], *cache.arguments(computing=mode == ON), _ONLY_WRITING, words[-1]]
+
+    def _verify(self, command: list[str]) -> None:
+        """The program reads, by the stock MPI, what was written by this command."""
+        words = [*(word for word in command[:-1] if word != _ONLY_WRITING), "--verify-only"]
+        done = subprocess.run(
+            [*words, command[-1]],
+            cwd=ROOT,
+            env=measuring.environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise MeasuringError(f"{' '.join(words)}: {done.stdout}{done.stderr}")
 
     def _clear(self, mount: Path) -> None:
         for file in mount.iterdir():

@@ -125,7 +125,7 @@ class Cache:
     def arguments(self, *, computing: bool) -> list[str]:
         """What every workload is told."""
         compute_s = self.compute_s if computing else 0
-        return ["--files", str(self.files), "--compute", f"{compute_s:g}", "--no-read"]
+        return ["--files", str(self.files), "--compute", f"{compute_s:g}"]
 
 
 @dataclass(frozen=True)
