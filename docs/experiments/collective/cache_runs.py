@@ -53,14 +53,14 @@ def _places(
     task: Task, parent: Path, device: Device, aggregators: int
 ) -> Iterator[tuple[Path, Path]]:
     """The testbed, and the directory for logs: in memory, or on a device that is emulated by one
-    server which the aggregators share."""
+    server which the aggregators share, and by a page cache, from which a flush reads."""
     with mounted(task.tools, task.campaign.testbed, parent) as mount, measuring.place(parent) as at:
         if device.per_aggregator is None:
             yield mount, at.directory
             return
         local = at.directory / "device"
         bandwidth = f"{aggregators * parse_rate(device.per_aggregator)}B/s"
-        words = ["--servers", "1", "--bandwidth", bandwidth, "--latency", "0ms"]
+        words = ["--servers", "1", "--bandwidth", bandwidth, "--latency", "0ms", "--page-cache"]
         testbed_command(task.tools, ["up", *words, "--mount", str(local)])
         try:
             yield mount, local
