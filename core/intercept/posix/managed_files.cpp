@@ -25,6 +25,7 @@
 #include "core/engine/prefetch/node_readers.hpp"
 #include "core/engine/prefetch/page_cache_fetch.hpp"
 #include "core/engine/prefetch/prefetcher.hpp"
+#include "core/intercept/posix/cancellation.hpp"
 #include "core/intercept/posix/declared_reads.hpp"
 #include "core/intercept/posix/followed.hpp"
 #include "core/intercept/posix/internal_descriptors.hpp"
@@ -76,6 +77,9 @@ class Inside {
   ~Inside() { inside = false; }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
+
+ private:
+  NotCancelled not_cancelled_;
 };
 
 /// A file that the program has mapped.
