@@ -17,8 +17,9 @@ namespace forebay {
 /// of a piece says that the pieces before it were passed.
 class ExtentAdvice final : public ReadAdvice {
  public:
-  /// The largest piece that kernels take at their usual read-ahead: a longer WILLNEED is cut short.
-  static constexpr Bytes most_piece = 128 * KiB;
+  /// The largest piece that kernels take at their usual read-ahead of 128 KiB from a descriptor of
+  /// which FADV_SEQUENTIAL was said: a longer WILLNEED is cut short.
+  static constexpr Bytes most_piece = 256 * KiB;
 
   /// `willneed` as in FetchPlan. `budget`: bytes of the page cache, whole units of transfer.
   ExtentAdvice(const std::vector<Extent>& willneed, Bytes file_size, Bytes budget);

@@ -81,8 +81,10 @@ using Units = std::array<std::atomic<std::uint64_t>, words>;
 bool test(const Units& bits, std::size_t index) {
   return (bits[index / 64].load() >> (index % 64) & 1) != 0;
 }
-void set(Units& bits, std::size_t index) {
-  bits[index / 64].fetch_or(std::uint64_t{1} << (index % 64));
+/// Whether it was not set.
+bool set(Units& bits, std::size_t index) {
+  const std::uint64_t bit = std::uint64_t{1} << (index % 64);
+  return (bits[index / 64].fetch_or(bit) & bit) == 0;
 }
 /// Whether it was set.
 bool clear(Units& bits, std::size_t index) {
@@ -98,7 +100,8 @@ struct NodeReaders::Slot {
 };
 
 struct NodeReaders::Segment {
-  std::atomic<std::int32_t> turn;  ///< The process whose turn it is; 0: nobody's.
+  std::atomic<std::int32_t> turn;           ///< The process whose turn it is; 0: nobody's.
+  std::atomic<std::int32_t> units_brought;  ///< Bits set in `brought`, but for a moment.
   std::array<Slot, most_readers> slots;
   Units brought;
   /// Of each slot. Only those of slots that are taken have memory behind them.
@@ -113,7 +116,7 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "processes share 
 NodeReaders::NodeReaders(const FileVersion& version, Bytes kept_most)
     : file_size_(version.size),
       unit_(unit_for(version.size)),
-      kept_most_(static_cast<std::size_t>(std::max<Bytes>(kept_most / unit_, 1))) {}
+      kept_most_(std::max<Bytes>(kept_most / unit_, 1)) {}
 
 std::unique_ptr<NodeReaders> NodeReaders::join(const FileVersion& version,
                                                const std::vector<Extent>& extents,
@@ -128,7 +131,7 @@ std::unique_ptr<NodeReaders> NodeReaders::join(const FileVersion& version,
 /// Under the lock of the shared memory's descriptor, which the kernel gives back for a process that
 /// dies.
 bool NodeReaders::enter_shared(const FileVersion& version) {
-  std::snprintf(name_, sizeof name_, "/forebay-reads-2-%u-%llx-%llx-%llx-%llx", ::geteuid(),
+  std::snprintf(name_, sizeof name_, "/forebay-reads-3-%u-%llx-%llx-%llx-%llx", ::geteuid(),
                 static_cast<unsigned long long>(version.id.device),
                 static_cast<unsigned long long>(version.id.inode),
                 static_cast<unsigned long long>(version.size),
@@ -237,7 +240,7 @@ NodeReaders::Turn::~Turn() {
 
 void NodeReaders::brought(Extent extent) {
   for (Bytes at = extent.offset / unit_; at * unit_ < extent.end(); ++at) {
-    set(segment_->brought, static_cast<std::size_t>(at));
+    if (set(segment_->brought, static_cast<std::size_t>(at))) ++segment_->units_brought;
   }
 }
 
@@ -256,8 +259,14 @@ std::vector<Extent> NodeReaders::passed(Extent extent) {
       give_up(index, result);
     }
   }
-  for (; kept_.size() > kept_most_; kept_.pop_front()) give_up(kept_.front(), result);
+  for (; !kept_.empty() && is_too_much(); kept_.pop_front()) give_up(kept_.front(), result);
   return result;
+}
+
+bool NodeReaders::is_too_much() const {
+  const auto readers = std::ranges::count_if(
+      segment_->slots, [](const Slot& slot) { return slot.process.load() != 0; });
+  return segment_->units_brought.load() > readers * kept_most_;
 }
 
 std::vector<Extent> NodeReaders::left() {
@@ -278,6 +287,7 @@ std::vector<Extent> NodeReaders::left() {
 /// same time at least the later one finds none.
 void NodeReaders::give_up(std::size_t index, std::vector<Extent>& result) {
   if (!clear(segment_->brought, index)) return;
+  --segment_->units_brought;
   const Extent whole{static_cast<Bytes>(index) * unit_, unit_};
   result.push_back(intersect(whole, {0, file_size_}));
 }

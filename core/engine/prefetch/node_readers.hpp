@@ -20,8 +20,9 @@ namespace forebay {
 class NodeReaders {
  public:
   /// A reader that wants `extents`, all inside the file. Where there is no shared memory to be had,
-  /// or too many readers, it is alone. `kept_most`: bytes that it passed and that stay for others;
-  /// beyond, the oldest are given up all the same.
+  /// or too many readers, it is alone. `kept_most`: bytes for each reader that they together may
+  /// have brought; beyond, what this one passed is given up all the same, the oldest first. So a
+  /// reader may be behind by what the others have left of theirs.
   static std::unique_ptr<NodeReaders> join(const FileVersion& version,
                                            const std::vector<Extent>& extents, Bytes kept_most);
   ~NodeReaders();
@@ -65,13 +66,14 @@ class NodeReaders {
   void enter_alone();
   void want(const std::vector<Extent>& extents);
   bool others_want(std::size_t index);
+  bool is_too_much() const;
   void forget_the_dead();
   void give_up(std::size_t index, std::vector<Extent>& result);
 
   const Bytes file_size_;
   const Bytes unit_;
-  const std::size_t kept_most_;  ///< Units.
-  char name_[64] = {};           ///< Of the shared memory; empty: it is our own.
+  const Bytes kept_most_;  ///< Units, for each reader.
+  char name_[64] = {};     ///< Of the shared memory; empty: it is our own.
   Segment* segment_ = nullptr;
   Slot* slot_ = nullptr;             ///< This reader's.
   std::vector<Bytes> wanted_bytes_;  ///< Of each unit, not passed.

@@ -26,7 +26,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 constexpr Bytes unit = 64 * KiB;
 
@@ -60,7 +59,8 @@ TEST(NodeReaders, WhatIsKeptForOthersHasALimit) {
   const auto first = NodeReaders::join(version_for(3), {at(0, 10)}, 3 * unit);
   const auto second = NodeReaders::join(version_for(3), {at(0, 10)}, 3 * unit);
   first->brought(at(0, 10));
-  EXPECT_THAT(first->passed(at(0, 10)), SizeIs(7));
+  EXPECT_THAT(first->passed(at(0, 10)), ElementsAre(at(0, 1), at(1, 1), at(2, 1), at(3, 1)))
+      << "3 units for each of the two";
 }
 
 TEST(NodeReaders, AnotherVersionIsAnotherFile) {

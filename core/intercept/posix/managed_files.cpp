@@ -188,10 +188,13 @@ Adviser* adviser_of(Registry& state) {
 /// With the registry locked. Null: nothing can be told of this file.
 std::shared_ptr<AdvisedFile> advise(Registry& state, int descriptor, const FileVersion& version,
                                     const std::string& path, const ReadIntent& wishes) {
-  auto source = open_fetch_source(descriptor, path, Through::page_cache);
+  // The published method is measured as it was published.
+  const bool is_published = wishes.policy == ReadPolicy::mercury;
+  auto source = open_fetch_source(descriptor, path,
+                                  is_published ? Through::page_cache : Through::widened_page_cache);
   Adviser* adviser = adviser_of(state);
   if (!source || adviser == nullptr) return nullptr;
-  if (wishes.policy == ReadPolicy::mercury) {
+  if (is_published) {
     BlockAdvice::Shape shape;
     shape.block = wishes.block.value_or(shape.block);
     shape.ahead = wishes.ahead.value_or(shape.ahead);
