@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/engine/cache/background_thread.hpp"
+#include "core/engine/prefetch/steady_time.hpp"
 
 namespace forebay {
 
@@ -65,6 +66,7 @@ PrefetchFigures AdvisedFile::figures() const {
 void AdvisedFile::act(Extent read) {
   const std::lock_guard acting(acting_);
   if (source_ == nullptr) return;
+  advice_->tell_time(steady_ns());
   carry_out(read.empty() ? advice_->begin() : advice_->observe(read));
 }
 
@@ -82,16 +84,18 @@ bool AdvisedFile::look() {
     const auto read = way->look(advice_->expected());
     if (!read) continue;
     found = true;
+    advice_->tell_time(steady_ns());
     carry_out(advice_->observe(*read));
   }
   return found;
 }
 
 void AdvisedFile::carry_out(const std::vector<ReadAdvice::Item>& items) {
-  for (const auto& [extent, is_needed] : items) {
+  for (const auto& item : items) {
+    const auto& [extent, is_needed, is_between] = item;
     if (is_needed && is_finishing_.load()) continue;
     if (!is_needed && fetch_) {
-      let_go(extent);
+      let_go(item);
       continue;
     }
     PageCacheFetch::Brought done;
@@ -115,14 +119,14 @@ void AdvisedFile::carry_out(const std::vector<ReadAdvice::Item>& items) {
   }
 }
 
-void AdvisedFile::let_go(Extent extent) {
+void AdvisedFile::let_go(const ReadAdvice::Item& item) {
   std::vector<std::shared_ptr<ReadProgress>> ways;
   {
     const std::lock_guard lock(mutex_);
     ways = progress_;
   }
-  for (const auto& way : ways) way->let_go(extent);
-  fetch_->let_go(*source_, extent);
+  for (const auto& way : ways) way->let_go(item.extent);
+  fetch_->let_go(*source_, item.extent, !item.is_between);
 }
 
 Adviser::Adviser(std::function<void()> prepare)

@@ -48,7 +48,7 @@ class AdvisedFile : public std::enable_shared_from_this<AdvisedFile> {
   void act(Extent read);
   bool look();
   void carry_out(const std::vector<ReadAdvice::Item>& items);
-  void let_go(Extent extent);
+  void let_go(const ReadAdvice::Item& item);
   bool is_watched() const;
 
   Adviser& adviser_;

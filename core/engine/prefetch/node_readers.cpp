@@ -23,6 +23,7 @@
 #include <string>
 #include <thread>
 
+#include "core/engine/prefetch/steady_time.hpp"
 #include "core/storage/descriptor.hpp"
 
 namespace forebay {
@@ -41,10 +42,6 @@ constexpr std::chrono::milliseconds between_attempts{1};
 constexpr std::int64_t longest_turn_ns = 5'000'000;
 
 constexpr std::int64_t between_looks_ns = 200'000'000;
-
-std::int64_t monotonic_ns() {
-  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 Bytes unit_for(Bytes file_size) {
   const auto least = static_cast<std::uint64_t>(file_size) / most_units + 1;
@@ -219,11 +216,11 @@ void NodeReaders::want(const std::vector<Extent>& extents) {
 
 NodeReaders::Turn::Turn(NodeReaders* readers) : readers_(readers) {
   if (readers_ == nullptr) return;
-  const std::int64_t start = monotonic_ns();
+  const std::int64_t start = steady_ns();
   std::atomic<std::int32_t>& turn = readers_->segment_->turn;
   std::int32_t nobody = 0;
   while (!turn.compare_exchange_weak(nobody, ::getpid())) {
-    if (monotonic_ns() - start > longest_turn_ns) {
+    if (steady_ns() - start > longest_turn_ns) {
       turn.store(::getpid());
       return;
     }
@@ -251,16 +248,33 @@ std::vector<Extent> NodeReaders::passed(Extent extent) {
     const Bytes end = std::min(extent.end(), (at / unit_ + 1) * unit_);
     wanted_bytes_[index] = std::max<Bytes>(wanted_bytes_[index] - (end - at), 0);
     at = end;
-    if (wanted_bytes_[index] > 0) continue;
-    clear(segment_->wanted_by(*slot_), index);
-    if (others_want(index)) {
-      kept_.push_back(index);
-    } else {
-      give_up(index, result);
-    }
+    pass(index, result);
   }
-  for (; !kept_.empty() && is_too_much(); kept_.pop_front()) give_up(kept_.front(), result);
+  give_up_what_is_too_much(result);
   return result;
+}
+
+std::vector<Extent> NodeReaders::passed_between(Extent extent) {
+  std::vector<Extent> result;
+  for (Bytes at = extent.offset / unit_; at * unit_ < extent.end(); ++at) {
+    pass(static_cast<std::size_t>(at), result);
+  }
+  give_up_what_is_too_much(result);
+  return result;
+}
+
+void NodeReaders::pass(std::size_t index, std::vector<Extent>& result) {
+  if (wanted_bytes_[index] > 0) return;
+  clear(segment_->wanted_by(*slot_), index);
+  if (others_want(index)) {
+    kept_.push_back(index);
+  } else {
+    give_up(index, result);
+  }
+}
+
+void NodeReaders::give_up_what_is_too_much(std::vector<Extent>& result) {
+  for (; !kept_.empty() && is_too_much(); kept_.pop_front()) give_up(kept_.front(), result);
 }
 
 bool NodeReaders::is_too_much() const {
@@ -297,13 +311,13 @@ bool NodeReaders::others_want(std::size_t index) {
     return &slot != slot_ && slot.process.load() != 0 && test(segment_->wanted_by(slot), index);
   };
   if (std::ranges::none_of(segment_->slots, wants)) return false;
-  if (monotonic_ns() - looked_ns_ < between_looks_ns) return true;
+  if (steady_ns() - looked_ns_ < between_looks_ns) return true;
   forget_the_dead();
   return std::ranges::any_of(segment_->slots, wants);
 }
 
 void NodeReaders::forget_the_dead() {
-  looked_ns_ = monotonic_ns();
+  looked_ns_ = steady_ns();
   for (Slot& slot : segment_->slots) {
     std::int32_t process = slot.process.load();
     if (process == 0) continue;

@@ -48,6 +48,8 @@ class NodeReaders {
   /// This reader does not want `extent` any more. What to take out of the page cache: what was
   /// brought there and nobody wants.
   std::vector<Extent> passed(Extent extent);
+  /// The same of what it brought and never wanted.
+  std::vector<Extent> passed_between(Extent extent);
 
   /// It wants nothing any more. As for passed().
   std::vector<Extent> left();
@@ -68,6 +70,8 @@ class NodeReaders {
   bool others_want(std::size_t index);
   bool is_too_much() const;
   void forget_the_dead();
+  void pass(std::size_t index, std::vector<Extent>& result);
+  void give_up_what_is_too_much(std::vector<Extent>& result);
   void give_up(std::size_t index, std::vector<Extent>& result);
 
   const Bytes file_size_;
