@@ -40,6 +40,23 @@ void AdvisedFile::forget(const std::shared_ptr<ReadProgress>& progress) {
   std::erase(progress_, progress);
 }
 
+void AdvisedFile::closing(int descriptor) {
+  bool has_ended = false;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& way : progress_) has_ended |= way->end(descriptor);
+  }
+  if (!has_ended) return;
+  const std::lock_guard lock(adviser_.mutex_);
+  adviser_.is_changed_ = true;
+  adviser_.noted_.notify_one();
+}
+
+bool AdvisedFile::is_done() {
+  const std::lock_guard acting(acting_);
+  return source_ == nullptr || (!advice_->is_given_up() && advice_->expected().empty());
+}
+
 bool AdvisedFile::is_watched() const {
   const std::lock_guard lock(mutex_);
   return !progress_.empty();
@@ -81,7 +98,9 @@ bool AdvisedFile::look() {
   }
   bool found = false;
   for (const auto& way : ways) {
+    const bool has_ended = way->has_ended();
     const auto read = way->look(advice_->expected());
+    if (has_ended) forget(way);
     if (!read) continue;
     found = true;
     advice_->tell_time(steady_ns());

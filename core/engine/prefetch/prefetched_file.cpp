@@ -360,6 +360,19 @@ void PrefetchedFile::release_ready() {
   }
 }
 
+bool PrefetchedFile::is_done() {
+  const std::lock_guard lock(mutex_);
+  if (state_ != State::active) return true;
+  return figures_.plans_given_up == 0 && live_.empty() && !next_piece();
+}
+
+bool PrefetchedFile::foresees(Bytes offset) {
+  const std::lock_guard lock(mutex_);
+  if (state_ != State::active) return false;
+  const auto& next = next_piece();
+  return holder_of(offset) != live_.end() || (next && next->touches({offset, 1}));
+}
+
 PrefetchFigures PrefetchedFile::figures() const {
   const std::lock_guard lock(mutex_);
   PrefetchFigures result = figures_;

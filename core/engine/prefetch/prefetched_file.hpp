@@ -68,6 +68,13 @@ class PrefetchedFile {
     if (wake_ != nullptr) wake_();
   }
 
+  /// Nothing of what was declared is left to fetch or to read, or nothing is served any more. Not
+  /// if the plan was given up: a later opening would begin with the same one.
+  bool is_done();
+
+  /// The byte at `offset` is there, on its way, or what is fetched next.
+  bool foresees(Bytes offset);
+
   PrefetchFigures figures() const;
   const std::string& path() const { return path_; }
   const ReadIntent& intent() const { return intent_; }
