@@ -14,6 +14,9 @@ Bytes piece_for(Bytes budget) {
                     ExtentAdvice::most_piece);
 }
 
+/// Pieces that were there already, so that it is not our requests what the reader waits for.
+constexpr int most_found = 8;
+
 /// Of the budget, what the largest request takes: others are on their way, and one is being read.
 constexpr Bytes largest_requests = 6;
 
@@ -81,6 +84,10 @@ std::vector<Extent> ExtentAdvice::expected() const {
   return result;
 }
 
+void ExtentAdvice::was_there_already() {
+  if (++found_ == most_found) tuner_.stop();
+}
+
 void ExtentAdvice::fill(std::vector<Item>& items) {
   while (auto& next = next_piece()) {
     const Extent whole = next->hull();
@@ -142,7 +149,8 @@ bool ExtentAdvice::take_ahead(Extent read) {
 }
 
 void ExtentAdvice::measure(const Told& told) {
-  if (!tuner_.arrive(told.trial, transfer_of(told.piece.hull()).length, now_ns_)) return;
+  const Bytes bytes = transfer_of(told.piece.hull()).length;
+  if (!tuner_.arrive(told.trial, bytes, now_ns_, now_ns_)) return;
   tuner_.decide(plan_.coming(RequestTuner::extents_to_weigh));
 }
 

@@ -34,6 +34,7 @@ class ExtentAdvice final : public ReadAdvice {
   void tell_time(std::int64_t now_ns) override { now_ns_ = now_ns; }
   std::vector<Item> observe(Extent read) override;
   std::vector<Item> end() override;
+  void was_there_already() override;
   std::vector<Extent> expected() const override;
   bool is_given_up() const override { return is_given_up_; }
 
@@ -66,6 +67,7 @@ class ExtentAdvice final : public ReadAdvice {
   std::deque<FetchPiece> behind_;       ///< Passed, still in the page cache.
   Bytes held_ = 0;                      ///< Of all three, as transfers.
   Confidence confidence_;
+  int found_ = 0;   ///< Pieces that the page cache had.
   int misses_ = 0;  ///< In a row.
   int strays_ = 0;  ///< Reads outside the plan before the first that it foresaw.
   bool was_right_ = false;

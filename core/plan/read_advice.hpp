@@ -25,6 +25,8 @@ class ReadAdvice {
   virtual void tell_time(std::int64_t) {}
   /// When the program reads `read`.
   virtual std::vector<Item> observe(Extent read) = 0;
+  /// All of an item that is needed was in the page cache.
+  virtual void was_there_already() {}
   /// When it reads no more.
   virtual std::vector<Item> end() { return {}; }
 

@@ -17,14 +17,14 @@ constexpr std::array<Bytes, 14> gaps = {0,         8 * KiB,   16 * KiB,  32 * Ki
                                         320 * KiB, 384 * KiB, 512 * KiB, MiB};
 
 constexpr std::size_t fewest_arrivals = 16;
-constexpr std::int64_t shortest_ns = 20'000'000;
+constexpr std::int64_t shortest_ns = 60'000'000;
 /// So many times the longest wait between two arrivals are waited for where no second burst comes.
 constexpr int longest_waits = 4;
 
 /// Sizes must differ by that much for the rates to tell anything.
 constexpr double fewest_times_larger = 1.4;
 /// Of the growth of the requests' size, the part (as an exponent) that the rate has to follow.
-constexpr double share_followed = 0.5;
+constexpr double share_followed = 0.75;
 
 /// How many times faster a storage is at first if that is not noise.
 constexpr double for_a_while = 1.5;
@@ -42,6 +42,9 @@ constexpr double at_limit = 0.95;
 /// storage from when it was slower.
 constexpr double weight_of_slower = 0.5;
 constexpr double weight_of_faster = 0.2;
+
+/// Of the time, what the reader waits for the storage if that is what holds it up.
+constexpr double least_waiting = 0.2;
 
 /// Too few to be worth a trial.
 constexpr std::size_t fewest_coming = 32;
@@ -76,13 +79,16 @@ RequestTuner::RequestTuner(const RequestShape& usual, Bytes most_joined, std::op
   between_trials_ = 0;
 }
 
-bool RequestTuner::arrive(int trial, Bytes bytes, std::int64_t now_ns) {
+bool RequestTuner::arrive(int trial, Bytes bytes, std::int64_t now_ns, std::int64_t reader_ns) {
+  // Also of what does not count any more: it may be the end of a burst.
+  const std::int64_t waited = last_arrival_ns_ ? now_ns - *last_arrival_ns_ : 0;
+  last_arrival_ns_ = now_ns;
   if (trial != trial_) return false;
   if (stage_ == Stage::settled) {
     if (between_trials_ > 0 && --until_next_ <= 0) try_shape(usual_, Stage::usual);
     return false;
   }
-  arrivals_.push_back({now_ns, bytes});
+  arrivals_.push_back({now_ns, waited, reader_ns, bytes});
   return rates().has_value();
 }
 
@@ -90,24 +96,24 @@ std::optional<RequestTuner::Rates> RequestTuner::rates() const {
   const std::size_t fewest = stage_ == Stage::joined ? 2 * fewest_arrivals : fewest_arrivals;
   if (arrivals_.size() <= fewest) return std::nullopt;
   std::int64_t longest = longest_wait_ns_;
-  for (std::size_t i = 1; i < arrivals_.size(); ++i) {
-    longest = std::max(longest, arrivals_[i].time_ns - arrivals_[i - 1].time_ns);
-  }
+  for (const Arrival& arrival : arrivals_) longest = std::max(longest, arrival.waited_ns);
   const auto rate = [&](std::size_t first, std::size_t last) -> std::optional<Rates> {
     const std::int64_t took = arrivals_[last].time_ns - arrivals_[first].time_ns;
     if (last - first < fewest || took < shortest_ns) return std::nullopt;
     double bytes = 0;
     for (std::size_t i = first; i < last; ++i) bytes += static_cast<double>(arrivals_[i].bytes);
     const double per_s = 1e9 / static_cast<double>(took);
-    return Rates{static_cast<double>(last - first) * per_s, bytes * per_s};
+    const std::int64_t reader = arrivals_[last].reader_ns - arrivals_[first].reader_ns;
+    return Rates{static_cast<double>(last - first) * per_s, bytes * per_s,
+                 static_cast<double>(reader) / static_cast<double>(took)};
   };
-  const auto begins_burst = [&](std::size_t i) {
-    return 2 * (arrivals_[i].time_ns - arrivals_[i - 1].time_ns) >= longest;
+  const auto begins_burst = [&](const Arrival& arrival) {
+    return 2 * arrival.waited_ns >= longest;
   };
-  std::size_t first = 1;
-  while (first < arrivals_.size() && !begins_burst(first)) ++first;
+  const auto begin = std::ranges::find_if(arrivals_, begins_burst);
+  const auto first = static_cast<std::size_t>(begin - arrivals_.begin());
   std::size_t last = arrivals_.size() - 1;
-  while (last > first && !begins_burst(last)) --last;
+  while (last > first && !begins_burst(arrivals_[last])) --last;
   if (const auto found = last > first ? rate(first, last) : std::nullopt) return found;
   const std::int64_t took = arrivals_.back().time_ns - arrivals_.front().time_ns;
   if (took < longest_waits * longest) return std::nullopt;
@@ -118,7 +124,7 @@ void RequestTuner::decide(const std::vector<Extent>& coming) {
   const auto found = rates();
   if (!found || stage_ == Stage::settled) return;
   if (stage_ == Stage::joined) return follow(coming, *found);
-  if (coming.size() < fewest_coming) return settle();
+  if (coming.size() < fewest_coming || found->waiting < least_waiting) return settle();
   if (stage_ == Stage::usual) {
     usual_rates_ = *found;
     return try_larger(coming);
@@ -223,6 +229,12 @@ void RequestTuner::forget_arrivals() {
     longest_wait_ns_ = std::max(longest_wait_ns_, arrivals_[i].time_ns - arrivals_[i - 1].time_ns);
   }
   arrivals_.clear();
+}
+
+void RequestTuner::stop() {
+  if (stage_ == Stage::settled && between_trials_ == 0) return;
+  settle();
+  between_trials_ = 0;
 }
 
 void RequestTuner::settle() {

@@ -49,12 +49,16 @@ class RequestTuner {
   int trial() const { return trial_; }
 
   /// A request has ended, or was read. True: decide() knows enough. Time is nanoseconds of any one
-  /// clock.
-  bool arrive(int trial, Bytes bytes, std::int64_t now_ns);
+  /// clock. `reader_ns`: how long the reader has waited for the storage until now, in all; where
+  /// that is not known, the time.
+  bool arrive(int trial, Bytes bytes, std::int64_t now_ns, std::int64_t reader_ns);
 
   /// After arrive() said so. `coming`: the extents that will be fetched next, at most
   /// extents_to_weigh.
   void decide(const std::vector<Extent>& coming);
+
+  /// What is measured is not our own requests: nothing is joined any more, but by order.
+  void stop();
 
   static constexpr std::size_t extents_to_weigh = 128;
 
@@ -65,11 +69,14 @@ class RequestTuner {
  private:
   struct Arrival {
     std::int64_t time_ns;
+    std::int64_t waited_ns;  ///< Since the one before, of whatever trial.
+    std::int64_t reader_ns;
     Bytes bytes;
   };
   struct Rates {
     double requests;  ///< A second.
     double bytes;     ///< A second.
+    double waiting;   ///< The reader, of the time.
     double mean() const { return bytes / requests; }
   };
   enum class Stage { usual, larger, usual_again, joined, settled };
@@ -92,6 +99,7 @@ class RequestTuner {
   Stage stage_ = Stage::usual;
   int trial_ = 0;
   std::vector<Arrival> arrivals_;
+  std::optional<std::int64_t> last_arrival_ns_;
   std::int64_t longest_wait_ns_ = 0;  ///< Between two that were forgotten.
   RequestShape larger_;
   Rates usual_rates_{};

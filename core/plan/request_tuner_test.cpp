@@ -109,6 +109,7 @@ Outcome fetch(const std::vector<Extent>& extents, std::optional<Bytes> gap, Stor
   std::deque<Request> under_way;
   Bytes held = 0;
   double now = 0;
+  double waited = 0;
   for (;;) {
     while (held < budget && under_way.size() < most_under_way) {
       const auto piece = plan.next(tuner.shape());
@@ -122,8 +123,10 @@ Outcome fetch(const std::vector<Extent>& extents, std::optional<Bytes> gap, Stor
     if (under_way.empty()) break;
     const Request request = under_way.front();
     under_way.pop_front();
+    waited += std::max(0.0, request.answer - now);
     now = std::max(now, request.answer);
-    if (tuner.arrive(request.trial, request.bytes, static_cast<std::int64_t>(now * 1e9))) {
+    if (tuner.arrive(request.trial, request.bytes, static_cast<std::int64_t>(now * 1e9),
+                     static_cast<std::int64_t>(waited * 1e9))) {
       tuner.decide(plan.coming(RequestTuner::extents_to_weigh));
     }
     now += byte_s * static_cast<double>(request.needed);
@@ -194,6 +197,18 @@ TEST(RequestTuner, ItBeginsAnewWhenTheStorageMayHaveChanged) {
     return ++made < 1000 ? fast(now, bytes) : slow(now, bytes);
   });
   EXPECT_NE(tuned.last, usual);
+}
+
+TEST(RequestTuner, OneThatWasStoppedJoinsOnlyByOrder) {
+  RequestTuner tuner(usual, MiB, std::nullopt);
+  tuner.stop();
+  for (int i = 0; i < 10'000; ++i) {
+    EXPECT_FALSE(tuner.arrive(tuner.trial(), 4 * KiB, i * 10'000'000, i * 10'000'000));
+  }
+  EXPECT_EQ(tuner.shape(), usual);
+  RequestTuner ordered(usual, MiB, 64 * KiB);
+  ordered.stop();
+  EXPECT_EQ(ordered.shape(), (RequestShape{MiB, 64 * KiB}));
 }
 
 TEST(RequestLoad, CountsWhatIsTransferred) {

@@ -120,6 +120,7 @@ void AdvisedFile::carry_out(const std::vector<ReadAdvice::Item>& items) {
     PageCacheFetch::Brought done;
     if (is_needed && fetch_) {
       done = fetch_->bring(*source_, extent);
+      if (done.resident > 0 && done.fetched == 0) advice_->was_there_already();
     } else {
       const bool is_taken = source_->advise(extent, is_needed).has_value();
       if (!is_needed) continue;

@@ -331,7 +331,7 @@ void PrefetchedFile::ended(const ReadOutcome& outcome) {
     const std::int64_t now = steady_ns();
     window_.arrive(piece->departure, outcome.moved, now);
     // Before that it is ourselves who hold the storage up.
-    if (window_.is_open() && tuner_.arrive(piece->trial, outcome.moved, now)) {
+    if (window_.is_open() && tuner_.arrive(piece->trial, outcome.moved, now, figures_.waited_ns)) {
       tuner_.decide(plan_.coming(RequestTuner::extents_to_weigh));
     }
     figures_.bytes_between += piece->wanted.hull().length - piece->wanted.needed();
