@@ -228,6 +228,8 @@ class ReadSectionReader {
         const auto text = hint_text(*node);
         section_.intent.ahead = text ? parse_count(*text) : std::nullopt;
         if (!section_.intent.ahead) report(*key, *node, "a number of blocks, 1 or more");
+      } else if (key->str() == "gap") {
+        read_gap(*key, *node);
       } else if (key->str() == "policy") {
         const auto text = hint_text(*node);
         section_.intent.policy = text ? policy_in(*text) : std::nullopt;
@@ -242,6 +244,16 @@ class ReadSectionReader {
     const auto text = hint_text(node);
     into = text ? parse_size(*text) : std::nullopt;
     if (!into) report(key, node, "a size in bytes such as 4194304 or 4MiB");
+  }
+
+  void read_gap(const toml::key& key, const toml::node& node) {
+    const auto text = hint_text(node);
+    const auto bytes = bytes_in(&node);
+    if (bytes || text == "auto") {
+      section_.intent.gap = GapChoice{bytes};
+    } else {
+      report(key, node, "auto, 0 or a size in bytes such as 196608 or 192KiB");
+    }
   }
 
   /// A pair that is none is left out and told; the others count.
@@ -296,8 +308,8 @@ bool section_matches(const std::string& pattern, const char* file_path) {
 }
 
 bool is_read_key(std::string_view key, bool is_table) {
-  static constexpr std::array<std::string_view, 5> keys = {"willneed", "block", "budget", "ahead",
-                                                           "policy"};
+  static constexpr std::array<std::string_view, 6> keys = {"willneed", "block", "budget",
+                                                           "ahead",    "gap",   "policy"};
   return std::ranges::find(keys, key) != keys.end() || (key == "cache" && !is_table);
 }
 
@@ -308,6 +320,7 @@ ReadIntent combined(std::span<const ReadSection* const> sections) {
     if (!intent.willneed.empty()) result.willneed = intent.willneed;
     if (intent.block) result.block = intent.block;
     if (intent.budget) result.budget = intent.budget;
+    if (intent.gap) result.gap = intent.gap;
     if (intent.ahead) result.ahead = intent.ahead;
     if (intent.policy) result.policy = intent.policy;
   }

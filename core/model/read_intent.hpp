@@ -21,6 +21,11 @@ enum class ReadPolicy {
   mercury,     ///< Announced to the kernel in blocks, as in [MERCURY]: for comparison.
 };
 
+/// What may lie between two extents that are fetched by one request, along with them.
+struct GapChoice {
+  std::optional<Bytes> bytes;  ///< None: what is measured decides.
+};
+
 /// What an intent file declares of the reads of a file. A field without value leaves the choice to
 /// Forebay.
 struct ReadIntent {
@@ -30,6 +35,7 @@ struct ReadIntent {
   std::optional<Bytes> block;   ///< The unit of buffer and request.
   std::optional<Bytes> budget;  ///< Memory for what was fetched of one opening.
   std::optional<int> ahead;     ///< Blocks fetched ahead at most.
+  std::optional<GapChoice> gap;
   std::optional<ReadPolicy> policy;
 };
 
@@ -52,8 +58,8 @@ bool section_matches(const std::string& pattern, const char* file_path);
 /// What the sections together say of a file that matches all of `sections`: of each key the last.
 ReadIntent combined(std::span<const ReadSection* const> sections);
 
-/// Whether a key of a section speaks of reads: willneed, block, budget, ahead, policy; and `cache`,
-/// the paper's word for the budget, unless it is the table of the write-behind cache.
+/// Whether a key of a section speaks of reads: willneed, block, budget, ahead, gap, policy; and
+/// `cache`, the paper's word for the budget, unless it is the table of the write-behind cache.
 bool is_read_key(std::string_view key, bool is_table);
 
 }  // namespace forebay

@@ -34,6 +34,7 @@ willneed = [[0, 4096], ["1MiB", 100], [8192, 0]]
 block = "256KiB"
 budget = 8388608
 ahead = 16
+gap = "192KiB"
 policy = "mercury"
 cb_nodes = 2
 )");
@@ -45,6 +46,7 @@ cb_nodes = 2
   EXPECT_EQ(found[0].intent.block, 256 * KiB);
   EXPECT_EQ(found[0].intent.budget, 8 * MiB);
   EXPECT_EQ(found[0].intent.ahead, 16);
+  EXPECT_EQ(found[0].intent.gap->bytes, 192 * KiB);
   EXPECT_EQ(found[0].intent.policy, ReadPolicy::mercury);
 }
 
@@ -106,6 +108,7 @@ block = "much"
 budget = 0
 ahead = -2
 policy = "best"
+gap = "small"
 )");
   ASSERT_THAT(found, SizeIs(1));
   constexpr Bytes most = std::numeric_limits<Bytes>::max();
@@ -116,9 +119,10 @@ policy = "best"
   std::vector<std::string> told;
   for (const auto& problem : found[0].problems) told.push_back(to_string(problem));
   EXPECT_THAT(
-      told, ElementsAre(HasSubstr("job.toml:5"), HasSubstr("job.toml:6"), HasSubstr("job.toml:7"),
-                        HasSubstr("job.toml:8"), HasSubstr("job.toml:11"), HasSubstr("job.toml:12"),
-                        HasSubstr("job.toml:13"), HasSubstr("job.toml:14")));
+      told,
+      ElementsAre(HasSubstr("job.toml:5"), HasSubstr("job.toml:6"), HasSubstr("job.toml:7"),
+                  HasSubstr("job.toml:8"), HasSubstr("job.toml:11"), HasSubstr("job.toml:12"),
+                  HasSubstr("job.toml:13"), HasSubstr("job.toml:14"), HasSubstr("job.toml:15")));
 }
 
 TEST(ReadIntent, WhoReadsHintsDoesNotComplainOfThem) {
@@ -131,6 +135,19 @@ TEST(ReadIntent, WhoReadsHintsDoesNotComplainOfThem) {
 TEST(ReadIntent, AFileThatIsNoTomlOrOfAnotherVersionIsRefused) {
   EXPECT_THAT(read_sections("[[file", "job.toml").error().what, HasSubstr("job.toml:1"));
   EXPECT_THAT(read_sections("version = 2", "job.toml").error().what, HasSubstr("version 2"));
+}
+
+TEST(ReadIntent, AGapIsASizeOrLeftToMeasurement) {
+  const auto gap = [](std::string_view value) {
+    return sections("[[file]]\npath = '*'\ngap = " + std::string(value) + "\n").at(0).intent.gap;
+  };
+  EXPECT_EQ(gap("0")->bytes, 0);
+  EXPECT_EQ(gap("65536")->bytes, 64 * KiB);
+  EXPECT_EQ(gap("'auto'")->bytes, std::nullopt);
+  EXPECT_FALSE(gap("-1").has_value());
+  const auto found = sections("[[file]]\npath='*'\ngap=0\n[[file]]\npath='*'\ngap='auto'\n");
+  const ReadSection* all[] = {&found.at(0), &found.at(1)};
+  EXPECT_EQ(combined(all).gap->bytes, std::nullopt) << "the later section wins";
 }
 
 TEST(ReadIntent, ThePageCacheIsAPolicy) {

@@ -1,6 +1,8 @@
 #include "core/plan/extent_advice.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 namespace forebay {
 namespace {
@@ -12,12 +14,24 @@ Bytes piece_for(Bytes budget) {
                     ExtentAdvice::most_piece);
 }
 
-bool overlap(Extent a, Extent b) { return !intersect(a, b).empty(); }
+/// Pieces that were there already, so that it is not our requests what the reader waits for.
+constexpr int most_found = 8;
+
+/// Of the budget, what the largest request takes: others are on their way, and one is being read.
+constexpr Bytes largest_requests = 6;
+
+Bytes most_joined(Bytes budget) {
+  const Bytes share = round_down(budget / largest_requests, direct_alignment);
+  return std::max(piece_for(budget), std::min(share, RequestTuner::longest_request));
+}
 
 }  // namespace
 
-ExtentAdvice::ExtentAdvice(const std::vector<Extent>& willneed, Bytes file_size, Bytes budget)
-    : budget_(budget), plan_(willneed, file_size, piece_for(budget)) {}
+ExtentAdvice::ExtentAdvice(const std::vector<Extent>& willneed, Bytes file_size, Bytes budget,
+                           std::optional<Bytes> gap)
+    : budget_(budget),
+      plan_(willneed, file_size),
+      tuner_({piece_for(budget), std::nullopt}, most_joined(budget), gap) {}
 
 std::vector<ReadAdvice::Item> ExtentAdvice::begin() {
   std::vector<Item> items;
@@ -43,8 +57,7 @@ std::vector<ReadAdvice::Item> ExtentAdvice::observe(Extent read) {
   } else if (++misses_ >= misses_before_seeking && plan_.seek(read.offset)) {
     misses_ = 0;
     upcoming_.reset();
-    behind_.insert(behind_.end(), ahead_.begin(), ahead_.end());
-    ahead_.clear();
+    pass_ahead();
   }
   fill(items);
   return items;
@@ -52,8 +65,7 @@ std::vector<ReadAdvice::Item> ExtentAdvice::observe(Extent read) {
 
 std::vector<ReadAdvice::Item> ExtentAdvice::end() {
   pass_current();
-  behind_.insert(behind_.end(), ahead_.begin(), ahead_.end());
-  ahead_.clear();
+  pass_ahead();
   upcoming_.reset();
   plan_ = {};
   std::vector<Item> items;
@@ -61,21 +73,39 @@ std::vector<ReadAdvice::Item> ExtentAdvice::end() {
   return items;
 }
 
+std::vector<Extent> ExtentAdvice::expected() const {
+  std::vector<FetchPiece::Part> parts;
+  for (const Told& told : ahead_) {
+    parts.insert(parts.end(), told.piece.parts().begin(), told.piece.parts().end());
+  }
+  std::ranges::sort(parts, {}, &FetchPiece::Part::place);
+  std::vector<Extent> result;
+  std::ranges::transform(parts, std::back_inserter(result), &FetchPiece::Part::extent);
+  return result;
+}
+
+void ExtentAdvice::was_there_already() {
+  if (++found_ == most_found) tuner_.stop();
+}
+
 void ExtentAdvice::fill(std::vector<Item>& items) {
-  while (const auto piece = next_piece()) {
-    const Bytes length = transfer_of(*piece).length;
+  while (auto& next = next_piece()) {
+    const Extent whole = next->hull();
+    const Bytes length = transfer_of(whole).length;
     while (held_ + length > budget_ && !behind_.empty()) drop_oldest(items);
     if (held_ + length > budget_) return;
-    upcoming_.reset();
     held_ += length;
-    ahead_.push_back(*piece);
-    items.push_back({*piece, true});
+    ahead_.push_back({*std::move(next), tuner_.trial()});
+    next.reset();
+    items.push_back({whole, true});
   }
 }
 
 void ExtentAdvice::drop_oldest(std::vector<Item>& items) {
-  held_ -= transfer_of(behind_.front()).length;
-  items.push_back({behind_.front(), false});
+  const FetchPiece& oldest = behind_.front();
+  held_ -= transfer_of(oldest.hull()).length;
+  for (const auto& part : oldest.parts()) items.push_back({part.extent, false});
+  for (const Extent& gap : oldest.between()) items.push_back({gap, false, true});
   behind_.pop_front();
 }
 
@@ -84,39 +114,65 @@ void ExtentAdvice::pass_current() {
   current_.clear();
 }
 
-/// The pieces up to the last one that `read` touches are not ahead any more.
+void ExtentAdvice::pass_ahead() {
+  for (const Told& told : ahead_) behind_.push_back(told.piece);
+  ahead_.clear();
+}
+
+/// The pieces up to the last one that `read` touches are not ahead any more, but for those of which
+/// a part is read later.
 bool ExtentAdvice::take_ahead(Extent read) {
   const auto last = std::find_if(ahead_.rbegin(), ahead_.rend(),
-                                 [&](const Extent& piece) { return overlap(piece, read); });
+                                 [&](const Told& told) { return told.piece.touches(read); });
   if (last == ahead_.rend()) return false;
-  // The last one stays ahead until it is read to its end.
-  const auto end = read.end() >= last->end() ? last.base() : last.base() - 1;
-  for (auto piece = ahead_.begin(); piece != end; ++piece) {
-    (overlap(*piece, read) ? current_ : behind_).push_back(*piece);
+  ReadingPlace here;
+  Bytes end = 0;
+  for (const auto& [extent, place] : last->piece.parts()) {
+    if (intersect(extent, read).empty() || place < here) continue;
+    here = place;
+    end = extent.end();
   }
-  ahead_.erase(ahead_.begin(), end);
+  const bool to_its_end = read.end() >= end;
+  std::deque<Told> rest;
+  for (auto told = ahead_.begin(); told != last.base(); ++told) {
+    const ReadingPlace done = told->piece.last();
+    if (done > here || (done == here && !to_its_end)) {
+      rest.push_back(*told);
+      continue;
+    }
+    measure(*told);
+    (told->piece.touches(read) ? current_ : behind_).push_back(told->piece);
+  }
+  rest.insert(rest.end(), last.base(), ahead_.end());
+  ahead_ = std::move(rest);
   return true;
+}
+
+void ExtentAdvice::measure(const Told& told) {
+  const Bytes bytes = transfer_of(told.piece.hull()).length;
+  if (!tuner_.arrive(told.trial, bytes, now_ns_, now_ns_)) return;
+  tuner_.decide(plan_.coming(RequestTuner::extents_to_weigh));
 }
 
 /// The reader was faster than we.
 bool ExtentAdvice::take_upcoming(Extent read) {
   bool taken = false;
-  while (const auto piece = next_piece()) {
-    if (!overlap(*piece, read)) break;
+  for (;;) {
+    auto& next = next_piece();
+    if (!next || !next->touches(read)) return taken;
     taken = true;
-    if (read.end() < piece->end()) break;
-    upcoming_.reset();
+    if (next->take_out(read)) return taken;
+    next.reset();
   }
-  return taken;
 }
 
 bool ExtentAdvice::was_taken(Extent read) const {
-  const auto touched = [&](const Extent& piece) { return overlap(piece, read); };
+  const auto touched = [&](const FetchPiece& piece) { return piece.touches(read); };
   return std::ranges::any_of(current_, touched) || std::ranges::any_of(behind_, touched);
 }
 
-std::optional<Extent> ExtentAdvice::next_piece() {
-  if (!upcoming_) upcoming_ = plan_.next();
+std::optional<FetchPiece>& ExtentAdvice::next_piece() {
+  if (!upcoming_) upcoming_ = plan_.next(tuner_.shape());
   return upcoming_;
 }
 

@@ -1,53 +1,73 @@
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <optional>
 #include <vector>
 
 #include "core/model/extent.hpp"
+#include "core/plan/fetch_piece.hpp"
 #include "core/plan/fetch_plan.hpp"
 #include "core/plan/fetch_window.hpp"
 #include "core/plan/read_advice.hpp"
+#include "core/plan/request_tuner.hpp"
 
 namespace forebay {
 
 /// Declared extents, brought into the page cache in their order for a reader that the kernel
 /// serves. What was told to be needed and not given up since never exceeds the budget; what the
 /// reader has passed makes room for what comes next. The reads may be known but roughly: any byte
-/// of a piece says that the pieces before it were passed.
+/// of a piece says that the pieces before it were passed. How fast the reader gets on says whether
+/// gaps should be brought, too.
 class ExtentAdvice final : public ReadAdvice {
  public:
-  /// The largest piece that kernels take at their usual read-ahead: a longer WILLNEED is cut short.
-  static constexpr Bytes most_piece = 128 * KiB;
+  /// The largest piece that kernels take at their usual read-ahead of 128 KiB from a descriptor of
+  /// which FADV_SEQUENTIAL was said: a longer WILLNEED is cut short.
+  static constexpr Bytes most_piece = 256 * KiB;
 
-  /// `willneed` as in FetchPlan. `budget`: bytes of the page cache, whole units of transfer.
-  ExtentAdvice(const std::vector<Extent>& willneed, Bytes file_size, Bytes budget);
+  /// `willneed` as in FetchPlan. `budget`: bytes of the page cache, whole units of transfer. `gap`
+  /// as in RequestTuner.
+  ExtentAdvice(const std::vector<Extent>& willneed, Bytes file_size, Bytes budget,
+               std::optional<Bytes> gap = std::nullopt);
 
   std::vector<Item> begin() override;
+  void tell_time(std::int64_t now_ns) override { now_ns_ = now_ns; }
   std::vector<Item> observe(Extent read) override;
   std::vector<Item> end() override;
-  std::vector<Extent> expected() const override { return {ahead_.begin(), ahead_.end()}; }
+  void was_there_already() override;
+  std::vector<Extent> expected() const override;
   bool is_given_up() const override { return is_given_up_; }
 
   const FetchPlan& plan() const { return plan_; }
 
  private:
+  struct Told {
+    FetchPiece piece;
+    int trial;  ///< Of the tuner.
+  };
+
   void fill(std::vector<Item>& items);
   void drop_oldest(std::vector<Item>& items);
   void pass_current();
+  void pass_ahead();
   bool take_ahead(Extent read);
   bool take_upcoming(Extent read);
   bool was_taken(Extent read) const;
-  std::optional<Extent> next_piece();
+  void measure(const Told& told);
+  /// What upcoming_ is, cut from the plan if need be.
+  std::optional<FetchPiece>& next_piece();
 
   const Bytes budget_;
   FetchPlan plan_;
-  std::optional<Extent> upcoming_;  ///< Cut from the plan, not told.
-  std::deque<Extent> ahead_;        ///< Told, not read.
-  std::deque<Extent> current_;      ///< Being read: must stay.
-  std::deque<Extent> behind_;       ///< Passed, still in the page cache.
-  Bytes held_ = 0;                  ///< Of all three, as transfers.
+  RequestTuner tuner_;
+  std::int64_t now_ns_ = 0;
+  std::optional<FetchPiece> upcoming_;  ///< Cut from the plan, not told.
+  std::deque<Told> ahead_;              ///< Told, not read.
+  std::deque<FetchPiece> current_;      ///< Being read: must stay.
+  std::deque<FetchPiece> behind_;       ///< Passed, still in the page cache.
+  Bytes held_ = 0;                      ///< Of all three, as transfers.
   Confidence confidence_;
+  int found_ = 0;   ///< Pieces that the page cache had.
   int misses_ = 0;  ///< In a row.
   int strays_ = 0;  ///< Reads outside the plan before the first that it foresaw.
   bool was_right_ = false;

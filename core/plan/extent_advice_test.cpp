@@ -53,6 +53,21 @@ TEST(ExtentAdvice, TheEndGivesUpAllThatIsHeld) {
   EXPECT_THAT(advice.observe(at(1, 1)), IsEmpty());
 }
 
+TEST(ExtentAdvice, AGapIsToldAlongAndGivenUpAlong) {
+  ExtentAdvice advice({at(0, 1), at(50, 1), at(2, 1), at(80, 8)}, 100 * unit, 24 * unit, unit);
+  EXPECT_THAT(advice.begin(),
+              ElementsAre(needed(0, 3), needed(50, 1), needed(80, 6), needed(86, 2)));
+  EXPECT_THAT(advice.expected(), ElementsAre(at(0, 1), at(50, 1), at(2, 1), at(80, 6), at(86, 2)))
+      << "in the order of reading";
+  advice.observe(at(0, 1));
+  advice.observe(at(50, 1));
+  EXPECT_THAT(advice.expected().front(), at(0, 1)) << "of its piece a part is read later";
+  advice.observe(at(2, 1));
+  EXPECT_THAT(advice.expected().front(), at(80, 6));
+  EXPECT_THAT(advice.end(), ::testing::IsSupersetOf({dropped(0, 1), dropped(2, 1),
+                                                     ReadAdvice::Item{at(1, 1), false, true}}));
+}
+
 TEST(ExtentAdvice, WrongReadsEndIt) {
   ExtentAdvice advice({at(0, 8)}, 1000 * unit, 4 * unit);
   advice.begin();

@@ -5,9 +5,7 @@
 
 namespace forebay {
 
-FetchPlan::FetchPlan(const std::vector<Extent>& extents, Bytes file_size, Bytes block)
-    : block_(block) {
-  assert(block > 0 && block % direct_alignment == 0);
+FetchPlan::FetchPlan(const std::vector<Extent>& extents, Bytes file_size) {
   for (const Extent& given : extents) {
     if (given.offset < 0 || given.length < 0 || given.offset >= file_size) {
       ++outside_;
@@ -29,18 +27,50 @@ FetchPlan::FetchPlan(const std::vector<Extent>& extents, Bytes file_size, Bytes 
   for (const Extent& extent : extents_) bytes_ += extent.length;
 }
 
-std::optional<Extent> FetchPlan::next() {
+std::optional<FetchPiece> FetchPlan::next(const RequestShape& shape) {
+  assert(shape.most > 0 && shape.most % direct_alignment == 0);
   if (at_end()) return std::nullopt;
   const Extent& whole = extents_[current_];
   const Bytes from = whole.offset + cut_;
-  const Bytes block_end = round_down(from, direct_alignment) + block_;
-  const Extent piece{from, std::min(whole.end(), block_end) - from};
-  cut_ += piece.length;
-  if (cut_ == whole.length) {
-    ++current_;
-    cut_ = 0;
+  const Bytes most_end = round_down(from, direct_alignment) + shape.most;
+  const Extent first{from, std::min(whole.end(), most_end) - from};
+  FetchPiece piece({first, place_of(current_, cut_)});
+  cut_ += first.length;
+  if (cut_ < whole.length) return piece;
+  advance();
+  if (!shape.gap) return piece;
+  while (join_one(piece, shape.most, *shape.gap)) {
   }
   return piece;
+}
+
+/// To the next extent that is in no piece.
+void FetchPlan::advance() {
+  cut_ = 0;
+  do {
+    ++current_;
+  } while (std::erase(taken_, current_) > 0);
+}
+
+bool FetchPlan::join_one(FetchPiece& piece, Bytes most, Bytes gap) {
+  const std::size_t end = std::min(current_ + window, extents_.size());
+  for (std::size_t index = current_; index < end; ++index) {
+    if (std::ranges::find(taken_, index) != taken_.end()) continue;
+    const auto transfer = piece.transfer_with(extents_[index], gap);
+    if (!transfer || transfer->length > most) continue;
+    piece.add({extents_[index], place_of(index, 0)});
+    if (index == current_) {
+      advance();
+    } else {
+      taken_.push_back(index);
+    }
+    return true;
+  }
+  return false;
+}
+
+ReadingPlace FetchPlan::place_of(std::size_t index, Bytes at) const {
+  return {first_place_ + laps_ * extents_.size() + index, at};
 }
 
 bool FetchPlan::seek(Bytes offset) {
@@ -50,6 +80,8 @@ bool FetchPlan::seek(Bytes offset) {
     if (offset < extent.offset || offset >= extent.end()) continue;
     current_ = candidate;
     cut_ = offset - extent.offset;
+    taken_.clear();
+    ++laps_;
     return true;
   }
   return false;
@@ -59,6 +91,11 @@ bool FetchPlan::covers(Bytes offset) const {
   return std::ranges::any_of(extents_, [offset](const Extent& extent) {
     return offset >= extent.offset && offset < extent.end();
   });
+}
+
+std::vector<Extent> FetchPlan::coming(std::size_t most) const {
+  const auto from = extents_.begin() + static_cast<std::ptrdiff_t>(current_);
+  return {from, from + static_cast<std::ptrdiff_t>(std::min(most, extents_.size() - current_))};
 }
 
 }  // namespace forebay

@@ -1,29 +1,18 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "core/model/extent.hpp"
+#include "core/plan/fetch_piece.hpp"
 
 namespace forebay {
 
-/// Addresses, offsets and lengths of O_DIRECT transfers are multiples of this everywhere: it is the
-/// largest logical block size of devices in use (open(2), "O_DIRECT").
-constexpr Bytes direct_alignment = 4 * KiB;
-
-constexpr Bytes round_down(Bytes value, Bytes unit) { return value - value % unit; }
-constexpr Bytes round_up(Bytes value, Bytes unit) { return round_down(value + unit - 1, unit); }
-
-/// What has to be transferred to have `extent`: whole units of direct_alignment.
-constexpr Extent transfer_of(Extent extent) {
-  const Bytes from = round_down(extent.offset, direct_alignment);
-  return {from, round_up(extent.end(), direct_alignment) - from};
-}
-
-/// The future of a file, cut into pieces that fit a block of the buffer, in the order in which they
-/// will be read. Pieces are made one at a time: a plan for a terabyte costs no more than its
-/// extents.
+/// The future of a file, cut into pieces that are fetched by one request each, in the order in
+/// which they will be read. Pieces are made one at a time: a plan for a terabyte costs no more than
+/// its extents.
 class FetchPlan {
  public:
   FetchPlan() = default;
@@ -31,15 +20,21 @@ class FetchPlan {
   /// `extents` in the order of reading, as a person wrote them: they may overlap, lie beyond the
   /// file or be absurdly large, and are clipped to `file_size`. A length of 0 means to the end of
   /// the file, as for posix_fadvise. Neighbours that share a unit of transfer, or whose units
-  /// touch, are read as one. `block` is a multiple of direct_alignment: the transfer of no piece is
-  /// longer.
-  ///
-  /// Worked example, a block of 8 KiB: {100, 200} and {400, 16000} are one extent, {100, 16300},
-  /// whose pieces are {100, 8092}, {8192, 8192} and {16384, 16}.
-  FetchPlan(const std::vector<Extent>& extents, Bytes file_size, Bytes block);
+  /// touch, are read as one.
+  FetchPlan(const std::vector<Extent>& extents, Bytes file_size);
 
-  /// The next piece; none at the end.
-  std::optional<Extent> next();
+  /// The next piece; none at the end. It begins with the extent that will be read next, as much of
+  /// it as a transfer holds. Where the shape has a gap, other extents that lie near join it, also
+  /// from further on in the order of reading, in front of it or behind it, as long as they fit
+  /// whole.
+  ///
+  /// Worked example, at most 8 KiB and no gap: {100, 200} and {400, 16000} are one extent,
+  /// {100, 16300}, whose pieces are {100, 8092}, {8192, 8192} and {16384, 16}. At most 64 KiB and a
+  /// gap of 8 KiB: of {40 KiB, 8 KiB}, {4 MiB, 1}, {60 KiB, 10} and {24 KiB, 8 KiB} the first and
+  /// the last become a piece from 24 KiB to 48 KiB with 8 KiB between them; then come {4 MiB, 1}
+  /// and {60 KiB, 10}, which lies 12 KiB off.
+  std::optional<FetchPiece> next(const RequestShape& shape);
+
   /// Goes to the first extent, from here on and then from the beginning, that holds the byte at
   /// `offset`; the next piece begins with it. False, and nothing happens: there is none.
   bool seek(Bytes offset);
@@ -47,20 +42,36 @@ class FetchPlan {
   bool covers(Bytes offset) const;
   bool at_end() const { return current_ == extents_.size(); }
 
+  /// Up to `most` extents from here on.
+  std::vector<Extent> coming(std::size_t most) const;
+  /// A place that is later in the order of reading than all that this plan has given out.
+  ReadingPlace beyond() const { return {first_place_ + (laps_ + 1) * extents_.size(), 0}; }
+  /// Places are counted from here on, not from 0: what was fetched by another plan comes before.
+  void begin_after(const ReadingPlace& place) { first_place_ = place.extent; }
+
   /// What it was made of, clipped and joined.
   const std::vector<Extent>& extents() const { return extents_; }
-  /// Bytes of all pieces together.
+  /// Bytes of all pieces together, without what lies between their parts.
   Bytes bytes() const { return bytes_; }
   /// Extents that lay wholly outside the file or had a negative offset or length.
   std::size_t outside() const { return outside_; }
 
  private:
+  /// Extents from the next one on that may join a piece.
+  static constexpr std::size_t window = 64;
+
+  void advance();
+  bool join_one(FetchPiece& piece, Bytes most, Bytes gap);
+  ReadingPlace place_of(std::size_t index, Bytes at) const;
+
   std::vector<Extent> extents_;
-  Bytes block_ = 0;
   Bytes bytes_ = 0;
   std::size_t outside_ = 0;
-  std::size_t current_ = 0;  ///< The extent that the next piece is cut from.
-  Bytes cut_ = 0;            ///< Bytes already cut from it.
+  std::size_t current_ = 0;         ///< The extent that the next piece begins with.
+  Bytes cut_ = 0;                   ///< Bytes already cut from it.
+  std::vector<std::size_t> taken_;  ///< Extents after it that are in pieces already.
+  std::uint64_t first_place_ = 0;
+  std::uint64_t laps_ = 0;  ///< How often it was sought in.
 };
 
 }  // namespace forebay

@@ -23,47 +23,54 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-std::vector<Extent> pieces(FetchPlan plan) {
+std::vector<Extent> pieces(FetchPlan plan, const RequestShape& shape) {
   std::vector<Extent> result;
-  while (const auto piece = plan.next()) result.push_back(*piece);
+  while (const auto piece = plan.next(shape)) result.push_back(piece->hull());
   return result;
 }
 
+std::vector<Extent> pieces(FetchPlan plan, Bytes most) {
+  return pieces(std::move(plan), {most, std::nullopt});
+}
+
 TEST(FetchPlan, NeighboursAreReadAsOneAndCutAtBlocks) {
-  const FetchPlan plan({{100, 200}, {400, 16000}}, GiB, 8 * KiB);
-  EXPECT_THAT(pieces(plan), ElementsAre(Extent{100, 8092}, Extent{8192, 8192}, Extent{16384, 16}));
+  const FetchPlan plan({{100, 200}, {400, 16000}}, GiB);
+  EXPECT_THAT(pieces(plan, 8 * KiB),
+              ElementsAre(Extent{100, 8092}, Extent{8192, 8192}, Extent{16384, 16}));
   EXPECT_EQ(plan.bytes(), 16300);
 }
 
 TEST(FetchPlan, TheOrderOfReadingIsKeptAlsoBackwards) {
-  const FetchPlan plan({{1 * MiB, 10}, {0, 10}, {1 * MiB, 10}}, GiB, MiB);
-  EXPECT_THAT(pieces(plan), ElementsAre(Extent{1 * MiB, 10}, Extent{0, 10}, Extent{1 * MiB, 10}));
+  const FetchPlan plan({{1 * MiB, 10}, {0, 10}, {1 * MiB, 10}}, GiB);
+  EXPECT_THAT(pieces(plan, MiB),
+              ElementsAre(Extent{1 * MiB, 10}, Extent{0, 10}, Extent{1 * MiB, 10}));
 }
 
 TEST(FetchPlan, LengthZeroIsToTheEndOfTheFile) {
-  EXPECT_THAT(pieces(FetchPlan({{0, 0}}, 10000, 8 * KiB)),
+  EXPECT_THAT(pieces(FetchPlan({{0, 0}}, 10000), 8 * KiB),
               ElementsAre(Extent{0, 8192}, Extent{8192, 1808}));
-  EXPECT_THAT(pieces(FetchPlan({{9000, 0}}, 10000, 8 * KiB)), ElementsAre(Extent{9000, 1000}));
+  EXPECT_THAT(pieces(FetchPlan({{9000, 0}}, 10000), 8 * KiB), ElementsAre(Extent{9000, 1000}));
 }
 
 TEST(FetchPlan, WhatLiesOutsideTheFileIsCountedAndLeftOut) {
   constexpr Bytes most = std::numeric_limits<Bytes>::max();
-  const FetchPlan plan({{10000, 1}, {-1, 5}, {5, -1}, {most, most}, {9999, most}}, 10000, 4 * KiB);
+  const FetchPlan plan({{10000, 1}, {-1, 5}, {5, -1}, {most, most}, {9999, most}}, 10000);
   EXPECT_EQ(plan.outside(), 4U);
-  EXPECT_THAT(pieces(plan), ElementsAre(Extent{9999, 1}));
-  EXPECT_THAT(pieces(FetchPlan({{0, 0}}, 0, 4 * KiB)), IsEmpty());
-  EXPECT_THAT(pieces(FetchPlan({}, 100, 4 * KiB)), IsEmpty());
+  EXPECT_THAT(pieces(plan, 4 * KiB), ElementsAre(Extent{9999, 1}));
+  EXPECT_THAT(pieces(FetchPlan({{0, 0}}, 0), 4 * KiB), IsEmpty());
+  EXPECT_THAT(pieces(FetchPlan({}, 100), 4 * KiB), IsEmpty());
 }
 
 TEST(FetchPlan, GoesWhereTheReaderWent) {
-  FetchPlan plan({{0, 100}, {MiB, 100}, {2 * MiB, 100}, {0, 50}}, GiB, 4 * KiB);
+  FetchPlan plan({{0, 100}, {MiB, 100}, {2 * MiB, 100}, {0, 50}}, GiB);
+  const auto next = [&] { return plan.next({4 * KiB, std::nullopt})->hull(); };
   EXPECT_TRUE(plan.seek(2 * MiB + 40));
-  EXPECT_EQ(plan.next(), (Extent{2 * MiB + 40, 60}));
+  EXPECT_EQ(next(), (Extent{2 * MiB + 40, 60}));
   EXPECT_FALSE(plan.seek(500));
-  EXPECT_EQ(plan.next(), (Extent{0, 50})) << "the next one from here, not the first";
+  EXPECT_EQ(next(), (Extent{0, 50})) << "the next one from here, not the first";
   EXPECT_TRUE(plan.at_end());
   EXPECT_TRUE(plan.seek(MiB)) << "also from the end";
-  EXPECT_EQ(plan.next(), (Extent{MiB, 100}));
+  EXPECT_EQ(next(), (Extent{MiB, 100}));
   EXPECT_FALSE(FetchPlan().seek(0));
 }
 
@@ -72,10 +79,10 @@ RC_GTEST_PROP(FetchPlanProperty, PiecesHoldAllThatWasDeclaredAndFit, ()) {
   const Bytes block = direct_alignment * *rc::gen::inRange<Bytes>(1, 5);
   const auto extents = *rc::gen::container<std::vector<Extent>>(rc::gen::construct<Extent>(
       rc::gen::inRange<Bytes>(0, 44'000), rc::gen::inRange<Bytes>(1, 6'000)));
-  const FetchPlan plan(extents, size, block);
+  const FetchPlan plan(extents, size);
   std::set<Bytes> transferred;
   Bytes sum = 0;
-  for (const Extent& piece : pieces(plan)) {
+  for (const Extent& piece : pieces(plan, block)) {
     RC_ASSERT(piece.length > 0);
     RC_ASSERT(piece.offset >= 0);
     RC_ASSERT(piece.end() <= size);
@@ -92,6 +99,68 @@ RC_GTEST_PROP(FetchPlanProperty, PiecesHoldAllThatWasDeclaredAndFit, ()) {
     }
   }
   RC_ASSERT(outside == plan.outside());
+}
+
+TEST(FetchPlan, WhatLiesNearIsFetchedByOneRequest) {
+  const FetchPlan plan({{40 * KiB, 8 * KiB}, {4 * MiB, 1}, {60 * KiB, 10}, {24 * KiB, 8 * KiB}},
+                       GiB);
+  EXPECT_THAT(pieces(plan, {64 * KiB, 8 * KiB}),
+              ElementsAre(Extent{24 * KiB, 24 * KiB}, Extent{4 * MiB, 1}, Extent{60 * KiB, 10}));
+  EXPECT_THAT(pieces(plan, {64 * KiB, 12 * KiB}),
+              ElementsAre(Extent{24 * KiB, 36 * KiB + 10}, Extent{4 * MiB, 1}));
+  EXPECT_THAT(
+      pieces(plan, {36 * KiB, 12 * KiB}),
+      ElementsAre(Extent{40 * KiB, 20 * KiB + 10}, Extent{4 * MiB, 1}, Extent{24 * KiB, 8 * KiB}))
+      << "no longer than a request may be";
+}
+
+TEST(FetchPlan, APieceKnowsItsPartsAndWhenTheyAreRead) {
+  FetchPlan plan({{40 * KiB, 100}, {4 * MiB, 1}, {60 * KiB, 10}}, GiB);
+  const auto piece = plan.next({64 * KiB, MiB / 4});
+  ASSERT_TRUE(piece.has_value());
+  EXPECT_EQ(piece->needed(), 110);
+  EXPECT_THAT(piece->between(), ElementsAre(Extent{40 * KiB + 100, 20 * KiB - 100}));
+  EXPECT_TRUE(piece->touches({60 * KiB + 9, 1}));
+  EXPECT_FALSE(piece->touches({50 * KiB, 4 * KiB}));
+  const auto after = plan.next({64 * KiB, MiB / 4});
+  ASSERT_TRUE(after.has_value());
+  EXPECT_LT(after->last(), piece->last()) << "a part of the first one is read after the second";
+  EXPECT_TRUE(plan.at_end());
+  EXPECT_LT(piece->last(), plan.beyond());
+}
+
+TEST(FetchPlan, WhatWasReadIsTakenOutOfAPiece) {
+  FetchPlan plan({{0, 100}, {8 * KiB, 100}, {16 * KiB, 100}}, GiB);
+  auto piece = plan.next({64 * KiB, 4 * KiB});
+  ASSERT_TRUE(piece.has_value());
+  EXPECT_TRUE(piece->take_out({0, 8 * KiB + 40}));
+  EXPECT_EQ(piece->hull(), (Extent{8 * KiB + 40, 8 * KiB + 60}));
+  EXPECT_FALSE(piece->take_out({0, MiB}));
+}
+
+RC_GTEST_PROP(FetchPlanProperty, JoinedPiecesHoldEachDeclaredByteOnce, ()) {
+  const auto extents = *rc::gen::container<std::vector<Extent>>(rc::gen::construct<Extent>(
+      rc::gen::inRange<Bytes>(0, 400'000), rc::gen::inRange<Bytes>(1, 20'000)));
+  const RequestShape shape{direct_alignment * *rc::gen::inRange<Bytes>(1, 30),
+                           *rc::gen::inRange<Bytes>(0, 50'000)};
+  FetchPlan plan(extents, 420'000);
+  const Bytes declared = plan.bytes();
+  std::set<ReadingPlace> places;
+  Bytes sum = 0;
+  while (const auto piece = plan.next(shape)) {
+    RC_ASSERT(transfer_of(piece->hull()).length <= shape.most);
+    Bytes end = 0;
+    for (const auto& [extent, place] : piece->parts()) {
+      RC_ASSERT(extent.offset >= end);
+      end = extent.end();
+      RC_ASSERT(places.insert(place).second);
+      sum += extent.length;
+    }
+    for (const Extent& gap : piece->between()) {
+      RC_ASSERT(gap.length < *shape.gap + 2 * direct_alignment);
+    }
+  }
+  RC_ASSERT(sum == declared);
 }
 
 }  // namespace

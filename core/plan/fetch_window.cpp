@@ -25,13 +25,14 @@ void FetchWindow::confirm() { opened_ = std::min(opened_ + block_, budget_); }
 
 void FetchWindow::close() { opened_ = std::min(first_blocks * block_, budget_); }
 
-Bytes FetchWindow::bytes() const {
-  if (latency_ns_ == 0) return opened_;
+Bytes FetchWindow::bytes() const { return std::min(opened_, wanted()); }
+
+Bytes FetchWindow::wanted() const {
+  if (latency_ns_ == 0) return budget_;
   const double product = windows_ahead * bytes_per_second_ * static_cast<double>(latency_ns_) / 1e9;
-  const Bytes wanted = product >= static_cast<double>(budget_)
-                           ? budget_
-                           : round_up(static_cast<Bytes>(std::ceil(product)), block_);
-  return std::min(opened_, std::max(wanted, std::min(first_blocks * block_, budget_)));
+  if (product >= static_cast<double>(budget_)) return budget_;
+  const Bytes rounded = round_up(static_cast<Bytes>(std::ceil(product)), block_);
+  return std::max(rounded, std::min(first_blocks * block_, budget_));
 }
 
 }  // namespace forebay

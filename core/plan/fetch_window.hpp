@@ -50,6 +50,11 @@ class FetchWindow {
 
   /// Bytes that may be fetched or held ahead now: whole blocks, within the budget.
   Bytes bytes() const;
+  /// The same where it is operations that the storage is short of, so that latency x bandwidth says
+  /// nothing: all that has been confirmed.
+  Bytes confirmed_bytes() const { return opened_; }
+  /// Whether more confirmation would change nothing.
+  bool is_open() const { return opened_ >= wanted(); }
 
   std::int64_t latency_ns() const { return latency_ns_; }
   double bytes_per_second() const { return bytes_per_second_; }
@@ -57,6 +62,8 @@ class FetchWindow {
  private:
   static constexpr Bytes first_blocks = 4;
   static constexpr double windows_ahead = 4;
+
+  Bytes wanted() const;
 
   Bytes block_;
   Bytes budget_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "core/model/extent.hpp"
@@ -14,12 +15,18 @@ class ReadAdvice {
   struct Item {
     Extent extent;
     bool is_needed;  ///< Else it is given up.
+    /// Given up, and was never declared: it lay between what was.
+    bool is_between = false;
     bool operator==(const Item&) const = default;
   };
   /// Before the first read.
   virtual std::vector<Item> begin() { return {}; }
+  /// The time of what is told next, in nanoseconds of any one clock.
+  virtual void tell_time(std::int64_t) {}
   /// When the program reads `read`.
   virtual std::vector<Item> observe(Extent read) = 0;
+  /// All of an item that is needed was in the page cache.
+  virtual void was_there_already() {}
   /// When it reads no more.
   virtual std::vector<Item> end() { return {}; }
 

@@ -37,7 +37,8 @@ class FetchSource {
 
 enum class Through {
   page_cache,
-  direct,  ///< Past the page cache, where the file system can do that.
+  widened_page_cache,  ///< One announcement, or read, brings twice as much as usual, at most.
+  direct,              ///< Past the page cache, where the file system can do that.
 };
 
 /// Opens the file behind `descriptor` once more, for reading. `path` is for messages.

@@ -4,13 +4,35 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace forebay {
 
-std::optional<Extent> PositionProgress::look(std::span<const Extent>) {
+/// 0: it is not to be had.
+Bytes PositionProgress::position() const {
+  if (const Bytes last = end_.load(); last >= 0) return last;
   const auto version = version_of(program_);
-  if (!version || !(version->id == file_)) return std::nullopt;
-  const off_t now = ::lseek(program_, 0, SEEK_CUR);
-  if (now <= 0 || now == position_) return std::nullopt;
+  if (!version || !(version->id == file_)) return 0;
+  return std::max<Bytes>(::lseek(program_, 0, SEEK_CUR), 0);
+}
+
+bool PositionProgress::end(int descriptor) {
+  if (descriptor != program_ || has_ended()) return false;
+  end_.store(position());
+  return true;
+}
+
+/// Streams read whole pages: what they have of the last page of a piece tells of the piece.
+std::optional<Extent> PositionProgress::look(std::span<const Extent> expected) {
+  const Bytes now = position();
+  if (now == 0 || now == position_) return std::nullopt;
+  const Bytes page = ::sysconf(_SC_PAGESIZE);
+  for (const Extent& piece : expected) {
+    if (now < piece.offset / page * page || now > (piece.end() + page - 1) / page * page) continue;
+    if (now <= piece.offset) return std::nullopt;
+    position_ = now;
+    return Extent{std::min(now, piece.end()) - 1, 1};
+  }
   position_ = now;
   return Extent{now - 1, 1};
 }

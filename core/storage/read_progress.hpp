@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -12,7 +13,7 @@
 namespace forebay {
 
 /// How far a program has come in a file whose reads are not seen: by C streams, or through a
-/// mapping. Used by one thread.
+/// mapping. look() and let_go() are for one thread.
 class ReadProgress {
  public:
   virtual ~ReadProgress() = default;
@@ -24,20 +25,31 @@ class ReadProgress {
   /// `extent` is not needed any more: the kernel should not find it in use by the program.
   virtual void let_go(Extent) {}
 
+  /// The program is about to close `descriptor`. True: it was the one that is looked at, and there
+  /// is nothing to be seen behind what is now.
+  virtual bool end(int) { return false; }
+  virtual bool has_ended() const { return false; }
+
   /// Its own, that nobody else may close; -1: there is none.
   virtual int descriptor() const { return -1; }
 };
 
-/// Of reads at the position of `descriptor`, the program's, as long as `file` is behind it.
+/// Of reads at the position of `descriptor`, the program's, as long as `file` is behind it. A
+/// position in front of what is expected is where the program will read, not where it has read.
 class PositionProgress final : public ReadProgress {
  public:
   PositionProgress(int descriptor, FileId file) : program_(descriptor), file_(file) {}
   std::optional<Extent> look(std::span<const Extent> expected) override;
+  bool end(int descriptor) override;
+  bool has_ended() const override { return end_.load() >= 0; }
 
  private:
+  Bytes position() const;
+
   const int program_;
   const FileId file_;
-  Bytes position_ = 0;  ///< At the last look.
+  Bytes position_ = 0;          ///< At the last look.
+  std::atomic<Bytes> end_{-1};  ///< Where it was closed.
 };
 
 /// Memory of the program that shows `length` bytes of a file from `offset` on.

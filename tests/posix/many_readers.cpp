@@ -1,17 +1,20 @@
 // Reads files that are read ahead in ways that meet: threads that open, read, copy and close, so
 // that numbers of descriptors go from one to the other at once; a signal handler that reads while
-// the program below it reads; more openings than there is memory for. Every byte is a function of
-// its place, and is checked.
+// the program below it reads; threads that are cancelled, about to read and on their way; more
+// openings than there is memory for. Every byte is a function of its place, and is checked.
 //
-// usage: many_readers make PATH | threads PATH | signals PATH | openings PATH; status 1 and a
-// message where a byte is wrong or a call fails.
+// usage: many_readers make PATH | threads PATH | signals PATH | cancelled PATH | openings PATH;
+// status 1 and a message where a byte is wrong or a call fails.
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
@@ -114,6 +117,81 @@ bool signals(const char* path) {
   return good && handler_failed == 0;
 }
 
+/// A way of reading one byte by a descriptor or a stream, which is a cancellation point
+/// (pthreads(7)).
+struct Way {
+  const char* name;
+  ssize_t (*read)(int fd, FILE* stream);
+};
+
+char one_byte = 0;
+iovec one_piece{&one_byte, 1};
+
+constexpr std::array<Way, 8> ways = {{
+    {"read", [](int fd, FILE*) { return ::read(fd, &one_byte, 1); }},
+    {"pread", [](int fd, FILE*) { return ::pread(fd, &one_byte, 1, 5); }},
+    {"readv", [](int fd, FILE*) { return ::readv(fd, &one_piece, 1); }},
+    {"preadv", [](int fd, FILE*) { return ::preadv(fd, &one_piece, 1, 5); }},
+    {"preadv2", [](int fd, FILE*) { return ::preadv2(fd, &one_piece, 1, -1, 0); }},
+    {"fread", [](int, FILE* at) { return static_cast<ssize_t>(std::fread(&one_byte, 1, 1, at)); }},
+    {"fgetc", [](int, FILE* at) { return static_cast<ssize_t>(std::fgetc(at)); }},
+    {"fread_unlocked",
+     [](int, FILE* at) { return static_cast<ssize_t>(::fread_unlocked(&one_byte, 1, 1, at)); }},
+}};
+
+struct Doomed {
+  const Way* way;
+  int fd;
+  FILE* stream;
+};
+
+/// Cancels itself, which shows in the next call that is a cancellation point.
+void* read_cancelled(void* argument) {
+  const auto& doomed = *static_cast<Doomed*>(argument);
+  ::pthread_cancel(::pthread_self());
+  doomed.way->read(doomed.fd, doomed.stream);
+  return nullptr;
+}
+
+std::atomic<int> readers_on_their_way{0};
+
+void* read_for_ever(void* path) {
+  std::mt19937 random(static_cast<unsigned>(readers_on_their_way.load()));
+  bool good = read_once(static_cast<char*>(path), random);
+  ++readers_on_their_way;
+  readers_on_their_way.notify_one();
+  while (good) good = read_once(static_cast<char*>(path), random);
+  return nullptr;
+}
+
+bool ends_cancelled(pthread_t thread) {
+  void* result = nullptr;
+  return ::pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED;
+}
+
+bool cancelled(char* path) {
+  for (const Way& way : ways) {
+    Doomed doomed{&way, ::open(path, O_RDONLY | O_CLOEXEC), std::fopen(path, "re")};
+    pthread_t thread{};
+    if (doomed.stream == nullptr ||
+        ::pthread_create(&thread, nullptr, read_cancelled, &doomed) != 0 ||
+        !ends_cancelled(thread) || ::lseek(doomed.fd, 0, SEEK_CUR) != 0) {
+      std::fprintf(stderr, "%s was no cancellation point\n", way.name);
+      return false;
+    }
+    ::close(doomed.fd);
+  }
+  constexpr int rounds = 40;
+  for (int round = 1; round <= rounds; ++round) {
+    pthread_t thread{};
+    if (::pthread_create(&thread, nullptr, read_for_ever, path) != 0) return false;
+    readers_on_their_way.wait(round - 1);
+    if (::pthread_cancel(thread) != 0 || !ends_cancelled(thread)) return false;
+  }
+  std::mt19937 random(0);
+  return read_once(path, random);
+}
+
 bool openings(const char* path) {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
@@ -146,6 +224,7 @@ int main(int argc, char** argv) {
   if (what == "make") good = make(argv[2]);
   if (what == "threads") good = threads(argv[2]);
   if (what == "signals") good = signals(argv[2]);
+  if (what == "cancelled") good = cancelled(argv[2]);
   if (what == "openings") good = openings(argv[2]);
   if (!good) std::fprintf(stderr, "%s: failed, errno %s\n", what.c_str(), std::strerror(errno));
   return good ? 0 : 1;

@@ -15,7 +15,7 @@ from forebay.units import parse_size, show_bytes
 
 FORMAT_VERSION = 1
 # And "cache", if it is a size.
-READ_KEYS = frozenset({"willneed", "block", "budget", "ahead", "policy"})
+READ_KEYS = frozenset({"willneed", "block", "budget", "ahead", "gap", "policy"})
 
 Extent = tuple[int, int]
 """Offset and length in bytes."""

@@ -59,8 +59,8 @@ def posix_library() -> Path:
     return _required(
         POSIX_PRELOAD,
         "lib",
-        "The intent file speaks of reads (willneed, block, budget, ahead). Build the library with "
-        "'make build', or take these keys out.",
+        "The intent file speaks of reads (willneed, block, budget, ahead, gap). Build the library "
+        "with 'make build', or take these keys out.",
     )
 
 

@@ -26,6 +26,7 @@ _SUMS = (
     "requests",
     "requests_failed",
     "bytes_fetched",
+    "bytes_between",
     "bytes_unused",
     "bytes_resident",
     "bytes_planned",
@@ -153,6 +154,9 @@ def _lines(file: PrefetchedFile) -> list[Text]:
             f"for nothing; memory {show_bytes(file.memory_peak)}"
         ),
     ]
+    if total["bytes_between"]:
+        between = show_bytes(total["bytes_between"])
+        lines.append(Text(f"  fetched with it, for fewer requests: {between} of gaps"))
     if total["bytes_resident"]:
         resident = show_bytes(total["bytes_resident"])
         lines.append(Text(f"  left to the page cache, which had it: {resident}"))

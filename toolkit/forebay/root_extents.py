@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from forebay.errors import ForebayError
 from forebay.intent_file import DeclaredReads, coalesced
 
+_LARGEST_BUFFER = 64 << 10
+
 if TYPE_CHECKING:
     import numpy as np  # Not for every command: it starts threads.
 
@@ -19,8 +21,11 @@ class Order(StrEnum):
     BRANCH = "branch"  # one branch after the other
 
 
-def extents_of(path: Path, tree: str, branches: list[str], order: Order) -> DeclaredReads:
-    """The baskets of `branches` (names or shell patterns, all if none are given) of `tree`. Raises
+def extents_of(
+    path: Path, tree: str, branches: list[str], order: Order, buffer: int | None = None
+) -> DeclaredReads:
+    """The baskets of `branches` (names or shell patterns, all if none are given) of `tree`, each in
+    whole buffers of `buffer` bytes from its beginning on; None: those of uproot. Raises
     ForebayError."""
     try:
         import uproot
@@ -50,7 +55,17 @@ def extents_of(path: Path, tree: str, branches: list[str], order: Order) -> Decl
         raise ForebayError(f"{path} cannot be read as ROOT: {error}") from error
     if order is Order.ENTRY:
         baskets.sort()
-    return DeclaredReads(path, coalesced((offset, length) for _, _, offset, length in baskets))
+    unit = _read_buffer(path) if buffer is None else buffer
+    extents = ((offset, -(-length // unit) * unit) for _, _, offset, length in baskets)
+    return DeclaredReads(path, coalesced(extents))
+
+
+def _read_buffer(path: Path) -> int:
+    """uproot reads a basket through a file object of Python's, which asks for whole buffers of the
+    block size of the file system, from the beginning of the basket on. Where that is large, to
+    declare as much would be to declare most bytes many times over."""
+    size = path.stat().st_blksize
+    return size if 1 < size <= _LARGEST_BUFFER else 1
 
 
 class _Branch(Protocol):

@@ -126,11 +126,14 @@ def test_branches_of_root_are_where_the_extents_say(tmp_path: Path) -> None:
         tree = file.mktree("Events", {"x": "f8", "y": "f8", "z": "i4"})
         for _ in range(4):
             tree.extend({"x": random.random(500), "y": random.random(500), "z": np.arange(500)})
-    reads = root_extents.extents_of(path, "Events", ["x"], Order.ENTRY)
-    both = root_extents.extents_of(path, "Events", ["x", "y"], Order.ENTRY)
+    reads = root_extents.extents_of(path, "Events", ["x"], Order.ENTRY, buffer=1)
+    both = root_extents.extents_of(path, "Events", ["x", "y"], Order.ENTRY, buffer=1)
     assert len(reads.extents) == 4
     assert len(root_extents.extents_of(path, "Events", [], Order.BRANCH).extents) >= 4
     assert sum(length for _, length in both.extents) > 2 * 4 * 500 * 7  # no gain by compression
+    whole = root_extents.extents_of(path, "Events", ["x"], Order.ENTRY, buffer=512)
+    assert [offset for offset, _ in whole.extents] == [offset for offset, _ in reads.extents]
+    assert all(length % 512 == 0 for _, length in whole.extents)
     with uproot.open(path) as file:
         before = file["Events"].arrays(["y", "z"], library="np")
     damaged = bytearray(path.read_bytes())

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/engine/cache/background_thread.hpp"
+#include "core/engine/prefetch/steady_time.hpp"
 
 namespace forebay {
 
@@ -39,6 +40,23 @@ void AdvisedFile::forget(const std::shared_ptr<ReadProgress>& progress) {
   std::erase(progress_, progress);
 }
 
+void AdvisedFile::closing(int descriptor) {
+  bool has_ended = false;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& way : progress_) has_ended |= way->end(descriptor);
+  }
+  if (!has_ended) return;
+  const std::lock_guard lock(adviser_.mutex_);
+  adviser_.is_changed_ = true;
+  adviser_.noted_.notify_one();
+}
+
+bool AdvisedFile::is_done() {
+  const std::lock_guard acting(acting_);
+  return source_ == nullptr || (!advice_->is_given_up() && advice_->expected().empty());
+}
+
 bool AdvisedFile::is_watched() const {
   const std::lock_guard lock(mutex_);
   return !progress_.empty();
@@ -65,6 +83,7 @@ PrefetchFigures AdvisedFile::figures() const {
 void AdvisedFile::act(Extent read) {
   const std::lock_guard acting(acting_);
   if (source_ == nullptr) return;
+  advice_->tell_time(steady_ns());
   carry_out(read.empty() ? advice_->begin() : advice_->observe(read));
 }
 
@@ -79,24 +98,29 @@ bool AdvisedFile::look() {
   }
   bool found = false;
   for (const auto& way : ways) {
+    const bool has_ended = way->has_ended();
     const auto read = way->look(advice_->expected());
+    if (has_ended) forget(way);
     if (!read) continue;
     found = true;
+    advice_->tell_time(steady_ns());
     carry_out(advice_->observe(*read));
   }
   return found;
 }
 
 void AdvisedFile::carry_out(const std::vector<ReadAdvice::Item>& items) {
-  for (const auto& [extent, is_needed] : items) {
+  for (const auto& item : items) {
+    const auto& [extent, is_needed, is_between] = item;
     if (is_needed && is_finishing_.load()) continue;
     if (!is_needed && fetch_) {
-      let_go(extent);
+      let_go(item);
       continue;
     }
     PageCacheFetch::Brought done;
     if (is_needed && fetch_) {
       done = fetch_->bring(*source_, extent);
+      if (done.resident > 0 && done.fetched == 0) advice_->was_there_already();
     } else {
       const bool is_taken = source_->advise(extent, is_needed).has_value();
       if (!is_needed) continue;
@@ -115,14 +139,14 @@ void AdvisedFile::carry_out(const std::vector<ReadAdvice::Item>& items) {
   }
 }
 
-void AdvisedFile::let_go(Extent extent) {
+void AdvisedFile::let_go(const ReadAdvice::Item& item) {
   std::vector<std::shared_ptr<ReadProgress>> ways;
   {
     const std::lock_guard lock(mutex_);
     ways = progress_;
   }
-  for (const auto& way : ways) way->let_go(extent);
-  fetch_->let_go(*source_, extent);
+  for (const auto& way : ways) way->let_go(item.extent);
+  fetch_->let_go(*source_, item.extent, !item.is_between);
 }
 
 Adviser::Adviser(std::function<void()> prepare)

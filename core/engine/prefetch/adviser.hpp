@@ -35,9 +35,16 @@ class AdvisedFile : public std::enable_shared_from_this<AdvisedFile> {
   /// Reads that note() is not told of are found by looking, from now on. Until forget().
   void watch(std::shared_ptr<ReadProgress> progress);
   void forget(const std::shared_ptr<ReadProgress>& progress);
+  /// The program is about to close `descriptor`: a reader that is watched by it is looked at once
+  /// more, then no more.
+  void closing(int descriptor);
 
   /// The program reads no more: gives up what is still held. The figures are final.
   void finish();
+
+  /// All that was foreseen was read. Not if it was given up: a later opening would begin with the
+  /// same plan.
+  bool is_done();
 
   PrefetchFigures figures() const;
   const std::string& path() const { return path_; }
@@ -48,7 +55,7 @@ class AdvisedFile : public std::enable_shared_from_this<AdvisedFile> {
   void act(Extent read);
   bool look();
   void carry_out(const std::vector<ReadAdvice::Item>& items);
-  void let_go(Extent extent);
+  void let_go(const ReadAdvice::Item& item);
   bool is_watched() const;
 
   Adviser& adviser_;

@@ -23,6 +23,7 @@
 #include <string>
 #include <thread>
 
+#include "core/engine/prefetch/steady_time.hpp"
 #include "core/storage/descriptor.hpp"
 
 namespace forebay {
@@ -41,10 +42,6 @@ constexpr std::chrono::milliseconds between_attempts{1};
 constexpr std::int64_t longest_turn_ns = 5'000'000;
 
 constexpr std::int64_t between_looks_ns = 200'000'000;
-
-std::int64_t monotonic_ns() {
-  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 Bytes unit_for(Bytes file_size) {
   const auto least = static_cast<std::uint64_t>(file_size) / most_units + 1;
@@ -81,8 +78,10 @@ using Units = std::array<std::atomic<std::uint64_t>, words>;
 bool test(const Units& bits, std::size_t index) {
   return (bits[index / 64].load() >> (index % 64) & 1) != 0;
 }
-void set(Units& bits, std::size_t index) {
-  bits[index / 64].fetch_or(std::uint64_t{1} << (index % 64));
+/// Whether it was not set.
+bool set(Units& bits, std::size_t index) {
+  const std::uint64_t bit = std::uint64_t{1} << (index % 64);
+  return (bits[index / 64].fetch_or(bit) & bit) == 0;
 }
 /// Whether it was set.
 bool clear(Units& bits, std::size_t index) {
@@ -98,7 +97,8 @@ struct NodeReaders::Slot {
 };
 
 struct NodeReaders::Segment {
-  std::atomic<std::int32_t> turn;  ///< The process whose turn it is; 0: nobody's.
+  std::atomic<std::int32_t> turn;           ///< The process whose turn it is; 0: nobody's.
+  std::atomic<std::int32_t> units_brought;  ///< Bits set in `brought`, but for a moment.
   std::array<Slot, most_readers> slots;
   Units brought;
   /// Of each slot. Only those of slots that are taken have memory behind them.
@@ -113,7 +113,7 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "processes share 
 NodeReaders::NodeReaders(const FileVersion& version, Bytes kept_most)
     : file_size_(version.size),
       unit_(unit_for(version.size)),
-      kept_most_(static_cast<std::size_t>(std::max<Bytes>(kept_most / unit_, 1))) {}
+      kept_most_(std::max<Bytes>(kept_most / unit_, 1)) {}
 
 std::unique_ptr<NodeReaders> NodeReaders::join(const FileVersion& version,
                                                const std::vector<Extent>& extents,
@@ -128,7 +128,7 @@ std::unique_ptr<NodeReaders> NodeReaders::join(const FileVersion& version,
 /// Under the lock of the shared memory's descriptor, which the kernel gives back for a process that
 /// dies.
 bool NodeReaders::enter_shared(const FileVersion& version) {
-  std::snprintf(name_, sizeof name_, "/forebay-reads-2-%u-%llx-%llx-%llx-%llx", ::geteuid(),
+  std::snprintf(name_, sizeof name_, "/forebay-reads-3-%u-%llx-%llx-%llx-%llx", ::geteuid(),
                 static_cast<unsigned long long>(version.id.device),
                 static_cast<unsigned long long>(version.id.inode),
                 static_cast<unsigned long long>(version.size),
@@ -216,11 +216,11 @@ void NodeReaders::want(const std::vector<Extent>& extents) {
 
 NodeReaders::Turn::Turn(NodeReaders* readers) : readers_(readers) {
   if (readers_ == nullptr) return;
-  const std::int64_t start = monotonic_ns();
+  const std::int64_t start = steady_ns();
   std::atomic<std::int32_t>& turn = readers_->segment_->turn;
   std::int32_t nobody = 0;
   while (!turn.compare_exchange_weak(nobody, ::getpid())) {
-    if (monotonic_ns() - start > longest_turn_ns) {
+    if (steady_ns() - start > longest_turn_ns) {
       turn.store(::getpid());
       return;
     }
@@ -237,7 +237,7 @@ NodeReaders::Turn::~Turn() {
 
 void NodeReaders::brought(Extent extent) {
   for (Bytes at = extent.offset / unit_; at * unit_ < extent.end(); ++at) {
-    set(segment_->brought, static_cast<std::size_t>(at));
+    if (set(segment_->brought, static_cast<std::size_t>(at))) ++segment_->units_brought;
   }
 }
 
@@ -248,16 +248,39 @@ std::vector<Extent> NodeReaders::passed(Extent extent) {
     const Bytes end = std::min(extent.end(), (at / unit_ + 1) * unit_);
     wanted_bytes_[index] = std::max<Bytes>(wanted_bytes_[index] - (end - at), 0);
     at = end;
-    if (wanted_bytes_[index] > 0) continue;
-    clear(segment_->wanted_by(*slot_), index);
-    if (others_want(index)) {
-      kept_.push_back(index);
-    } else {
-      give_up(index, result);
-    }
+    pass(index, result);
   }
-  for (; kept_.size() > kept_most_; kept_.pop_front()) give_up(kept_.front(), result);
+  give_up_what_is_too_much(result);
   return result;
+}
+
+std::vector<Extent> NodeReaders::passed_between(Extent extent) {
+  std::vector<Extent> result;
+  for (Bytes at = extent.offset / unit_; at * unit_ < extent.end(); ++at) {
+    pass(static_cast<std::size_t>(at), result);
+  }
+  give_up_what_is_too_much(result);
+  return result;
+}
+
+void NodeReaders::pass(std::size_t index, std::vector<Extent>& result) {
+  if (wanted_bytes_[index] > 0) return;
+  clear(segment_->wanted_by(*slot_), index);
+  if (others_want(index)) {
+    kept_.push_back(index);
+  } else {
+    give_up(index, result);
+  }
+}
+
+void NodeReaders::give_up_what_is_too_much(std::vector<Extent>& result) {
+  for (; !kept_.empty() && is_too_much(); kept_.pop_front()) give_up(kept_.front(), result);
+}
+
+bool NodeReaders::is_too_much() const {
+  const auto readers = std::ranges::count_if(
+      segment_->slots, [](const Slot& slot) { return slot.process.load() != 0; });
+  return segment_->units_brought.load() > readers * kept_most_;
 }
 
 std::vector<Extent> NodeReaders::left() {
@@ -278,6 +301,7 @@ std::vector<Extent> NodeReaders::left() {
 /// same time at least the later one finds none.
 void NodeReaders::give_up(std::size_t index, std::vector<Extent>& result) {
   if (!clear(segment_->brought, index)) return;
+  --segment_->units_brought;
   const Extent whole{static_cast<Bytes>(index) * unit_, unit_};
   result.push_back(intersect(whole, {0, file_size_}));
 }
@@ -287,13 +311,13 @@ bool NodeReaders::others_want(std::size_t index) {
     return &slot != slot_ && slot.process.load() != 0 && test(segment_->wanted_by(slot), index);
   };
   if (std::ranges::none_of(segment_->slots, wants)) return false;
-  if (monotonic_ns() - looked_ns_ < between_looks_ns) return true;
+  if (steady_ns() - looked_ns_ < between_looks_ns) return true;
   forget_the_dead();
   return std::ranges::any_of(segment_->slots, wants);
 }
 
 void NodeReaders::forget_the_dead() {
-  looked_ns_ = monotonic_ns();
+  looked_ns_ = steady_ns();
   for (Slot& slot : segment_->slots) {
     std::int32_t process = slot.process.load();
     if (process == 0) continue;

@@ -20,8 +20,9 @@ namespace forebay {
 class NodeReaders {
  public:
   /// A reader that wants `extents`, all inside the file. Where there is no shared memory to be had,
-  /// or too many readers, it is alone. `kept_most`: bytes that it passed and that stay for others;
-  /// beyond, the oldest are given up all the same.
+  /// or too many readers, it is alone. `kept_most`: bytes for each reader that they together may
+  /// have brought; beyond, what this one passed is given up all the same, the oldest first. So a
+  /// reader may be behind by what the others have left of theirs.
   static std::unique_ptr<NodeReaders> join(const FileVersion& version,
                                            const std::vector<Extent>& extents, Bytes kept_most);
   ~NodeReaders();
@@ -47,6 +48,8 @@ class NodeReaders {
   /// This reader does not want `extent` any more. What to take out of the page cache: what was
   /// brought there and nobody wants.
   std::vector<Extent> passed(Extent extent);
+  /// The same of what it brought and never wanted.
+  std::vector<Extent> passed_between(Extent extent);
 
   /// It wants nothing any more. As for passed().
   std::vector<Extent> left();
@@ -65,13 +68,16 @@ class NodeReaders {
   void enter_alone();
   void want(const std::vector<Extent>& extents);
   bool others_want(std::size_t index);
+  bool is_too_much() const;
   void forget_the_dead();
+  void pass(std::size_t index, std::vector<Extent>& result);
+  void give_up_what_is_too_much(std::vector<Extent>& result);
   void give_up(std::size_t index, std::vector<Extent>& result);
 
   const Bytes file_size_;
   const Bytes unit_;
-  const std::size_t kept_most_;  ///< Units.
-  char name_[64] = {};           ///< Of the shared memory; empty: it is our own.
+  const Bytes kept_most_;  ///< Units, for each reader.
+  char name_[64] = {};     ///< Of the shared memory; empty: it is our own.
   Segment* segment_ = nullptr;
   Slot* slot_ = nullptr;             ///< This reader's.
   std::vector<Bytes> wanted_bytes_;  ///< Of each unit, not passed.

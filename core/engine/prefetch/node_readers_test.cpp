@@ -26,7 +26,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 constexpr Bytes unit = 64 * KiB;
 
@@ -46,6 +45,15 @@ TEST(NodeReaders, OneAloneGivesUpWhatItPassed) {
   EXPECT_THAT(reader->left(), ElementsAre(at(1, 1)));
 }
 
+TEST(NodeReaders, WhatLiesBetweenGoesWithWhatWasWanted) {
+  const auto reader = NodeReaders::join(version_for(9), {at(0, 1), {3 * unit - 10, 20}}, 4 * unit);
+  reader->brought({0, 3 * unit + 10});
+  EXPECT_THAT(reader->passed(at(0, 1)), ElementsAre(at(0, 1)));
+  EXPECT_THAT(reader->passed_between({unit, 2 * unit - 10}), ElementsAre(at(1, 1)))
+      << "of the other unit something is wanted";
+  EXPECT_THAT(reader->passed({3 * unit - 10, 20}), ElementsAre(at(2, 1), at(3, 1)));
+}
+
 TEST(NodeReaders, TheLastToPassGivesUp) {
   const auto first = NodeReaders::join(version_for(2), {at(0, 4)}, 4 * unit);
   const auto second = NodeReaders::join(version_for(2), {at(0, 1), at(2, 1)}, 4 * unit);
@@ -60,7 +68,8 @@ TEST(NodeReaders, WhatIsKeptForOthersHasALimit) {
   const auto first = NodeReaders::join(version_for(3), {at(0, 10)}, 3 * unit);
   const auto second = NodeReaders::join(version_for(3), {at(0, 10)}, 3 * unit);
   first->brought(at(0, 10));
-  EXPECT_THAT(first->passed(at(0, 10)), SizeIs(7));
+  EXPECT_THAT(first->passed(at(0, 10)), ElementsAre(at(0, 1), at(1, 1), at(2, 1), at(3, 1)))
+      << "3 units for each of the two";
 }
 
 TEST(NodeReaders, AnotherVersionIsAnotherFile) {

@@ -47,16 +47,21 @@ bool PageCacheFetch::is_in_vain(FetchSource& source, Extent extent) {
 
 Status PageCacheFetch::bring_piece(FetchSource& source, Extent piece) {
   if (unread_.empty()) {
-    const Bytes before = is_probed_ ? 0 : source.resident(piece);
+    const bool is_probe = piece.length > longest_taken_;
+    const Bytes before = is_probe ? source.resident(piece) : 0;
     const Status advised = source.advise(piece, true);
-    if (is_probed_ || !advised) return advised;
-    is_probed_ = true;
+    if (!is_probe || !advised) return advised;
     const Bytes there = source.resident(piece);
-    if (there >= piece.length) return {};
+    if (there >= piece.length) {
+      longest_taken_ = piece.length;
+      return {};
+    }
     if (there > before) {
       longest_advice_ = std::max(round_down(there, direct_alignment), direct_alignment);
+      longest_taken_ = longest_advice_;
     } else {
       unread_.resize(static_cast<std::size_t>(ExtentAdvice::most_piece));
+      longest_advice_ = ExtentAdvice::most_piece;
     }
     for (Bytes at = piece.offset; at < piece.end(); at += longest_advice_) {
       const Status done = bring_piece(source, intersect({at, longest_advice_}, piece));
@@ -71,8 +76,10 @@ Status PageCacheFetch::bring_piece(FetchSource& source, Extent piece) {
   return fail(EIO, "read ahead to the end of a piece");
 }
 
-std::vector<Extent> PageCacheFetch::let_go(FetchSource& source, Extent extent) {
-  auto dropped = readers_ == nullptr ? std::vector{transfer_of(extent)} : readers_->passed(extent);
+std::vector<Extent> PageCacheFetch::let_go(FetchSource& source, Extent extent, bool was_wanted) {
+  auto dropped = readers_ == nullptr ? std::vector{transfer_of(extent)}
+                 : was_wanted        ? readers_->passed(extent)
+                                     : readers_->passed_between(extent);
   for (const Extent& part : dropped) static_cast<void>(source.advise(part, false));
   return dropped;
 }

@@ -7,6 +7,7 @@
 #include "core/model/error.hpp"
 #include "core/model/extent.hpp"
 #include "core/plan/extent_advice.hpp"
+#include "core/plan/request_tuner.hpp"
 #include "core/storage/fetch_source.hpp"
 
 namespace forebay {
@@ -30,8 +31,9 @@ class PageCacheFetch {
   /// Linux 6.5): nothing is brought there.
   bool is_useless() const { return is_useless_; }
 
-  /// The program has passed `extent`. What was taken out of the page cache.
-  std::vector<Extent> let_go(FetchSource& source, Extent extent);
+  /// The program has passed `extent`, which it wanted, or which was brought with what it wanted.
+  /// What was taken out of the page cache.
+  std::vector<Extent> let_go(FetchSource& source, Extent extent, bool was_wanted = true);
   /// The program reads no more.
   std::vector<Extent> let_go_of_all(FetchSource& source);
 
@@ -41,9 +43,9 @@ class PageCacheFetch {
 
   const std::unique_ptr<NodeReaders> readers_;
   const Bytes file_size_;
-  /// The longest advice that the kernel does not cut short; found out by the first one.
-  Bytes longest_advice_ = ExtentAdvice::most_piece;
-  bool is_probed_ = false;
+  /// No longer advice is given: the kernel cut short what was longer.
+  Bytes longest_advice_ = RequestTuner::longest_request;
+  Bytes longest_taken_ = 0;  ///< Advice that the kernel did not cut short.
   bool is_checked_ = false;  ///< Whether it is useless.
   bool is_useless_ = false;
   /// Where advice does nothing (Lustre, or a kernel that does not tell): bytes that are read only

@@ -73,8 +73,8 @@ TEST(PageCacheFetch, AdviceIsNoLongerThanTheKernelTakes) {
 TEST(PageCacheFetch, AdviceThatDoesNothingBecomesReads) {
   CachedSource source(0);
   PageCacheFetch fetch(nullptr, 100 * unit);
-  fetch.bring(source, {0, 40 * unit});
-  EXPECT_EQ(source.pages.size(), 40U);
+  fetch.bring(source, {0, 80 * unit});
+  EXPECT_EQ(source.pages.size(), 80U);
   EXPECT_EQ(source.reads, 3);
 }
 

@@ -18,6 +18,7 @@ struct PrefetchFigures {
   std::int64_t requests = 0;         ///< To the storage.
   std::int64_t requests_failed = 0;  ///< Of them.
   Bytes bytes_fetched = 0;
+  Bytes bytes_between = 0;   ///< Of them, what lay between extents, for fewer requests.
   Bytes bytes_unused = 0;    ///< Of them, those of pieces of which the program read nothing.
   Bytes bytes_resident = 0;  ///< Not fetched, as the page cache had them.
   Bytes bytes_planned = 0;   ///< Declared, inside the file.

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "core/engine/prefetch/steady_time.hpp"
+
 namespace forebay {
 namespace {
 
@@ -19,28 +21,33 @@ constexpr std::size_t most_foreseen = 1024;
 /// Pieces found in the page cache that the plan goes past before the program has read them.
 constexpr std::size_t most_resident = 64;
 
-std::int64_t steady_ns() {
-  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+/// Of the memory, what the largest request takes: more than it are under way, and some are read.
+constexpr Bytes largest_requests = 6;
+
+Bytes most_ahead(const FetchBuffer& buffer, Bytes block, const ReadIntent& intent) {
+  const Bytes blocks = buffer.bytes() / block;
+  return block * std::min<Bytes>(blocks, intent.ahead.value_or(blocks));
 }
 
-bool contains(Extent outer, Extent inner) {
-  return inner.offset >= outer.offset && inner.end() <= outer.end();
-}
-
-Bytes most_ahead(const BlockBuffer& buffer, const ReadIntent& intent) {
-  return buffer.block() * std::min(buffer.blocks(), intent.ahead.value_or(buffer.blocks()));
+Bytes most_joined(const FetchBuffer& buffer, Bytes block) {
+  const Bytes share = round_down(buffer.bytes() / largest_requests, direct_alignment);
+  return std::max(block, std::min(share, RequestTuner::longest_request));
 }
 
 }  // namespace
 
 PrefetchedFile::PrefetchedFile(std::string path, std::unique_ptr<FetchSource> source,
-                               ReadIntent intent, BlockBuffer buffer, std::function<void()> wake)
+                               ReadIntent intent, FetchBuffer buffer, Bytes block,
+                               std::function<void()> wake)
     : path_(std::move(path)),
       intent_(std::move(intent)),
       source_(std::move(source)),
       wake_(std::move(wake)),
       buffer_(std::move(buffer)),
-      window_(buffer_.block(), most_ahead(buffer_, intent_)) {}
+      window_(block, most_ahead(buffer_, block, intent_)),
+      most_live_(static_cast<std::size_t>(buffer_.bytes() / block)),
+      tuner_({block, std::nullopt}, most_joined(buffer_, block),
+             intent_.gap.value_or(GapChoice{}).bytes) {}
 
 void PrefetchedFile::start(const FileVersion& version, std::int64_t now_ns) {
   const std::lock_guard lock(mutex_);
@@ -51,7 +58,7 @@ void PrefetchedFile::begin(const FileVersion& version, std::int64_t now_ns) {
   if (!is_settled(version, now_ns)) return;
   version_ = version;
   state_ = State::active;
-  plan_ = FetchPlan(intent_.willneed, version.size, buffer_.block());
+  plan_ = FetchPlan(intent_.willneed, version.size);
   figures_.bytes_planned = plan_.bytes();
   figures_.extents_outside = static_cast<std::int64_t>(plan_.outside());
 }
@@ -106,8 +113,8 @@ PrefetchedFile::Piece PrefetchedFile::holder_of(Bytes offset) {
 /// bring the kernel's read-ahead with it, which is why it is better to wait for our own. Releases
 /// what lies behind.
 bool PrefetchedFile::begins_now(Bytes offset) {
-  const auto next = next_piece();
-  return next && contains(*next, {offset, 1}) && wake_ != nullptr && wants_request();
+  const auto& next = next_piece();
+  return next && next->touches({offset, 1}) && wake_ != nullptr && wants_request();
 }
 
 Bytes PrefetchedFile::copy(std::span<std::byte> into, Bytes offset,
@@ -128,17 +135,20 @@ Bytes PrefetchedFile::copy(std::span<std::byte> into, Bytes offset,
       if (status == std::cv_status::timeout || state_ != State::active) break;
       continue;  // The pieces may be others now.
     }
-    const Extent wanted = piece->wanted;
     const Bytes count = std::min(end, piece->held.end()) - at;
-    std::memcpy(into.data() + (at - offset),
-                buffer_[piece->block].data() + (at - piece->held.offset),
+    const auto held = buffer_.at(piece->memory, piece->held.length);
+    std::memcpy(into.data() + (at - offset), held.data() + (at - piece->held.offset),
                 static_cast<std::size_t>(count));
-    const Extent copied = intersect({at, count}, wanted);
-    piece->served += copied.length;
-    if (!copied.empty()) front_ = std::max(front_, piece->index);
+    bool to_its_end = false;
+    for (const auto& [extent, place] : piece->wanted.parts()) {
+      const Extent copied = intersect({at, count}, extent);
+      if (copied.empty()) continue;
+      piece->served += copied.length;
+      front_ = std::max(front_, place);
+      if (copied.end() == extent.end()) to_its_end = true;
+    }
     at += count;
-    const bool to_its_end = !copied.empty() && copied.end() == wanted.end();
-    if (to_its_end && piece->served >= wanted.length) release(piece);
+    if (to_its_end && piece->served >= piece->wanted.needed()) release(piece);
   }
   figures_.waited_ns += waited;
   if (waited > stall_ns) ++figures_.stalls;
@@ -147,10 +157,10 @@ Bytes PrefetchedFile::copy(std::span<std::byte> into, Bytes offset,
 
 /// Compares a read with what was foreseen.
 void PrefetchedFile::judge(Extent read, Bytes served) {
-  const auto next = next_piece();
+  const auto& next = next_piece();
   if (!next && live_.empty() && served == 0) return;  // Nothing was.
   if (take_resident(read)) return;
-  const bool foreseen = served > 0 || (next && !intersect(*next, read).empty());
+  const bool foreseen = served > 0 || (next && next->touches(read));
   const bool strays = !foreseen && !was_right_ && !plan_.covers(read.offset);
   if (strays && ++strays_ <= most_strays) return;
   confidence_.observe(foreseen);
@@ -163,9 +173,11 @@ void PrefetchedFile::judge(Extent read, Bytes served) {
   ++misses_;
   if (confidence_.lost()) {
     give_up_plan();
-  } else if (misses_ >= misses_before_seeking && !by_pattern_ && plan_.seek(read.offset)) {
+  } else if (misses_ >= misses_before_seeking && !by_pattern_) {
+    const ReadingPlace behind = plan_.beyond();
+    if (!plan_.seek(read.offset)) return;
     upcoming_.reset();
-    front_ = next_index_;  // What is there lies behind now.
+    front_ = behind;  // What is there lies behind now.
     misses_ = 0;
   }
 }
@@ -183,15 +195,10 @@ bool PrefetchedFile::take_resident(Extent read) {
 
 /// The program was faster than we.
 void PrefetchedFile::skip_what_was_read(Extent read) {
-  while (const auto next = next_piece()) {
-    if (contains(read, *next)) {
-      upcoming_.reset();
-      continue;
-    }
-    if (next->offset >= read.offset && next->offset < read.end()) {
-      upcoming_ = Extent{read.end(), next->end() - read.end()};
-    }
-    return;
+  for (;;) {
+    auto& next = next_piece();
+    if (!next || next->take_out(read)) return;
+    next.reset();
   }
 }
 
@@ -208,7 +215,7 @@ void PrefetchedFile::follow_pattern() {
     if (!extent.empty()) foreseen.push_back(extent);
   }
   if (foreseen.empty()) return;
-  plan_ = FetchPlan(foreseen, version_.size, buffer_.block());
+  replace_plan(FetchPlan(foreseen, version_.size));
   by_pattern_ = true;
   was_right_ = true;  // What it was taken from was read.
 }
@@ -217,72 +224,93 @@ void PrefetchedFile::give_up_plan() {
   ++figures_.plans_given_up;
   if (by_pattern_) pattern_.disappoint();
   by_pattern_ = false;
-  plan_ = {};
+  front_ = plan_.beyond();
+  replace_plan({});
   upcoming_.reset();
   resident_.clear();
   confidence_ = {};
   misses_ = 0;
   window_.close();
   release_ready();
-  front_ = next_index_;
 }
 
-std::optional<Extent> PrefetchedFile::next_piece() {
-  if (!upcoming_) upcoming_ = plan_.next();
+void PrefetchedFile::replace_plan(FetchPlan plan) {
+  plan.begin_after(plan_.beyond());
+  plan_ = std::move(plan);
+}
+
+std::optional<FetchPiece>& PrefetchedFile::next_piece() {
+  if (!upcoming_) upcoming_ = plan_.next(tuner_.shape());
   return upcoming_;
 }
 
-/// Whether one more piece may have a block. What lies behind the program goes first.
-bool PrefetchedFile::make_room() {
+/// Whether `piece` may have memory. What lies behind the program goes first.
+bool PrefetchedFile::make_room(const FetchPiece& piece) {
+  const Bytes length = transfer_of(piece.hull()).length;
+  const Bytes window = tuner_.shape().gap ? window_.confirmed_bytes() : window_.bytes();
   const auto fits = [&] {
     Bytes held = 0;
     for (const Live& live : live_) held += live.held.length;
-    return static_cast<int>(live_.size()) < buffer_.blocks() &&
-           held + buffer_.block() <= window_.bytes();
+    const bool is_inside = live_.size() < most_live_ && held + length <= window;
+    return (live_.empty() || is_inside) && buffer_.has(length);
   };
-  if (fits()) return true;
-  const auto behind = std::ranges::find_if(
-      live_, [&](const Live& live) { return live.ready && live.index < front_; });
-  if (behind == live_.end()) return false;
-  release(behind);
-  return fits();
+  while (!fits()) {
+    const auto behind = std::ranges::find_if(
+        live_, [&](const Live& live) { return live.ready && live.wanted.last() < front_; });
+    if (behind == live_.end()) return false;
+    release(behind);
+  }
+  return true;
 }
 
 /// Whether next_request() would have something to do. Where the plan runs ahead through the page
 /// cache it need not be asked for every read.
 bool PrefetchedFile::wants_request() {
-  return next_piece().has_value() && resident_.size() <= most_resident / 2 && make_room();
+  const auto& next = next_piece();
+  return next && resident_.size() <= most_resident / 2 && make_room(*next);
 }
 
 std::optional<ReadRequest> PrefetchedFile::next_request() {
   const std::lock_guard lock(mutex_);
-  if (state_ != State::active) return std::nullopt;
   while (state_ == State::active) {
-    const auto piece = next_piece();
-    if (!piece) break;
-    const Extent transfer = transfer_of(*piece);
+    auto& next = next_piece();
+    if (!next) break;
+    const Extent transfer = transfer_of(next->hull());
     const Extent held = intersect(transfer, {0, version_.size});
-    if (source_->resident(held) >= held.length) {
-      if (resident_.size() == most_resident) return std::nullopt;
-      resident_.push_back(*piece);
-      figures_.bytes_resident += piece->length;
-      upcoming_.reset();
+    if (resident_.size() >= most_resident) {
+      if (source_->resident(held) >= held.length) return std::nullopt;
+    } else if (leave_to_page_cache(*next, held)) {
+      next.reset();
       arrived_.notify_all();  // Who waited for it to begin reads for itself.
-      const bool enough = resident_.size() == most_resident || (!next_piece() && !by_pattern_);
+      const bool enough = resident_.size() >= most_resident || (!next_piece() && !by_pattern_);
       if (enough && figures_.requests == 0) halt("the page cache had it");
       continue;
     }
-    if (!make_room()) return std::nullopt;
-    const auto block = buffer_.take();
-    if (!block) return std::nullopt;
-    upcoming_.reset();
-    live_.push_back({next_index_, *piece, held, *block, false, 0, window_.depart(steady_ns())});
+    if (!make_room(*next)) return std::nullopt;
+    const auto memory = buffer_.take(transfer.length);
+    if (!memory) return std::nullopt;
+    live_.push_back(
+        {next_tag_, *std::move(next), held, *memory, tuner_.trial(), window_.depart(steady_ns())});
+    next.reset();
     ++figures_.requests;
-    return ReadRequest{next_index_++, source_.get(),
-                       buffer_[*block].first(static_cast<std::size_t>(transfer.length)),
+    return ReadRequest{next_tag_++, source_.get(), buffer_.at(*memory, transfer.length),
                        transfer.offset};
   }
   return std::nullopt;
+}
+
+/// Whether the page cache has all parts of a piece.
+bool PrefetchedFile::leave_to_page_cache(const FetchPiece& piece, Extent held) {
+  const auto has = [&](Extent extent) { return source_->resident(extent) >= extent.length; };
+  const auto& parts = piece.parts();
+  const bool all =
+      has(held) || (parts.size() > 1 && std::ranges::all_of(parts, [&](const auto& part) {
+                      return has(intersect(transfer_of(part.extent), held));
+                    }));
+  if (!all) return false;
+  for (const auto& part : parts) resident_.push_back(part.extent);
+  figures_.bytes_resident += piece.needed();
+  return true;
 }
 
 void PrefetchedFile::ended(const ReadOutcome& outcome) {
@@ -290,7 +318,7 @@ void PrefetchedFile::ended(const ReadOutcome& outcome) {
   // that it knows nothing of.
   const auto version = source_->version();
   const std::lock_guard lock(mutex_);
-  const auto piece = std::ranges::find(live_, outcome.tag, &Live::index);
+  const auto piece = std::ranges::find(live_, outcome.tag, &Live::tag);
   if (piece == live_.end()) return;
   figures_.bytes_fetched += outcome.moved;
   if (state_ != State::active) {
@@ -300,7 +328,13 @@ void PrefetchedFile::ended(const ReadOutcome& outcome) {
     ++figures_.requests_failed;
     release(piece);
   } else {
-    window_.arrive(piece->departure, outcome.moved, steady_ns());
+    const std::int64_t now = steady_ns();
+    window_.arrive(piece->departure, outcome.moved, now);
+    // Before that it is ourselves who hold the storage up.
+    if (window_.is_open() && tuner_.arrive(piece->trial, outcome.moved, now, figures_.waited_ns)) {
+      tuner_.decide(plan_.coming(RequestTuner::extents_to_weigh));
+    }
+    figures_.bytes_between += piece->wanted.hull().length - piece->wanted.needed();
     piece->ready = true;
     if (version != version_) halt("the file was changed");
   }
@@ -309,7 +343,7 @@ void PrefetchedFile::ended(const ReadOutcome& outcome) {
 
 void PrefetchedFile::release(const Piece& piece) {
   if (piece->ready && piece->served == 0) figures_.bytes_unused += piece->held.length;
-  buffer_.give_back(piece->block);
+  buffer_.give_back(piece->memory);
   live_.erase(piece);
 }
 
@@ -324,6 +358,19 @@ void PrefetchedFile::release_ready() {
     release(piece);
     piece = live_.begin() + place;
   }
+}
+
+bool PrefetchedFile::is_done() {
+  const std::lock_guard lock(mutex_);
+  if (state_ != State::active) return true;
+  return figures_.plans_given_up == 0 && live_.empty() && !next_piece();
+}
+
+bool PrefetchedFile::foresees(Bytes offset) {
+  const std::lock_guard lock(mutex_);
+  if (state_ != State::active) return false;
+  const auto& next = next_piece();
+  return holder_of(offset) != live_.end() || (next && next->touches({offset, 1}));
 }
 
 PrefetchFigures PrefetchedFile::figures() const {

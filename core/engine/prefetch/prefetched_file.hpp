@@ -10,12 +10,14 @@
 #include <optional>
 #include <span>
 
-#include "core/engine/prefetch/block_buffer.hpp"
+#include "core/engine/prefetch/fetch_buffer.hpp"
 #include "core/engine/prefetch/prefetch_figures.hpp"
 #include "core/model/read_intent.hpp"
 #include "core/plan/access_pattern.hpp"
+#include "core/plan/fetch_piece.hpp"
 #include "core/plan/fetch_plan.hpp"
 #include "core/plan/fetch_window.hpp"
+#include "core/plan/request_tuner.hpp"
 #include "core/storage/fetch_source.hpp"
 #include "core/storage/read_queue.hpp"
 
@@ -28,10 +30,11 @@ namespace forebay {
 /// what is declared proves wrong, the pattern of the reads; and where there is none, nothing.
 class PrefetchedFile {
  public:
-  /// `path`: for messages and figures. `wake` tells whoever asks next_request() that a reader waits
+  /// `path`: for messages and figures. `block`: the longest request of a usual shape, as for
+  /// FetchWindow. `wake` tells whoever asks next_request() that a reader waits
   /// for it to ask; without it, readers do not wait for what has not begun.
   PrefetchedFile(std::string path, std::unique_ptr<FetchSource> source, ReadIntent intent,
-                 BlockBuffer buffer, std::function<void()> wake = nullptr);
+                 FetchBuffer buffer, Bytes block, std::function<void()> wake = nullptr);
 
   /// Begins to read ahead if the file has settled; else serve() does when it has. `version` and
   /// `now_ns` as for serve().
@@ -65,20 +68,28 @@ class PrefetchedFile {
     if (wake_ != nullptr) wake_();
   }
 
+  /// Nothing of what was declared is left to fetch or to read, or nothing is served any more. Not
+  /// if the plan was given up: a later opening would begin with the same one.
+  bool is_done();
+
+  /// The byte at `offset` is there, on its way, or what is fetched next.
+  bool foresees(Bytes offset);
+
   PrefetchFigures figures() const;
   const std::string& path() const { return path_; }
   const ReadIntent& intent() const { return intent_; }
 
  private:
-  /// A piece that has a block: on its way, or there.
+  /// A piece that has memory: on its way, or there.
   struct Live {
-    std::uint64_t index;  ///< Of the piece, in the order of fetching.
-    Extent wanted;
-    Extent held;  ///< What the block holds or will hold: `wanted` and what shares its units.
-    int block;
+    std::uint64_t tag;
+    FetchPiece wanted;
+    Extent held;   ///< What the memory holds or will hold: `wanted` and what shares its units.
+    Bytes memory;  ///< Where in the buffer.
+    int trial;     ///< Of the tuner.
+    FetchWindow::Departure departure{};
     bool ready = false;
     Bytes served = 0;
-    FetchWindow::Departure departure{};
   };
 
   using Piece = std::deque<Live>::iterator;
@@ -91,8 +102,10 @@ class PrefetchedFile {
   void skip_what_was_read(Extent read);
   void follow_pattern();
   void give_up_plan();
-  std::optional<Extent> next_piece();
-  bool make_room();
+  void replace_plan(FetchPlan plan);
+  std::optional<FetchPiece>& next_piece();
+  bool leave_to_page_cache(const FetchPiece& piece, Extent held);
+  bool make_room(const FetchPiece& piece);
   bool wants_request();
   bool begins_now(Bytes offset);
   Piece holder_of(Bytes offset);
@@ -106,18 +119,20 @@ class PrefetchedFile {
 
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
-  BlockBuffer buffer_;  ///< Guarded by mutex_, as is what follows.
+  FetchBuffer buffer_;  ///< Guarded by mutex_, as is what follows.
   enum class State { unsettled, active, stopped } state_ = State::unsettled;
   FileVersion version_;  ///< Of what is fetched, once active.
   FetchPlan plan_;
-  std::optional<Extent> upcoming_;  ///< Cut from the plan, not begun.
-  bool by_pattern_ = false;         ///< The plan is a guess.
+  std::optional<FetchPiece> upcoming_;  ///< Cut from the plan, not begun.
+  bool by_pattern_ = false;             ///< The plan is a guess.
   AccessPattern pattern_;
   Confidence confidence_;
   FetchWindow window_;
-  std::deque<Live> live_;  ///< By index, ascending.
-  std::uint64_t next_index_ = 0;
-  std::uint64_t front_ = 0;      ///< The furthest piece that was read.
+  const std::size_t most_live_;
+  RequestTuner tuner_;
+  std::deque<Live> live_;  ///< In the order of fetching.
+  std::uint64_t next_tag_ = 0;
+  ReadingPlace front_;           ///< The furthest that was read.
   std::deque<Extent> resident_;  ///< Left out lately, since the page cache had them.
   int misses_ = 0;               ///< In a row.
   bool was_right_ = false;       ///< Something was read that a plan foresaw.

@@ -64,10 +64,10 @@ Result<std::shared_ptr<PrefetchedFile>> Prefetcher::add(std::string path,
     return tl::unexpected(
         Error{ErrorKind::no_memory, 0, "no memory is left to read " + path + " ahead"});
   }
-  auto buffer = BlockBuffer::make(bytes, block);
+  auto buffer = FetchBuffer::make(bytes);
   if (!buffer) return tl::unexpected(buffer.error());
   auto file = std::make_shared<PrefetchedFile>(std::move(path), std::move(source), intent,
-                                               *std::move(buffer), [this] { wake(); });
+                                               *std::move(buffer), block, [this] { wake(); });
   const std::lock_guard lock(mutex_);
   if (broken_) {
     return tl::unexpected(Error{ErrorKind::unsupported, 0, "nothing can be read ahead any more"});

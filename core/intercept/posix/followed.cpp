@@ -14,7 +14,7 @@ void write_record(const Followed& followed) {
     write_prefetch_record(followed.advised->path(), followed.advised->figures());
   }
   if (followed.trace != nullptr && followed.trace->reads() > 0) {
-    write_trace_record(followed.path, followed.size, *followed.trace);
+    write_trace_record(followed.path, followed.version.size, *followed.trace);
   }
 }
 

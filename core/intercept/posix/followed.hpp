@@ -1,12 +1,14 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "core/engine/prefetch/adviser.hpp"
 #include "core/engine/prefetch/prefetched_file.hpp"
-#include "core/model/extent.hpp"
+#include "core/model/read_intent.hpp"
 #include "core/model/read_trace.hpp"
+#include "core/storage/file_version.hpp"
 
 namespace forebay::posix {
 
@@ -15,8 +17,11 @@ struct Followed {
   std::shared_ptr<PrefetchedFile> file = nullptr;  ///< It is read ahead.
   std::shared_ptr<AdvisedFile> advised = nullptr;  ///< They are told to the kernel ahead of them.
   std::shared_ptr<ReadTrace> trace = nullptr;      ///< They are written down.
-  std::string path = {};                           ///< Of what is written down; absolute.
-  Bytes size = 0;                                  ///< Of it, when it was opened.
+  /// Where it is read first decides what is fetched of it: it was open before.
+  std::shared_ptr<const ReadIntent> declared = nullptr;
+  std::string path = {};            ///< Of what is written down, absolute, or declared.
+  FileVersion version = {};         ///< When it was opened.
+  std::int64_t reads_credited = 0;  ///< Of the reads served, those that ParkedFiles knows of.
 };
 
 /// When it has ended. What is told to the kernel ends with it.

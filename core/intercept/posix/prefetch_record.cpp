@@ -27,6 +27,7 @@ std::string content_of(const std::string& path, const PrefetchFigures& figures) 
                        {"requests", figures.requests},
                        {"requests_failed", figures.requests_failed},
                        {"bytes_fetched", figures.bytes_fetched},
+                       {"bytes_between", figures.bytes_between},
                        {"bytes_unused", figures.bytes_unused},
                        {"bytes_resident", figures.bytes_resident},
                        {"bytes_planned", figures.bytes_planned},

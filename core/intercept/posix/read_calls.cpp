@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstddef>
 
+#include "core/intercept/posix/cancellation.hpp"
 #include "core/intercept/posix/exported.hpp"
 #include "core/intercept/posix/managed_files.hpp"
 #include "core/intercept/posix/real_calls.hpp"
@@ -105,6 +106,7 @@ ssize_t managed_readv(int fd, const iovec* pieces, int count) noexcept {
 }  // namespace
 }  // namespace forebay::posix
 
+using forebay::posix::CancellationPoint;
 using forebay::posix::listed;
 using forebay::posix::real;
 
@@ -112,11 +114,13 @@ extern "C" {
 
 FOREBAY_EXPORTED ssize_t read(int fd, void* buffer, size_t count) {
   if (listed(fd) == nullptr) return real().read(fd, buffer, count);
+  const CancellationPoint point;
   return forebay::posix::managed_read(fd, buffer, count);
 }
 
 FOREBAY_EXPORTED ssize_t pread(int fd, void* buffer, size_t count, off_t offset) {
   if (listed(fd) == nullptr) return real().pread(fd, buffer, count, offset);
+  const CancellationPoint point;
   return forebay::posix::managed_pread(fd, buffer, count, offset);
 }
 
@@ -126,11 +130,13 @@ FOREBAY_EXPORTED ssize_t pread64(int fd, void* buffer, size_t count, off64_t off
 
 FOREBAY_EXPORTED ssize_t readv(int fd, const iovec* pieces, int count) {
   if (listed(fd) == nullptr) return real().readv(fd, pieces, count);
+  const CancellationPoint point;
   return forebay::posix::managed_readv(fd, pieces, count);
 }
 
 FOREBAY_EXPORTED ssize_t preadv(int fd, const iovec* pieces, int count, off_t offset) {
   if (listed(fd) == nullptr) return real().preadv(fd, pieces, count, offset);
+  const CancellationPoint point;
   return forebay::posix::managed_preadv(fd, pieces, count, offset);
 }
 
@@ -142,6 +148,7 @@ FOREBAY_EXPORTED ssize_t preadv2(int fd, const iovec* pieces, int count, off_t o
   if (listed(fd) == nullptr || flags != 0) {
     return forebay::posix::told(fd, offset, real().preadv2(fd, pieces, count, offset, flags));
   }
+  const CancellationPoint point;
   if (offset == -1) return forebay::posix::managed_readv(fd, pieces, count);
   return forebay::posix::managed_preadv(fd, pieces, count, offset);
 }
@@ -156,6 +163,7 @@ FOREBAY_EXPORTED ssize_t preadv64v2(int fd, const iovec* pieces, int count, off6
 // NOLINTBEGIN(bugprone-reserved-identifier): the names are the C library's.
 FOREBAY_EXPORTED ssize_t __read_chk(int fd, void* buffer, size_t count, size_t room) {
   if (listed(fd) == nullptr || count > room) return real().read_chk(fd, buffer, count, room);
+  const CancellationPoint point;
   return forebay::posix::managed_read(fd, buffer, count);
 }
 
@@ -164,6 +172,7 @@ FOREBAY_EXPORTED ssize_t __pread_chk(int fd, void* buffer, size_t count, off_t o
   if (listed(fd) == nullptr || count > room) {
     return real().pread_chk(fd, buffer, count, offset, room);
   }
+  const CancellationPoint point;
   return forebay::posix::managed_pread(fd, buffer, count, offset);
 }
 

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "core/intercept/posix/cancellation.hpp"
 #include "core/intercept/posix/exported.hpp"
 #include "core/intercept/posix/managed_files.hpp"
 #include "core/intercept/posix/real_calls.hpp"
@@ -79,6 +80,7 @@ size_t read_stream(size_t (*plain)(void*, size_t, size_t, FILE*), void* buffer, 
   if (fd < 0 || __builtin_mul_overflow(size, count, &length) || length == 0) {
     return plain(buffer, size, count, stream);
   }
+  const CancellationPoint point;
   return managed_fread(fd, buffer, length, stream) / size;
 }
 

@@ -40,7 +40,7 @@ def write(output: Path) -> Path:
         "the kernel's read-ahead raised to 20 MiB, without which it announces in vain.",
         "- *Forebay*: exact extents, read into memory of the process, past the page cache; "
         '*through the page cache*: `policy = "page-cache"`, which several processes share, in '
-        "pieces of at most 128 KiB, as the kernel takes advice; *wrong extents*: as many, in the "
+        "pieces as long as the kernel takes advice; *wrong extents*: as many, in the "
         "gaps between those that are read.",
         "",
         "The page cache is empty before each run, the runs of a round are in shuffled order. Times "

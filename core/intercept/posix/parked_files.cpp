@@ -1,0 +1,69 @@
+#include "core/intercept/posix/parked_files.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace forebay::posix {
+namespace {
+
+bool has_more(const Followed& followed) {
+  if (followed.advised != nullptr) return !followed.advised->is_done();
+  return followed.file != nullptr && !followed.file->intent().willneed.empty() &&
+         !followed.file->is_done();
+}
+
+}  // namespace
+
+std::optional<Followed> ParkedFiles::park(Followed followed) {
+  if (!has_more(followed)) return followed;
+  Closed* before = closed(followed.version.id);
+  if (before == nullptr) {
+    closed_.push_back({followed.version.id});
+    if (closed_.size() > most_remembered) closed_.pop_front();
+    return followed;
+  }
+  if (followed.file != nullptr) {
+    const std::int64_t served = followed.file->figures().reads_served;
+    const std::int64_t news = served - std::exchange(followed.reads_credited, served);
+    before->credit = std::min(before->credit + news, most_credit);
+  }
+  parked_.push_back(std::move(followed));
+  if (parked_.size() <= most) return std::nullopt;
+  Followed oldest = std::move(parked_.front());
+  parked_.pop_front();
+  return oldest;
+}
+
+ParkedFiles::Closed* ParkedFiles::closed(FileId id) {
+  const auto found = std::ranges::find(closed_, id, &Closed::id);
+  return found == closed_.end() ? nullptr : &*found;
+}
+
+bool ParkedFiles::may_begin(FileId id) {
+  Closed* before = closed(id);
+  if (before == nullptr) return true;
+  if (before->credit < price) return false;
+  before->credit -= price;
+  return true;
+}
+
+std::optional<Followed> ParkedFiles::take(FileId id,
+                                          const std::function<bool(const Followed&)>& is_wanted) {
+  const auto found = std::find_if(parked_.rbegin(), parked_.rend(), [&](const Followed& parked) {
+    return parked.version.id == id && is_wanted(parked);
+  });
+  if (found == parked_.rend()) return std::nullopt;
+  Followed followed = std::move(*found);
+  parked_.erase(std::next(found).base());
+  return followed;
+}
+
+std::vector<Followed> ParkedFiles::take_all() {
+  std::vector<Followed> all(std::make_move_iterator(parked_.begin()),
+                            std::make_move_iterator(parked_.end()));
+  parked_.clear();
+  return all;
+}
+
+}  // namespace forebay::posix

@@ -1,0 +1,253 @@
+#include "core/intercept/posix/read_ahead.hpp"
+
+#include <algorithm>
+#include <climits>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/engine/prefetch/node_readers.hpp"
+#include "core/engine/prefetch/page_cache_fetch.hpp"
+#include "core/engine/prefetch/prefetcher.hpp"
+#include "core/intercept/posix/internal_descriptors.hpp"
+#include "core/model/read_intent.hpp"
+#include "core/plan/block_advice.hpp"
+#include "core/plan/extent_advice.hpp"
+#include "core/storage/descriptor.hpp"
+#include "core/storage/fetch_source.hpp"
+#include "core/storage/read_progress.hpp"
+
+namespace forebay::posix {
+namespace {
+
+/// As PrefetchedFile has it, for the same reason.
+constexpr int most_reads_undecided = 64;
+
+/// With the registry locked. Nothing reads it any more.
+void release(Registry& state, const Followed& followed) {
+  if (followed.file != nullptr && state.prefetcher != nullptr) {
+    state.prefetcher->release(followed.file);
+  }
+}
+
+void end(Registry& state, const Followed& followed) {
+  release(state, followed);
+  write_record(followed);
+}
+
+/// With the registry locked. Null: nothing can be told of this file.
+std::shared_ptr<AdvisedFile> advise(Registry& state, int descriptor, const FileVersion& version,
+                                    const std::string& path, const ReadIntent& wishes) {
+  // The published method is measured as it was published.
+  const bool is_published = wishes.policy == ReadPolicy::mercury;
+  auto source = open_fetch_source(descriptor, path,
+                                  is_published ? Through::page_cache : Through::widened_page_cache);
+  Adviser* adviser = adviser_of(state);
+  if (!source || adviser == nullptr) return nullptr;
+  if (is_published) {
+    BlockAdvice::Shape shape;
+    shape.block = wishes.block.value_or(shape.block);
+    shape.ahead = wishes.ahead.value_or(shape.ahead);
+    if (wishes.budget) {
+      shape.cached = static_cast<int>(std::clamp<Bytes>(*wishes.budget / shape.block, 1, INT_MAX));
+    }
+    return adviser->add(path, protect(*std::move(source)),
+                        std::make_unique<BlockAdvice>(wishes.willneed, version.size, shape));
+  }
+  const Bytes budget = wishes.budget.value_or(Prefetcher::usual_budget);
+  auto advice = std::make_unique<ExtentAdvice>(wishes.willneed, version.size, budget,
+                                               wishes.gap.value_or(GapChoice{}).bytes);
+  auto readers = NodeReaders::join(version, advice->plan().extents(), budget);
+  auto fetch = std::make_unique<PageCacheFetch>(std::move(readers), version.size);
+  return adviser->add(path, protect(*std::move(source)), std::move(advice), std::move(fetch));
+}
+
+/// Whether the kernel is to serve the reads, from its page cache.
+bool is_for_page_cache(const ReadIntent& wishes, Reader reader) {
+  if (wishes.policy == ReadPolicy::mercury) return true;
+  return !wishes.willneed.empty() &&
+         (wishes.policy == ReadPolicy::page_cache || reader == Reader::stream);
+}
+
+bool is_advised(const Followed& followed) { return followed.advised != nullptr; }
+
+/// What was kept of a file that is read through the page cache goes on, if it is still the same.
+bool take_up_advised(Registry& state, int descriptor, const FileVersion& version, Reader reader) {
+  auto parked = state.parked.take(version.id, is_advised);
+  if (!parked) return false;
+  if (!(parked->version == version)) {
+    end(state, *parked);
+    return false;
+  }
+  if (reader == Reader::stream) {
+    parked->advised->watch(std::make_shared<PositionProgress>(descriptor, version.id));
+  }
+  follow(state, descriptor, *std::move(parked));
+  return true;
+}
+
+void end_parked(Registry& state) {
+  for (const Followed& followed : state.parked.take_all()) end(state, followed);
+}
+
+/// Fetched into memory of the process. Null: nothing can be.
+std::shared_ptr<PrefetchedFile> fetch(Registry& state, int descriptor, const FileVersion& version,
+                                      const std::string& path, ReadIntent wishes) {
+  Prefetcher* prefetcher = prefetcher_of(state);
+  if (prefetcher == nullptr) return nullptr;
+  // No more memory than the file fills.
+  const Bytes unit = std::min(wishes.block.value_or(Prefetcher::usual_block), GiB);
+  const Bytes most = std::max(round_up(version.size, unit) + unit, 4 * unit);
+  wishes.budget = std::min(wishes.budget.value_or(Prefetcher::usual_budget), most);
+  const auto add = [&]() -> std::shared_ptr<PrefetchedFile> {
+    auto source = open_fetch_source(descriptor, path);
+    if (!source) return nullptr;
+    auto file = prefetcher->add(path, protect(*std::move(source)), wishes);
+    return file ? *file : nullptr;
+  };
+  auto file = add();
+  if (file == nullptr) {  // Perhaps for want of memory.
+    end_parked(state);
+    file = add();
+  }
+  return file;
+}
+
+void start(const Registry& state, PrefetchedFile& file, const FileVersion& version) {
+  file.start(version, file_clock_ns());
+  state.prefetcher->wake();
+}
+
+/// What will be read from `offset` on; empty: nothing is declared there.
+std::vector<Extent> declared_from(const std::vector<Extent>& willneed, Bytes offset) {
+  const auto first = std::ranges::find_if(willneed, [offset](const Extent& extent) {
+    return offset >= extent.offset && (extent.length == 0 || offset < extent.end());
+  });
+  std::vector<Extent> rest(first, willneed.end());
+  if (!rest.empty()) {
+    const Bytes left = rest[0].length == 0 ? 0 : rest[0].end() - offset;
+    rest[0] = {offset, left};
+  }
+  return rest;
+}
+
+}  // namespace
+
+void manage(int descriptor, const FileVersion& version, const char* path,
+            const DeclaredReads::Sections& sections, Reader reader) {
+  Registry& state = *registry.load();
+  const std::lock_guard lock(state.mutex);
+  if (take_up_advised(state, descriptor, version, reader)) return;
+  ReadIntent wishes = combined(sections);
+  if (descriptors_run_short()) return end_parked(state);
+  if (is_for_page_cache(wishes, reader)) {
+    auto advised = advise(state, descriptor, version, path, wishes);
+    if (advised == nullptr) return;
+    if (reader == Reader::stream) {
+      advised->watch(std::make_shared<PositionProgress>(descriptor, version.id));
+    }
+    return follow(state, descriptor, {.advised = std::move(advised), .version = version});
+  }
+  if (state.parked.is_reopened(version.id)) {
+    return follow(state, descriptor,
+                  {.declared = std::make_shared<ReadIntent>(std::move(wishes)),
+                   .path = path,
+                   .version = version});
+  }
+  const auto file = fetch(state, descriptor, version, path, std::move(wishes));
+  if (file == nullptr) return;
+  follow(state, descriptor, {.file = file, .version = version});
+  start(state, *file, version);
+}
+
+void decide(int descriptor, Bytes offset) {
+  Registry& state = *registry.load();
+  const std::lock_guard lock(state.mutex);
+  ManagedFile* managed = listed(descriptor);
+  if (managed == nullptr) return;
+  const std::lock_guard file_lock(managed->mutex);
+  Followed& followed = managed->followed;
+  const auto version = version_of(descriptor);
+  if (followed.declared == nullptr || !version || !(version->id == managed->id)) return;
+  const auto foresees = [offset](const Followed& parked) {
+    return parked.file != nullptr && parked.file->foresees(offset);
+  };
+  if (auto parked = state.parked.take(version->id, foresees)) {
+    followed = *std::move(parked);
+    managed->is_undecided = false;
+    return;
+  }
+  ReadIntent wishes = *followed.declared;
+  wishes.willneed = declared_from(wishes.willneed, offset);
+  if (wishes.willneed.empty() || !state.parked.may_begin(version->id)) {
+    // The index of the file, or what nobody declared, or not for now.
+    managed->is_over = ++managed->reads_undecided > most_reads_undecided;
+    return;
+  }
+  const auto file = fetch(state, descriptor, *version, followed.path, std::move(wishes));
+  managed->is_undecided = false;
+  managed->is_over = file == nullptr;
+  if (file == nullptr) return;
+  followed = {.file = file, .version = *version};
+  start(state, *file, *version);
+}
+
+bool is_mapped(const Registry& state, const std::shared_ptr<AdvisedFile>& file) {
+  return file != nullptr &&
+         std::ranges::find(state.mappings, file, &ShownFile::file) != state.mappings.end();
+}
+
+void close_listed(int descriptor) {
+  Registry& state = *registry.load();
+  std::optional<Followed> ended;
+  {
+    const std::lock_guard lock(state.mutex);
+    if (ManagedFile* managed = listed(descriptor)) {
+      const std::lock_guard file_lock(managed->mutex);
+      if (managed->followed.advised != nullptr) managed->followed.advised->closing(descriptor);
+    }
+    Followed followed = unlist(state, descriptor);
+    if (is_mapped(state, followed.advised)) return;  // It goes on.
+    ended = state.parked.park(std::move(followed));
+    if (ended) release(state, *ended);
+  }
+  if (ended) write_record(*ended);
+}
+
+void stop_serving(FileId id) {
+  Registry& state = *registry.load();
+  const std::lock_guard lock(state.mutex);
+  for (ManagedFile* managed : state.files) {
+    const std::lock_guard file_lock(managed->mutex);
+    if (managed->followed.file != nullptr && managed->id == id) {
+      managed->followed.file->stop("it was opened for writing");
+    }
+  }
+  while (const auto parked = state.parked.take(id, [](const Followed&) { return true; })) {
+    end(state, *parked);
+  }
+}
+
+std::shared_ptr<AdvisedFile> move_to_page_cache(Registry& state, ManagedFile& managed,
+                                                int descriptor) {
+  const std::lock_guard lock(managed.mutex);
+  Followed& followed = managed.followed;
+  if (followed.advised != nullptr) return followed.advised;
+  const auto version = version_of(descriptor);
+  const ReadIntent* wishes =
+      followed.file != nullptr ? &followed.file->intent() : followed.declared.get();
+  if (wishes == nullptr || wishes->willneed.empty() || !version || !(version->id == managed.id)) {
+    return nullptr;
+  }
+  const std::string& path = followed.file != nullptr ? followed.file->path() : followed.path;
+  auto advised = advise(state, descriptor, *version, path, *wishes);
+  if (advised == nullptr) return nullptr;
+  release(state, followed);
+  if (followed.file != nullptr && followed.file->figures().requests > 0) write_record(followed);
+  followed = {.advised = advised, .version = *version};
+  managed.is_undecided = false;
+  return advised;
+}
+
+}  // namespace forebay::posix

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+
+#include "core/engine/prefetch/adviser.hpp"
+#include "core/intercept/posix/declared_reads.hpp"
+#include "core/intercept/posix/managed_files.hpp"
+#include "core/intercept/posix/registry.hpp"
+#include "core/storage/file_version.hpp"
+
+namespace forebay::posix {
+
+// What is read ahead of the program, from the opening of a file to its end. All with Inside.
+
+/// `descriptor` was opened: what `sections` declare of it is read ahead from now on.
+void manage(int descriptor, const FileVersion& version, const char* path,
+            const DeclaredReads::Sections& sections, Reader reader);
+
+/// The first read by `descriptor`, of a file that was open before, is about to begin at `offset`.
+void decide(int descriptor, Bytes offset);
+
+/// Nothing happens if it is not listed.
+void close_listed(int descriptor);
+
+/// Somebody in this process may write to it from now on.
+void stop_serving(FileId id);
+
+/// With the registry locked: whether a mapping shows it.
+bool is_mapped(const Registry& state, const std::shared_ptr<AdvisedFile>& file);
+
+/// With the registry locked. What is read of the file will be read from the page cache, by ways
+/// that are not seen: what is declared of it is brought there. Null: nothing is declared, or
+/// nothing can be done.
+std::shared_ptr<AdvisedFile> move_to_page_cache(Registry& state, ManagedFile& managed,
+                                                int descriptor);
+
+}  // namespace forebay::posix

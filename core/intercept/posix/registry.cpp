@@ -1,0 +1,91 @@
+#include "core/intercept/posix/registry.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "core/intercept/posix/internal_descriptors.hpp"
+#include "core/storage/read_queue.hpp"
+
+namespace forebay::posix {
+namespace {
+
+constexpr Bytes memory_of_a_process = 64 * MiB;
+constexpr int requests_under_way = 32;
+
+}  // namespace
+
+namespace detail {
+std::array<std::atomic<ManagedFile*>, most_descriptors> listed_files{};
+}  // namespace detail
+
+constinit thread_local bool inside = false;
+std::atomic<Registry*> registry{nullptr};
+bool recording = false;
+
+Prefetcher* prefetcher_of(Registry& state) {
+  if (state.prefetcher != nullptr || state.prefetcher_failed) return state.prefetcher.get();
+  const char* uring = std::getenv("FOREBAY_IO_URING");
+  std::unique_ptr<ReadQueue> queue;
+  if (uring == nullptr || std::strcmp(uring, "0") != 0)
+    queue = make_uring_queue(requests_under_way);
+  if (queue == nullptr) queue = make_thread_queue(requests_under_way);
+  state.queue_descriptors = queue->descriptors();
+  for (const int descriptor : state.queue_descriptors) set_internal(descriptor, true);
+  try {
+    state.prefetcher = std::make_unique<Prefetcher>(std::move(queue), memory_of_a_process);
+  } catch (const std::exception&) {  // No thread is to be had: nothing is read ahead.
+    state.prefetcher_failed = true;
+  }
+  return state.prefetcher.get();
+}
+
+Adviser* adviser_of(Registry& state) {
+  try {
+    if (state.adviser == nullptr) state.adviser = std::make_unique<Adviser>([] { inside = true; });
+  } catch (const std::system_error&) {  // No thread is to be had: no advice is given.
+    return nullptr;
+  }
+  return state.adviser.get();
+}
+
+void list(Registry& state, int descriptor, ManagedFile* managed) {
+  state.listed_end = std::max(state.listed_end, static_cast<unsigned>(descriptor) + 1);
+  ++managed->descriptors;
+  detail::listed_files[static_cast<unsigned>(descriptor)].store(managed, std::memory_order_release);
+}
+
+Followed unlist(Registry& state, int descriptor) {
+  ManagedFile* managed = detail::listed_files[static_cast<unsigned>(descriptor)].exchange(nullptr);
+  if (managed == nullptr || --managed->descriptors > 0) return {};
+  Followed followed;
+  {
+    const std::lock_guard lock(managed->mutex);
+    followed = std::exchange(managed->followed, {});
+  }
+  state.pool.push_back(managed);
+  return followed;
+}
+
+void follow(Registry& state, int descriptor, Followed followed) {
+  if (state.pool.empty()) {
+    state.files.push_back(new ManagedFile);
+    state.pool.push_back(state.files.back());
+  }
+  ManagedFile* managed = state.pool.back();
+  state.pool.pop_back();
+  managed->id = followed.version.id;
+  managed->position_is_shared = false;
+  managed->is_over = false;
+  managed->is_undecided = followed.declared != nullptr;
+  managed->reads_undecided = 0;
+  {
+    const std::lock_guard lock(managed->mutex);
+    managed->followed = std::move(followed);
+  }
+  list(state, descriptor, managed);
+}
+
+}  // namespace forebay::posix

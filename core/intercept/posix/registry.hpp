@@ -1,0 +1,103 @@
+#pragma once
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/engine/prefetch/adviser.hpp"
+#include "core/engine/prefetch/prefetcher.hpp"
+#include "core/intercept/posix/cancellation.hpp"
+#include "core/intercept/posix/declared_reads.hpp"
+#include "core/intercept/posix/followed.hpp"
+#include "core/intercept/posix/managed_files.hpp"
+#include "core/intercept/posix/parked_files.hpp"
+#include "core/storage/file.hpp"
+#include "core/storage/read_progress.hpp"
+
+namespace forebay::posix {
+
+/// An open file description of the program that is read ahead, or whose reads are written down; all
+/// duplicates of a descriptor share it. Used again for another file, but never freed: a thread that
+/// found it in the table may still come when another has closed the descriptor.
+class ManagedFile {
+ public:
+  std::mutex mutex;  ///< Held while the position is moved.
+  /// Guarded by mutex. One of the four is there, or, in the pool, none.
+  Followed followed;
+  FileId id;  ///< Guarded by the registry's mutex, as is what follows.
+  int descriptors = 0;
+  /// Another process has the position too, since a fork: only the kernel can move it.
+  std::atomic<bool> position_is_shared{false};
+  std::atomic<bool> is_over{false};       ///< Nothing will be served any more.
+  std::atomic<bool> is_undecided{false};  ///< It is yet to be decided what is fetched.
+  int reads_undecided = 0;                ///< Of other places than those declared.
+};
+
+/// True in a call of ours that calls the C library, and in a call from a signal handler that
+/// interrupted one: then files are not managed.
+extern constinit thread_local bool inside;
+
+class Inside {
+ public:
+  Inside() { inside = true; }
+  ~Inside() { inside = false; }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+
+ private:
+  NotCancelled not_cancelled_;
+};
+
+/// A file that the program has mapped.
+struct ShownFile {
+  std::uintptr_t begin;
+  std::uintptr_t end;
+  std::shared_ptr<AdvisedFile> file;
+  std::shared_ptr<ReadProgress> progress;
+};
+
+/// All that is known of a process. A forked child begins with a new one and leaves its parent's
+/// behind, whose locks may be held by threads that it does not have.
+struct Registry {
+  std::mutex mutex;
+  pid_t process = ::getpid();
+  std::unique_ptr<Prefetcher> prefetcher;  ///< Guarded by mutex, as is what follows.
+  bool prefetcher_failed = false;
+  std::vector<int> queue_descriptors;                 ///< Of the prefetcher.
+  std::unique_ptr<Adviser> adviser;                   ///< Null before the first file for it.
+  std::vector<std::unique_ptr<Adviser>> ended;        ///< Readers may still come to them.
+  std::vector<std::unique_ptr<Prefetcher>> gave_way;  ///< Readers may still call wake() of them.
+  std::vector<ManagedFile*> files;                    ///< All there ever were.
+  std::vector<ManagedFile*> pool;                     ///< Of them, those without a file.
+  unsigned listed_end = 0;  ///< No descriptor from here on was ever listed.
+  std::vector<ShownFile> mappings;
+  ParkedFiles parked;
+};
+
+/// Never destroyed: programs read in their exit handlers too.
+extern std::atomic<Registry*> registry;
+
+/// FOREBAY_RECORD_READS: what is read is written down, and nothing is read ahead.
+extern bool recording;
+
+/// A child that shares our memory (vfork), or was forked past us, must leave our state alone.
+inline bool is_own_process(const Registry& state) { return ::getpid() == state.process; }
+
+// With the registry locked:
+
+/// Null: no thread is to be had.
+Prefetcher* prefetcher_of(Registry& state);
+Adviser* adviser_of(Registry& state);
+
+void list(Registry& state, int descriptor, ManagedFile* managed);
+/// What a last descriptor was of is handed back, for its record.
+Followed unlist(Registry& state, int descriptor);
+/// `descriptor` is the first one of `followed`.
+void follow(Registry& state, int descriptor, Followed followed);
+
+}  // namespace forebay::posix

@@ -1,0 +1,88 @@
+// Files that are read by ways that are not seen: by C streams and through mappings.
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "core/intercept/posix/internal_descriptors.hpp"
+#include "core/intercept/posix/managed_files.hpp"
+#include "core/intercept/posix/read_ahead.hpp"
+#include "core/intercept/posix/registry.hpp"
+#include "core/storage/read_progress.hpp"
+
+namespace forebay::posix {
+namespace {
+
+/// Beyond so many at a time mappings are left to the kernel.
+constexpr std::size_t most_mappings = 64;
+/// There are any: what a call must ask first.
+std::atomic<bool> has_mappings{false};
+
+/// Calls `act`, with the registry locked, for what is listed of `descriptor` by a program whose
+/// reads are not written down. errno stays.
+template <typename Act>
+void with_listed(int descriptor, Act&& act) {
+  if (inside || recording || !is_own_process(*registry.load())) return;
+  const int before = errno;
+  const Inside guard;
+  Registry& state = *registry.load();
+  const std::lock_guard lock(state.mutex);
+  if (ManagedFile* managed = listed(descriptor)) act(state, *managed);
+  errno = before;
+}
+
+}  // namespace
+
+void is_stream(int descriptor) {
+  with_listed(descriptor, [&](Registry& state, ManagedFile& managed) {
+    const auto file = move_to_page_cache(state, managed, descriptor);
+    if (file != nullptr) file->watch(std::make_shared<PositionProgress>(descriptor, managed.id));
+  });
+}
+
+void mapped(int descriptor, void* address, size_t length, off_t offset) {
+  with_listed(descriptor, [&](Registry& state, ManagedFile& managed) {
+    if (state.mappings.size() >= most_mappings) return;
+    const auto file = move_to_page_cache(state, managed, descriptor);
+    if (file == nullptr) return;
+    const auto begin = reinterpret_cast<std::uintptr_t>(address);
+    auto progress = protect(
+        std::make_unique<MappedProgress>(Mapping{begin, static_cast<Bytes>(length), offset}));
+    file->watch(progress);
+    state.mappings.push_back({begin, begin + length, file, std::move(progress)});
+    has_mappings = true;
+  });
+}
+
+void unmapped(void* address, size_t length) {
+  if (!has_mappings.load(std::memory_order_relaxed) || inside) return;
+  const int before = errno;
+  const Inside guard;
+  Registry& state = *registry.load();
+  // An allocator may come here around a fork, when the lock is held by its own thread. What is
+  // looked at in vain then does no harm: the kernel is asked about pages and given advice, no more.
+  const std::unique_lock lock(state.mutex, std::try_to_lock);
+  const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  if (lock.owns_lock() && is_own_process(state)) {
+    for (std::size_t i = state.mappings.size(); i-- > 0;) {
+      if (begin >= state.mappings[i].end || begin + length <= state.mappings[i].begin) continue;
+      const ShownFile shown = state.mappings[i];
+      state.mappings.erase(state.mappings.begin() + static_cast<std::ptrdiff_t>(i));
+      shown.file->forget(shown.progress);
+      const bool is_open = std::ranges::any_of(state.files, [&](ManagedFile* managed) {
+        const std::lock_guard file_lock(managed->mutex);
+        return managed->followed.advised == shown.file;
+      });
+      if (!is_open && !is_mapped(state, shown.file)) write_record({.advised = shown.file});
+    }
+    has_mappings = !state.mappings.empty();
+  }
+  errno = before;
+}
+
+}  // namespace forebay::posix

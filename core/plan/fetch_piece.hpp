@@ -1,0 +1,78 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/model/extent.hpp"
+
+namespace forebay {
+
+/// Addresses, offsets and lengths of O_DIRECT transfers are multiples of this everywhere: it is the
+/// largest logical block size of devices in use (open(2), "O_DIRECT").
+constexpr Bytes direct_alignment = 4 * KiB;
+
+constexpr Bytes round_down(Bytes value, Bytes unit) { return value - value % unit; }
+constexpr Bytes round_up(Bytes value, Bytes unit) { return round_down(value + unit - 1, unit); }
+
+/// What has to be transferred to have `extent`: whole units of direct_alignment.
+constexpr Extent transfer_of(Extent extent) {
+  const Bytes from = round_down(extent.offset, direct_alignment);
+  return {from, round_up(extent.end(), direct_alignment) - from};
+}
+
+/// What requests look like.
+struct RequestShape {
+  Bytes most = 0;  ///< Of a transfer; a multiple of direct_alignment.
+  /// Extents are fetched by one request if no more lies between their transfers; without a value
+  /// each has requests of its own.
+  std::optional<Bytes> gap;
+  bool operator==(const RequestShape&) const = default;
+};
+
+/// Where in the order of reading something stands: what is read later is greater.
+struct ReadingPlace {
+  std::uint64_t extent = 0;  ///< Of the plan, counted on when the plan is gone through again.
+  Bytes at = 0;              ///< In that extent.
+  auto operator<=>(const ReadingPlace&) const = default;
+};
+
+/// What one request fetches: declared parts that do not overlap, and what lies between them.
+class FetchPiece {
+ public:
+  struct Part {
+    Extent extent;
+    ReadingPlace place;
+  };
+
+  explicit FetchPiece(const Part& part) : hull_(part.extent), parts_{part} {}
+
+  /// From the first byte of any part to the last one.
+  const Extent& hull() const { return hull_; }
+  const std::vector<Part>& parts() const { return parts_; }
+  /// Bytes of the parts.
+  Bytes needed() const;
+  /// What lies between the parts, ascending.
+  std::vector<Extent> between() const;
+  /// Of the part that will be read last, its beginning.
+  ReadingPlace last() const;
+
+  /// Whether a part has a byte of `extent`.
+  bool touches(Extent extent) const;
+  /// The transfer of the whole if `extent` were a part, too; none: it shares a unit of transfer
+  /// with a part, or more than `gap` lies between.
+  std::optional<Extent> transfer_with(Extent extent, Bytes gap) const;
+  void add(const Part& part);
+  /// Takes out what was read: parts inside of `read`, and the beginning of those that it runs into.
+  /// False: nothing is left, and the piece is of no use any more.
+  bool take_out(Extent read);
+
+ private:
+  void set_hull();
+
+  Extent hull_;
+  std::vector<Part> parts_;  ///< At least one, ascending by offset.
+};
+
+}  // namespace forebay

@@ -1,0 +1,246 @@
+#include "core/plan/request_tuner.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+
+#include "core/plan/fetch_plan.hpp"
+
+namespace forebay {
+namespace {
+
+/// Gaps that are considered; the largest costs as much as a request to a device of 1 GB/s and 1000
+/// operations a second.
+constexpr std::array<Bytes, 14> gaps = {0,         8 * KiB,   16 * KiB,  32 * KiB,  64 * KiB,
+                                        96 * KiB,  128 * KiB, 160 * KiB, 192 * KiB, 256 * KiB,
+                                        320 * KiB, 384 * KiB, 512 * KiB, MiB};
+
+constexpr std::size_t fewest_arrivals = 16;
+constexpr std::int64_t shortest_ns = 60'000'000;
+/// So many times the longest wait between two arrivals are waited for where no second burst comes.
+constexpr int longest_waits = 4;
+
+/// Sizes must differ by that much for the rates to tell anything.
+constexpr double fewest_times_larger = 1.4;
+/// Of the growth of the requests' size, the part (as an exponent) that the rate has to follow.
+constexpr double share_followed = 0.75;
+
+/// How many times faster a storage is at first if that is not noise.
+constexpr double for_a_while = 1.5;
+
+/// What a larger gap has to win over a smaller one, and joining at all over not joining.
+constexpr double least_gain = 1.03;
+constexpr double least_gain_in_all = 1.1;
+
+/// Of the bandwidth that was seen, as long as it has no limit.
+constexpr double credit = 4;
+
+/// Of a limit, the part from which on a rate counts as being at it.
+constexpr double at_limit = 0.95;
+/// Of a rate, in what is held to be the limit. What is faster may be noise, or credit of the
+/// storage from when it was slower.
+constexpr double weight_of_slower = 0.5;
+constexpr double weight_of_faster = 0.2;
+
+/// Of the time, what the reader waits for the storage if that is what holds it up.
+constexpr double least_waiting = 0.2;
+
+/// Too few to be worth a trial.
+constexpr std::size_t fewest_coming = 32;
+
+constexpr int first_between_trials = 128;
+constexpr int most_between_trials = 1 << 20;
+constexpr int times_longer = 4;  ///< Each time.
+
+}  // namespace
+
+RequestLoad load_of(const std::vector<Extent>& extents, const RequestShape& shape) {
+  Bytes end = 0;
+  for (const Extent& extent : extents) end = std::max(end, extent.end());
+  FetchPlan plan(extents, end);
+  RequestLoad load;
+  load.needed = static_cast<double>(plan.bytes());
+  while (const auto piece = plan.next(shape)) {
+    load.requests += 1;
+    load.bytes += static_cast<double>(transfer_of(piece->hull()).length);
+  }
+  return load;
+}
+
+RequestTuner::RequestTuner(const RequestShape& usual, Bytes most_joined, std::optional<Bytes> gap)
+    : usual_(usual),
+      most_joined_(most_joined),
+      shape_(usual),
+      between_trials_(first_between_trials) {
+  if (!gap) return;
+  if (*gap > 0) shape_ = {most_joined, gap};
+  stage_ = Stage::settled;
+  between_trials_ = 0;
+}
+
+bool RequestTuner::arrive(int trial, Bytes bytes, std::int64_t now_ns, std::int64_t reader_ns) {
+  // Also of what does not count any more: it may be the end of a burst.
+  const std::int64_t waited = last_arrival_ns_ ? now_ns - *last_arrival_ns_ : 0;
+  last_arrival_ns_ = now_ns;
+  if (trial != trial_) return false;
+  if (stage_ == Stage::settled) {
+    if (between_trials_ > 0 && --until_next_ <= 0) try_shape(usual_, Stage::usual);
+    return false;
+  }
+  arrivals_.push_back({now_ns, waited, reader_ns, bytes});
+  return rates().has_value();
+}
+
+std::optional<RequestTuner::Rates> RequestTuner::rates() const {
+  const std::size_t fewest = stage_ == Stage::joined ? 2 * fewest_arrivals : fewest_arrivals;
+  if (arrivals_.size() <= fewest) return std::nullopt;
+  std::int64_t longest = longest_wait_ns_;
+  for (const Arrival& arrival : arrivals_) longest = std::max(longest, arrival.waited_ns);
+  const auto rate = [&](std::size_t first, std::size_t last) -> std::optional<Rates> {
+    const std::int64_t took = arrivals_[last].time_ns - arrivals_[first].time_ns;
+    if (last - first < fewest || took < shortest_ns) return std::nullopt;
+    double bytes = 0;
+    for (std::size_t i = first; i < last; ++i) bytes += static_cast<double>(arrivals_[i].bytes);
+    const double per_s = 1e9 / static_cast<double>(took);
+    const std::int64_t reader = arrivals_[last].reader_ns - arrivals_[first].reader_ns;
+    return Rates{static_cast<double>(last - first) * per_s, bytes * per_s,
+                 static_cast<double>(reader) / static_cast<double>(took)};
+  };
+  const auto begins_burst = [&](const Arrival& arrival) {
+    return 2 * arrival.waited_ns >= longest;
+  };
+  const auto begin = std::ranges::find_if(arrivals_, begins_burst);
+  const auto first = static_cast<std::size_t>(begin - arrivals_.begin());
+  std::size_t last = arrivals_.size() - 1;
+  while (last > first && !begins_burst(arrivals_[last])) --last;
+  if (const auto found = last > first ? rate(first, last) : std::nullopt) return found;
+  const std::int64_t took = arrivals_.back().time_ns - arrivals_.front().time_ns;
+  if (took < longest_waits * longest) return std::nullopt;
+  return rate(0, arrivals_.size() - 1);
+}
+
+void RequestTuner::decide(const std::vector<Extent>& coming) {
+  const auto found = rates();
+  if (!found || stage_ == Stage::settled) return;
+  if (stage_ == Stage::joined) return follow(coming, *found);
+  if (coming.size() < fewest_coming || found->waiting < least_waiting) return settle();
+  if (stage_ == Stage::usual) {
+    usual_rates_ = *found;
+    return try_larger(coming);
+  }
+  if (stage_ == Stage::larger) {
+    larger_rates_ = *found;
+    if (operations_count()) return join(coming);
+    return try_shape(usual_, Stage::usual_again);
+  }
+  // A storage may be fast at first, when nobody has used it for a while.
+  const bool was_fast_at_first = usual_rates_.bytes > for_a_while * found->bytes;
+  usual_rates_ = *found;
+  if (!was_fast_at_first || !operations_count()) return settle();
+  join(coming);
+}
+
+/// Whether the bytes a second grew about as much as the requests.
+bool RequestTuner::operations_count() const {
+  const double larger = larger_rates_.mean() / usual_rates_.mean();
+  const double faster = larger_rates_.bytes / usual_rates_.bytes;
+  return larger > 1 && faster >= std::pow(larger, share_followed);
+}
+
+void RequestTuner::join(const std::vector<Extent>& coming) {
+  const RequestLoad load = load_of(coming, usual_);
+  useful_usual_ = usual_rates_.bytes * load.needed / load.bytes;
+  limits_ = usual_rates_;
+  is_bounded_ = false;
+  shape_ = larger_;
+  follow(coming, larger_rates_);
+}
+
+void RequestTuner::try_larger(const std::vector<Extent>& coming) {
+  const double usual = load_of(coming, usual_).mean();
+  for (const Bytes gap : gaps) {
+    const RequestShape shape{most_joined_, gap};
+    if (load_of(coming, shape).mean() < fewest_times_larger * usual) continue;
+    larger_ = shape;
+    return try_shape(shape, Stage::larger);
+  }
+  settle();
+}
+
+/// With a shape that joins, for as long as it gains anything.
+void RequestTuner::follow(const std::vector<Extent>& coming, const Rates& rates) {
+  const RequestLoad held = load_of(coming, shape_);
+  if (held.bytes > 0 &&
+      rates.bytes * held.needed / held.bytes < least_gain_in_all * useful_usual_) {
+    return settle();
+  }
+  learn(rates);
+  RequestShape best = shape_;
+  double shortest = seconds_for(held);
+  for (const Bytes gap : gaps) {
+    const RequestShape shape{most_joined_, gap};
+    const double seconds = seconds_for(load_of(coming, shape));
+    if (seconds * least_gain > shortest) continue;
+    shortest = seconds;
+    best = shape;
+  }
+  if (best == shape_ && stage_ == Stage::joined) {
+    forget_arrivals();
+  } else {
+    try_shape(best, Stage::joined);
+  }
+}
+
+/// That fewer requests came through than small ones did is the bandwidth's doing.
+void RequestTuner::learn(const Rates& rates) {
+  const double of_requests = rates.requests / limits_.requests;
+  const double of_bandwidth = rates.bytes / bandwidth();
+  if (std::max(of_requests, of_bandwidth) < at_limit) {
+    limits_.bytes += (is_bounded_ ? weight_of_slower : 1) * (rates.bytes - limits_.bytes);
+    is_bounded_ = true;
+  } else if (!is_bounded_) {
+    limits_.bytes = std::max(limits_.bytes, rates.bytes);
+  } else if (of_bandwidth > of_requests) {
+    limits_.bytes += weight_of_faster * std::max(rates.bytes - limits_.bytes, 0.0);
+  } else {
+    limits_.requests += weight_of_faster * std::max(rates.requests - limits_.requests, 0.0);
+  }
+}
+
+double RequestTuner::bandwidth() const {
+  return is_bounded_ ? limits_.bytes : credit * limits_.bytes;
+}
+
+double RequestTuner::seconds_for(const RequestLoad& load) const {
+  return std::max(load.requests / limits_.requests, load.bytes / bandwidth());
+}
+
+void RequestTuner::try_shape(const RequestShape& shape, Stage stage) {
+  shape_ = shape;
+  stage_ = stage;
+  ++trial_;
+  forget_arrivals();
+  if (stage == Stage::usual) longest_wait_ns_ = 0;
+}
+
+void RequestTuner::forget_arrivals() {
+  for (std::size_t i = 1; i < arrivals_.size(); ++i) {
+    longest_wait_ns_ = std::max(longest_wait_ns_, arrivals_[i].time_ns - arrivals_[i - 1].time_ns);
+  }
+  arrivals_.clear();
+}
+
+void RequestTuner::stop() {
+  if (stage_ == Stage::settled && between_trials_ == 0) return;
+  settle();
+  between_trials_ = 0;
+}
+
+void RequestTuner::settle() {
+  try_shape(usual_, Stage::settled);
+  until_next_ = between_trials_;
+  between_trials_ = std::min(times_longer * between_trials_, most_between_trials);
+}
+
+}  // namespace forebay

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/model/extent.hpp"
+#include "core/plan/fetch_piece.hpp"
+
+namespace forebay {
+
+/// What requests come to.
+struct RequestLoad {
+  double requests = 0;
+  double bytes = 0;   ///< Transferred.
+  double needed = 0;  ///< Of them, declared.
+
+  double mean() const { return requests > 0 ? bytes / requests : 0; }
+};
+
+/// For `extents`, in that order.
+RequestLoad load_of(const std::vector<Extent>& extents, const RequestShape& shape);
+
+/// How large requests should be: whether to fetch gaps along with what is needed. A storage that
+/// carries out so many operations a second, however large they are, is the faster the fewer there
+/// are; one that is limited by its bandwidth only loses by the gaps. Which one it is shows when
+/// requests of two sizes are made, some of each: if with larger ones the bytes a second grow about
+/// as much as the size does, it is operations that count. Then the gap is that for which the time
+/// of what comes next is the shortest, going by the highest rates that were seen,
+///
+///   time = max(requests / operations a second, bytes / bytes a second),
+///
+/// and as long as the storage keeps up, it is credited with four times the bandwidth that it has
+/// shown. Where the reader is what is slow, larger requests gain nothing, and nothing is joined.
+/// While gaps are fetched, what they gain goes on being measured; when nothing is joined, it is
+/// tried again from time to time.
+///
+/// Storage may answer in bursts (Linux's throttling does: the requests of 0.1 s at once). So rates
+/// are taken from the beginning of a burst to that of another.
+class RequestTuner {
+ public:
+  /// Requests are of `usual` shape at first, and where nothing else is better; of up to
+  /// `most_joined` bytes where extents are joined. `gap`: what is between two extents that are
+  /// joined, by order of the user; nothing is measured then.
+  RequestTuner(const RequestShape& usual, Bytes most_joined, std::optional<Bytes> gap);
+
+  const RequestShape& shape() const { return shape_; }
+  /// What a request that is made now is part of; handed back when it has ended.
+  int trial() const { return trial_; }
+
+  /// A request has ended, or was read. True: decide() knows enough. Time is nanoseconds of any one
+  /// clock. `reader_ns`: how long the reader has waited for the storage until now, in all; where
+  /// that is not known, the time.
+  bool arrive(int trial, Bytes bytes, std::int64_t now_ns, std::int64_t reader_ns);
+
+  /// After arrive() said so. `coming`: the extents that will be fetched next, at most
+  /// extents_to_weigh.
+  void decide(const std::vector<Extent>& coming);
+
+  /// What is measured is not our own requests: nothing is joined any more, but by order.
+  void stop();
+
+  static constexpr std::size_t extents_to_weigh = 128;
+
+  /// The longest request that block devices of Linux take as one where nobody said otherwise
+  /// (BLK_DEF_MAX_SECTORS_CAP); network and FUSE file systems take 1 MiB or more.
+  static constexpr Bytes longest_request = 1280 * KiB;
+
+ private:
+  struct Arrival {
+    std::int64_t time_ns;
+    std::int64_t waited_ns;  ///< Since the one before, of whatever trial.
+    std::int64_t reader_ns;
+    Bytes bytes;
+  };
+  struct Rates {
+    double requests;  ///< A second.
+    double bytes;     ///< A second.
+    double waiting;   ///< The reader, of the time.
+    double mean() const { return bytes / requests; }
+  };
+  enum class Stage { usual, larger, usual_again, joined, settled };
+
+  std::optional<Rates> rates() const;
+  void try_shape(const RequestShape& shape, Stage stage);
+  void try_larger(const std::vector<Extent>& coming);
+  bool operations_count() const;
+  void join(const std::vector<Extent>& coming);
+  void follow(const std::vector<Extent>& coming, const Rates& rates);
+  void learn(const Rates& rates);
+  double bandwidth() const;
+  double seconds_for(const RequestLoad& load) const;
+  void forget_arrivals();
+  void settle();
+
+  const RequestShape usual_;
+  const Bytes most_joined_;
+  RequestShape shape_;
+  Stage stage_ = Stage::usual;
+  int trial_ = 0;
+  std::vector<Arrival> arrivals_;
+  std::optional<std::int64_t> last_arrival_ns_;
+  std::int64_t longest_wait_ns_ = 0;  ///< Between two that were forgotten.
+  RequestShape larger_;
+  Rates usual_rates_{};
+  Rates larger_rates_{};
+  double useful_usual_ = 0;  ///< Declared bytes a second, with the usual shape.
+  Rates limits_{};           ///< What the storage has shown.
+  bool is_bounded_ = false;  ///< It has shown the limit of its bandwidth.
+  int until_next_ = 0;       ///< Requests, once settled; then it begins anew.
+  int between_trials_;
+};
+
+}  // namespace forebay

@@ -1,0 +1,117 @@
+"""Goal: a program that opens its file for each piece that it reads of it is read ahead as if it had
+kept it open, by descriptors and by C streams; wrong declarations cost it little; and it sees what
+it changed in between.
+
+Method: a hundred pieces, an opening for each, with and without the library. The records say how
+many openings it was for Forebay, and what was fetched for them.
+
+usage: reopened_check.py LIBRARY uring|threads
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from preloaded import Preloaded, evict, make_file, wait_until_settled
+
+SIZE = 12_000_000
+PIECE = 40_000
+PIECES = [[offset, PIECE] for offset in range(20_000, SIZE - PIECE, 120_000)]
+BETWEEN = [[offset + PIECE + 20_000, PIECE] for offset, _ in PIECES]
+
+BY_DESCRIPTORS = f"""
+import os, sys, zlib
+sum = 0
+for offset, length in {PIECES}:
+    file = os.open(sys.argv[1], os.O_RDONLY)
+    os.lseek(file, offset, os.SEEK_SET)
+    sum = zlib.crc32(os.read(file, length), sum)
+    os.close(file)
+print(sum)
+"""
+
+BY_STREAMS = f"""
+import ctypes, sys, zlib
+libc = ctypes.CDLL(None)
+libc.fopen.restype = ctypes.c_void_p
+libc.fread.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p]
+libc.fseek.argtypes = [ctypes.c_void_p, ctypes.c_long, ctypes.c_int]
+libc.fclose.argtypes = [ctypes.c_void_p]
+into = ctypes.create_string_buffer(1_000_000)
+sum = 0
+for offset, length in {PIECES}:
+    stream = libc.fopen(sys.argv[1].encode(), b"r")
+    libc.fseek(stream, offset, 0)
+    sum = zlib.crc32(into.raw[:libc.fread(into, 1, length, stream)], sum)
+    libc.fclose(stream)
+print(sum)
+"""
+
+CHANGES = """
+import os, sys
+def read(offset):
+    file = os.open(sys.argv[1], os.O_RDONLY)
+    found = os.pread(file, 40_000, offset)
+    os.close(file)
+    return found
+for offset in range(20_000, 1_000_000, 120_000):
+    read(offset)
+writer = os.open(sys.argv[1], os.O_WRONLY)
+os.pwrite(writer, b"new bytes", 1_100_000)
+os.close(writer)
+print(read(1_100_000)[:20])
+"""
+
+
+def intent() -> str:
+    """Of three files."""
+    declared = {"right.dat": PIECES, "wrong.dat": BETWEEN, "changed.dat": PIECES}
+    return "".join(
+        f'[[file]]\npath = "{name}"\nwillneed = {extents}\nbudget = "1MiB"\n'
+        for name, extents in declared.items()
+    )
+
+
+def main() -> int:
+    library, queue = sys.argv[1:3]
+    failures = []
+    with tempfile.TemporaryDirectory(dir=".", prefix="posix-reopened-") as name:
+        directory = Path(name).resolve()
+        for seed, file in enumerate(("right.dat", "wrong.dat", "changed.dat")):
+            make_file(directory / file, SIZE, seed)
+        preloaded = Preloaded(library, queue, directory, intent())
+        wait_until_settled(directory)
+        for way, script in (("descriptors", BY_DESCRIPTORS), ("streams", BY_STREAMS)):
+            for file in ("right.dat", "wrong.dat"):
+                command = [sys.executable, "-c", script, file]
+                plain = preloaded.run(command, with_library=False)
+                emptied = evict(directory / file)
+                answer = preloaded.run(command)
+                records = preloaded.take_records()
+                fetched, served = (
+                    sum(int(str(r[key])) for r in records)
+                    for key in ("bytes_fetched", "bytes_served")
+                )
+                print(f"{way}, {file}: {len(records)} openings, {fetched} fetched, {served} served")
+                if answer != plain:
+                    failures.append(f"{way}, {file}: {plain} without the library, {answer} with it")
+                needed = PIECE * len(PIECES)
+                if emptied and file == "right.dat":
+                    if len(records) > 3:
+                        failures.append(f"{way}: {len(records)} openings")
+                    if way == "descriptors" and served < needed * 3 // 4:
+                        failures.append(f"{way}: {served} bytes of {needed} were served")
+                if emptied and file == "wrong.dat" and fetched > needed * 3 // 4:
+                    failures.append(f"{way}: {fetched} wrong bytes were fetched")
+        content = (directory / "changed.dat").read_bytes()
+        _, output, errors = preloaded.run([sys.executable, "-c", CHANGES, "changed.dat"])
+        if output != f"{b'new bytes' + content[1_100_009:1_100_020]!r}\n".encode():
+            failures.append(f"stale bytes: {output!r} {errors!r}")
+    print("\n".join(failures) or "as if it had stayed open")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
