@@ -14,13 +14,16 @@ def draw(path: Path, title: str, marks: list[str], curves: dict[str, list[float]
     mpl.use("Agg")
     mpl.rcParams["svg.hashsalt"] = "forebay"
     mpl.rcParams["svg.fonttype"] = "none"  # text as text: a tenth of the size
-    from matplotlib import pyplot
+    from matplotlib import pyplot, ticker
 
     figure, axes = pyplot.subplots(figsize=(8, 3.6), layout="constrained")
     for (name, rates), colour in zip(curves.items(), _COLOURS, strict=True):
         mebibytes = [rate / 2**20 for rate in rates]
         axes.plot(range(len(marks)), mebibytes, "o-", color=colour, label=name, markersize=4)
     axes.set_yscale("log")
+    axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
+    axes.yaxis.set_minor_locator(ticker.NullLocator())
     axes.set_xticks(range(len(marks)), marks, fontsize=8)
     axes.set_xlabel("aggregators, buffer")
     axes.set_ylabel("MiB/s perceived")
