@@ -8,12 +8,11 @@ from statistics import median
 from typing import Any
 
 from analysis_runs import BANDWIDTH, CASES, COMPUTE_US, LATENCY_MS, SLOTS
+from page_claims import MADE_BY, Claim, bound, circumstances_of, memory_of, spread
 
 REFERENCE = CASES[0].name
 EXACT = "Forebay, exact extents"
 WRONG = "Forebay, wrong extents"
-
-FEWEST_ROUNDS = 5  # for a verdict
 
 
 def write(output: Path) -> Path:
@@ -21,8 +20,7 @@ def write(output: Path) -> Path:
     lines = [
         "# Reading ahead: an analysis on an emulated parallel file system",
         "",
-        "Made by `docs/experiments/prefetch/run.py table` from `results/`; no figure is typed by "
-        "hand.",
+        MADE_BY,
         "",
         "[`analysis`](../../guide/proxies.md), one process, on the "
         "[testbed](../../guide/command.md#testbed) with one server: "
@@ -55,18 +53,14 @@ def _part(kind: str, rounds: list[dict[str, Any]]) -> list[str]:
     computing = median(
         run["seconds"] - run["seconds_in_reads"] for runs in by_case.values() for run in runs
     )
-    bound = max(computing, needed / BANDWIDTH)
-    first, last = rounds[0], rounds[-1]
-    loads = [one["load_average"] for one in rounds]
+    fastest = bound(computing, needed)
     lines = [
         "",
         f"## {kind}",
         "",
         f"{reads} reads of {needed / 1e6:.0f} MB in all, {computing:.2f} s of computing and "
-        f"checking; what nobody can beat is {bound:.2f} s. {len(rounds)} rounds, "
-        f"{first['date']} to {last['date']}, commit {last['commit']}, Linux {last['kernel']}, "
-        f"{last['cores']} cores, load average {min(loads):.1f} to {max(loads):.1f}: "
-        "above 2 others had the machine, too.",
+        f"checking; what nobody can beat is {fastest:.2f} s. {len(rounds)} rounds, "
+        + circumstances_of(rounds, 2),
         "",
         "| case | seconds | requests | MB read at the server |",
         "|---|---|---|---|",
@@ -81,21 +75,20 @@ def _part(kind: str, rounds: list[dict[str, Any]]) -> list[str]:
         requests = median(run["requests"] for run in runs)
         served = median(run["bytes_served"] for run in runs) / 1e6
         lines.append(
-            f"| {case.name} | {middle[case.name]:.2f} [{min(seconds):.2f}, {max(seconds):.2f}] "
-            f"| {requests:.0f} | {served:.0f} |"
+            f"| {case.name} | {spread(seconds)} | {requests:.0f} | {served:.0f} |"
         )
     exact = by_case.get(EXACT, [])
     if not exact or REFERENCE not in middle:
         return lines
     fetched = median(run["bytes_served"] for run in exact) / needed
-    memory = max(file["memory_peak"] for run in exact for file in run["prefetch"])
+    memory = max(map(memory_of, exact))
     claims = [
-        ("time / what nobody can beat", middle[EXACT] / bound, 1.15),
-        ("bytes read / bytes needed", fetched, 1.05),
-        ("memory / 8 MiB", memory / (8 << 20), 1.0),
+        Claim("time / what nobody can beat", middle[EXACT] / fastest, 1.15),
+        Claim("bytes read / bytes needed", fetched, 1.05),
+        Claim("memory / 8 MiB", memory / (8 << 20), 1.0),
     ]
     if WRONG in middle:
-        claims.append(("wrong extents / no hints", middle[WRONG] / middle[REFERENCE], 1.1))
+        claims.append(Claim("wrong extents / no hints", middle[WRONG] / middle[REFERENCE], 1.1))
     slower = middle[REFERENCE] / middle[EXACT]
     lines += [
         "",
@@ -104,9 +97,8 @@ def _part(kind: str, rounds: list[dict[str, Any]]) -> list[str]:
         "| claim | at most | measured | |",
         "|---|---|---|---|",
     ]
-    for what, value, bar in claims:
-        verdict = "met" if value <= bar else "missed"
-        if len(rounds) < FEWEST_ROUNDS:
-            verdict += f", by fewer than {FEWEST_ROUNDS} rounds"
-        lines.append(f"| {what} | {bar:g} | {value:.2f} | {verdict} |")
+    lines += [
+        f"| {claim.what} | {claim.bar:g} | {claim.value:.2f} | {claim.verdict(len(rounds))} |"
+        for claim in claims
+    ]
     return lines

@@ -63,9 +63,10 @@ class Testbed:
         self._command("up", *paces, *options)
 
     def _command(self, verb: str, *options: str) -> str:
-        words = [self._tools.forebay, "testbed", verb, *options, "--mount", self.mount]
+        words = [self._tools.forebay, "testbed", verb, "--mount", self.mount]
         if verb == "up":
             words += ["--bandwidth", f"{BANDWIDTH / 1e6:g}MB/s", "--stripe", "1GiB"]
+        words += options
         done = subprocess.run([*map(str, words)], capture_output=True, text=True, check=True)
         return done.stdout
 
@@ -163,16 +164,27 @@ def evict(path: Path) -> None:
     os.close(descriptor)
 
 
+def with_intent(tools: Tools, intent: Path, summary: Path, command: list[str]) -> list[str]:
+    """The command under `forebay run`, which writes `summary`."""
+    return [
+        *(str(tools.forebay), "run", "--quiet", "--json", str(summary)),
+        *("--intent", str(intent), "--", *command),
+    ]
+
+
+def prefetched(summary: Path) -> list[dict[str, Any]]:
+    """What a summary says of files that were read ahead."""
+    found: list[dict[str, Any]] = json.loads(summary.read_text())["prefetch"]["files"]
+    return found
+
+
 def _run(
     tools: Tools, bed: Testbed, case: Case, intents: Path, command: list[str]
 ) -> dict[str, Any]:
     evict(Path(command[1]))
     summary = intents / "summary.json"
     if case.intent is not None:
-        command = [
-            *(str(tools.forebay), "run", "--quiet", "--json", str(summary)),
-            *("--intent", str(intents / case.intent), "--", *command),
-        ]
+        command = with_intent(tools, intents / case.intent, summary, command)
     before = bed.served()
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     after = bed.served()
@@ -189,5 +201,5 @@ def _run(
         "bytes_served": after[1] - before[1],
     }
     if case.intent is not None:
-        result["prefetch"] = json.loads(summary.read_text())["prefetch"]["files"]
+        result["prefetch"] = prefetched(summary)
     return result

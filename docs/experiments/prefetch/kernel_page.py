@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from analysis_page import FEWEST_ROUNDS
 from analysis_runs import BANDWIDTH, COMPUTE_US, LATENCY_MS, SLOTS
 from kernel_picture import Bar, Panel, draw
 from kernel_runs import BUDGET, CASES, EXACT, KERNEL, MERCURY, PAGES, SIZE, WRONG
+from page_claims import MADE_BY, Claim, bound, circumstances_of, memory_of, spread, table_of
 
 DEFAULT = KERNEL[0].name
 
@@ -25,8 +24,7 @@ def write(output: Path) -> Path:
     lines = [
         "# Reading ahead: against the kernel and the published method",
         "",
-        "Made by `docs/experiments/prefetch/run.py table` from `results/`; no figure is typed by "
-        "hand.",
+        MADE_BY,
         "",
         "[`analysis`](../../guide/proxies.md) on the [testbed](../../guide/command.md#testbed) "
         f"with a page cache and one server: {LATENCY_MS} ms a request, {BANDWIDTH / 1e6:g} MB/s, "
@@ -51,13 +49,9 @@ def write(output: Path) -> Path:
     ]
     panels = []
     if rounds:
-        first, last = rounds[0], rounds[-1]
-        loads = [one["load_average"] for one in rounds]
         lines += [
             "",
-            f"Rounds: {len(rounds)}, {first['date']} to {last['date']}, commit {last['commit']}, "
-            f"Linux {last['kernel']}, {last['cores']} cores, load average {min(loads):.1f} to "
-            f"{max(loads):.1f}: above 3 others had the machine, too.",
+            f"Rounds: {len(rounds)}, {circumstances_of(rounds, 3)}",
             "",
             "![Run time and bytes by case](kernel.svg)",
         ]
@@ -83,14 +77,15 @@ def _part(kind: str, processes: int, runs: list[Run]) -> tuple[list[str], Panel]
     needed, reads = runs[0]["bytes"], runs[0]["reads"]
     # Outside of reads: waiting as if it computed, and checking the bytes.
     computing = median(run["seconds"] - run["seconds_in_reads"] for run in runs)
-    bound = max(computing, needed / BANDWIDTH)
+    fastest = bound(computing, needed)
     title = f"{kind}, " + ("one process" if processes == 1 else f"{processes} processes")
     lines = [
         f"## {title}",
         "",
         f"{reads} reads of {needed / 1e6:.0f} MB in all"
         + (", each" if processes > 1 else "")
-        + f", {computing:.2f} s of computing and checking; what nobody can beat is {bound:.2f} s.",
+        + f", {computing:.2f} s of computing and checking; "
+        f"what nobody can beat is {fastest:.2f} s.",
         "",
         "| case | seconds | requests | MB read at the server | page cache, MB | memory, MB |",
         "|---|---|---|---|---|---|",
@@ -104,81 +99,54 @@ def _part(kind: str, processes: int, runs: list[Run]) -> tuple[list[str], Panel]
         served = median(run["bytes_served"] for run in found) / 1e6
         bars.append(Bar(name, median(seconds), min(seconds), max(seconds), served))
         lines.append(
-            f"| {name} | {median(seconds):.2f} [{min(seconds):.2f}, {max(seconds):.2f}] "
+            f"| {name} | {spread(seconds)} "
             f"| {median(run['requests'] for run in found):.0f} | {served:.0f} "
             f"| {max(run['page_cache_peak'] for run in found) / 1e6:.0f} "
-            f"| {max(map(_memory, found)) / 1e6:.0f} |"
+            f"| {max(map(memory_of, found)) / 1e6:.0f} |"
         )
-    lines += ["", "| claim | bar | measured | |", "|---|---|---|---|"]
     rounds = min(len(found) for found in by_case.values())
-    for claim in _claims(kind, processes, by_case, bound, needed):
-        verdict = claim.verdict()
-        if rounds < FEWEST_ROUNDS:
-            verdict += f", by fewer than {FEWEST_ROUNDS} rounds"
-        sign = "at least" if claim.is_least else "at most"
-        lines.append(f"| {claim.what} | {sign} {claim.bar:g} | {claim.value:.2f} | {verdict} |")
-    return lines, Panel(title, bound, needed / 1e6, bars)
-
-
-def _memory(run: Run) -> int:
-    """Bytes of Forebay's buffers, in all processes."""
-    return sum(int(file["memory_peak"]) for file in run.get("prefetch", []))
-
-
-@dataclass(frozen=True)
-class _Claim:
-    what: str
-    value: float
-    bar: float
-    is_least: bool = False
-    reach: float | None = None  # the most that the value can be
-
-    def verdict(self) -> str:
-        if self.value >= self.bar if self.is_least else self.value <= self.bar:
-            return "met"
-        if self.reach is not None and self.reach < self.bar:
-            return f"missed: {self.reach:.2f} is the most that anybody can reach"
-        return "missed"
+    lines += table_of(_claims(kind, processes, by_case, fastest, needed), rounds)
+    return lines, Panel(title, fastest, needed / 1e6, bars)
 
 
 def _claims(
-    kind: str, processes: int, by_case: dict[str, list[Run]], bound: float, needed: int
-) -> list[_Claim]:
+    kind: str, processes: int, by_case: dict[str, list[Run]], nobody: float, needed: int
+) -> list[Claim]:
     seconds = {name: median(run["seconds"] for run in runs) for name, runs in by_case.items()}
     served = {name: median(run["bytes_served"] for run in runs) for name, runs in by_case.items()}
     forebay = EXACT.name if processes == 1 else PAGES.name
     best = min(KERNEL, key=lambda case: seconds[case.name]).name
-    holds = max(_memory(run) + run["page_cache_peak"] for run in by_case[forebay])
+    holds = max(memory_of(run) + run["page_cache_peak"] for run in by_case[forebay])
     default, fastest, published = (seconds[name] for name in (DEFAULT, best, MERCURY.name))
     time = seconds[forebay]
     claims = [
-        _Claim("time / what nobody can beat", time / bound, 1.15),
-        _Claim(f"{DEFAULT} / Forebay", default / time, 6, is_least=True, reach=default / bound),
-        _Claim(
+        Claim("time / what nobody can beat", time / nobody, 1.15),
+        Claim(f"{DEFAULT} / Forebay", default / time, 6, is_least=True, reach=default / nobody),
+        Claim(
             f"best of the kernel ({best.removeprefix('kernel, ')}) / Forebay",
             fastest / time,
             4,
             is_least=True,
-            reach=fastest / bound,
+            reach=fastest / nobody,
         ),
     ]
     if kind == "I/O-bound":
         fewer = served[MERCURY.name] / served[forebay]
         claims += [
-            _Claim(
+            Claim(
                 "published method / Forebay, time",
                 published / time,
                 2,
                 is_least=True,
-                reach=published / bound,
+                reach=published / nobody,
             ),
-            _Claim("published method / Forebay, bytes", fewer, 2, is_least=True),
+            Claim("published method / Forebay, bytes", fewer, 2, is_least=True),
         ]
     return [
         *claims,
-        _Claim("bytes read / bytes needed", served[forebay] / needed, 1.05),
-        _Claim(
+        Claim("bytes read / bytes needed", served[forebay] / needed, 1.05),
+        Claim(
             f"memory and page cache / {BUDGET >> 20} MiB a process", holds / BUDGET / processes, 1
         ),
-        _Claim("wrong extents / no hints", seconds[WRONG.name] / default, 1.1),
+        Claim("wrong extents / no hints", seconds[WRONG.name] / default, 1.1),
     ]

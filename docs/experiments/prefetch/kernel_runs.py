@@ -4,7 +4,6 @@ by Forebay; one process and several on one file. One JSON document a round."""
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import subprocess
@@ -22,7 +21,9 @@ from analysis_runs import (
     Tools,
     circumstances,
     evict,
+    prefetched,
     testbed,
+    with_intent,
     write_wrong,
 )
 from page_cache import PeakPages
@@ -118,7 +119,8 @@ def _write_intents(intents: Path) -> None:
     )
 
 
-def _set_read_ahead(mount: Path, count: int) -> None:
+def set_read_ahead(mount: Path, count: int) -> None:
+    """Of the kernel on this file system, in bytes. Needs root."""
     device = mount.stat().st_dev
     place = Path(f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/read_ahead_kb")
     place.write_text(str(count >> 10))
@@ -134,7 +136,7 @@ def _run(
     command: list[str],
     processes: int,
 ) -> dict[str, Any]:
-    _set_read_ahead(bed.mount, case.read_ahead)
+    set_read_ahead(bed.mount, case.read_ahead)
     file = Path(command[1])
     evict(file)
     summary = intents / "summary.json"
@@ -143,10 +145,7 @@ def _run(
     together += "for one in $all; do wait $one || exit; done"
     command = ["sh", "-c", together, "sh", str(processes), *command]
     if case.intent is not None:
-        command = [
-            *(str(tools.forebay), "run", "--quiet", "--json", str(summary)),
-            *("--intent", str(intents / case.intent), "--", *command),
-        ]
+        command = with_intent(tools, intents / case.intent, summary, command)
     before = bed.served()
     with PeakPages(file) as pages:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -167,5 +166,5 @@ def _run(
         "page_cache_peak": pages.peak,
     }
     if case.intent is not None:
-        result["prefetch"] = json.loads(summary.read_text())["prefetch"]["files"]
+        result["prefetch"] = prefetched(summary)
     return result

@@ -1,0 +1,76 @@
+"""What the pages on reading ahead share: rounds and times as text, and claims that are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from analysis_runs import BANDWIDTH
+
+FEWEST_ROUNDS = 5  # for a verdict
+
+MADE_BY = (
+    "Made by `docs/experiments/prefetch/run.py table` from `results/`; no figure is typed by hand."
+)
+
+
+def bound(computing: float, needed: float) -> float:
+    """Seconds that nobody can beat: of computing, or of reading `needed` bytes."""
+    return max(computing, needed / BANDWIDTH)
+
+
+def spread(seconds: list[float]) -> str:
+    """Median, least and most."""
+    return f"{median(seconds):.2f} [{min(seconds):.2f}, {max(seconds):.2f}]"
+
+
+def circumstances_of(rounds: list[dict[str, Any]], others_above: int) -> str:
+    """When and where. Others had the machine, too, above that load average."""
+    first, last = rounds[0], rounds[-1]
+    loads = [one["load_average"] for one in rounds]
+    return (
+        f"{first['date']} to {last['date']}, commit {last['commit']}, Linux {last['kernel']}, "
+        f"{last['cores']} cores, load average {min(loads):.1f} to {max(loads):.1f}: "
+        f"above {others_above} others had the machine, too."
+    )
+
+
+def memory_of(run: dict[str, Any]) -> int:
+    """Bytes of Forebay's buffers, in all processes."""
+    return sum(int(file["memory_peak"]) for file in run.get("prefetch", []))
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A figure and the bar that it is held against."""
+
+    what: str
+    value: float
+    bar: float
+    is_least: bool = False
+    reach: float | None = None  # the most that the value can be
+
+    def verdict(self, rounds: int) -> str:
+        """Met or missed, and why that may not be the last word."""
+        if self.value >= self.bar if self.is_least else self.value <= self.bar:
+            verdict = "met"
+        elif self.reach is not None and self.reach < self.bar:
+            verdict = f"missed: {self.reach:.2f} is the most that anybody can reach"
+        else:
+            verdict = "missed"
+        if rounds < FEWEST_ROUNDS:
+            verdict += f", by fewer than {FEWEST_ROUNDS} rounds"
+        return verdict
+
+
+def table_of(claims: Iterable[Claim], rounds: int) -> list[str]:
+    """The claims, with a blank line before them."""
+    lines = ["", "| claim | bar | measured | |", "|---|---|---|---|"]
+    for claim in claims:
+        sign = "at least" if claim.is_least else "at most"
+        lines.append(
+            f"| {claim.what} | {sign} {claim.bar:g} | {claim.value:.2f} | {claim.verdict(rounds)} |"
+        )
+    return lines

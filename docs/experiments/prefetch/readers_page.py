@@ -1,0 +1,124 @@
+"""The page of real programs that read, made of the results."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from analysis_runs import BANDWIDTH, LATENCY_MS, SLOTS
+from kernel_picture import Bar, Panel, draw
+from kernel_runs import KERNEL
+from page_claims import MADE_BY, Claim, bound, circumstances_of, memory_of, spread, table_of
+from readers_runs import ALL, FOREBAY, WARM, WRONG, Plan, Reader
+
+DEFAULT = KERNEL[0].name
+
+Run = dict[str, Any]
+
+ABOUT = {
+    "uproot": "8 of 40 branches of a TTree in baskets of 32 kB, compressed, as whole columns. "
+    "uproot opens the file for every basket, and reads five parts of it at a time.",
+    "uproot-mapped": "The same file through `uproot.MemmapSource`, one column after the other.",
+    "h5py": "Two bands of each plane of a dataset in chunks of 64 KiB: a chunk is read, three are "
+    "not.",
+    "memmap": "64 KiB somewhere in every 256 KiB, in rising order.",
+    "fromfile": "The same pieces, each through a C stream that numpy makes for it.",
+    "parquet": "8 of 40 columns in row groups of 320 kB a column, compressed. pyarrow reads with "
+    "eight threads, without waiting for one piece before the next: there is less to gain.",
+    "tar": "5,000 files of 32 KiB on average, each declared whole. Nothing is known of a file "
+    "before it is opened, and then tar asks for it at once: reading ahead *within* files cannot "
+    "help here.",
+}
+
+
+def write(output: Path) -> Path:
+    """Writes readers.md and readers.svg. Returns the page's path."""
+    lines = [
+        "# Reading ahead: real programs",
+        "",
+        MADE_BY,
+        "",
+        "[Programs](../../guide/proxies.md#readers) in Python, and `tar`, on the "
+        "[testbed](../../guide/command.md#testbed) with a page cache and one server: "
+        f"{LATENCY_MS} ms a request, {BANDWIDTH / 1e6:g} MB/s, {SLOTS} requests in service. The "
+        "file system asks for buffers of 4 KiB, as those of a node do.",
+        "",
+        "- *kernel*: no hints; how far the kernel reads ahead, at most. 128 KiB is its default.",
+        "- *Forebay*: exact extents, from where it is said below; *wrong extents*: as many, in the "
+        "gaps between those that are read.",
+        f"- *{WARM}*: no hints, the whole file is there: what the program itself takes. What "
+        "nobody can beat is that, or the declared bytes at the full bandwidth.",
+        "",
+        "The page cache is empty before each run, but for the last case; a round is in "
+        "shuffled order. Times are the programs' own, from opening the file to the last byte in "
+        "their memory, without starting the interpreter; medians, least and most in brackets. All "
+        "that was read is checked.",
+    ]
+    panels = []
+    picture_at = len(lines)
+    for reader in ALL:
+        found = sorted((output / "results").glob(f"reader-{reader.name}-[0-9]*.json"))
+        rounds = [json.loads(path.read_text()) for path in found]
+        if rounds:
+            part, panel = _part(reader, rounds)
+            lines += part
+            panels.append(panel)
+    if panels:
+        lines[picture_at:picture_at] = ["", "![Run time and bytes by case](readers.svg)"]
+        draw(output / "readers.svg", panels)
+    page = output / "readers.md"
+    page.write_text("\n".join(lines) + "\n")
+    return page
+
+
+def _part(reader: Reader, rounds: list[dict[str, Any]]) -> tuple[list[str], Panel]:
+    by_case: dict[str, list[Run]] = {}
+    for one in rounds:
+        for run in one["runs"]:
+            by_case.setdefault(run["case"], []).append(run)
+    names = [name for name in (*(c.name for c in KERNEL), FOREBAY, WRONG, WARM) if name in by_case]
+    seconds = {name: median(run["seconds"] for run in by_case[name]) for name in names}
+    declared = rounds[0]["bytes_declared"]
+    nobody = bound(seconds[WARM], declared)
+    lines = [
+        "",
+        f"## {reader.title}",
+        "",
+        f"{ABOUT[reader.name]} Extents from {reader.plan.value}: {declared / 1e6:.0f} MB. What "
+        f"nobody can beat is {nobody:.2f} s.",
+        "",
+        f"Rounds: {len(rounds)}, {circumstances_of(rounds, 3)}",
+        "",
+        "| case | seconds | requests | MB read at the server | memory, MB |",
+        "|---|---|---|---|---|",
+    ]
+    bars = []
+    for name in names:
+        runs = by_case[name]
+        times = [run["seconds"] for run in runs]
+        served = median(run["bytes_served"] for run in runs) / 1e6
+        bars.append(Bar(name, median(times), min(times), max(times), served))
+        lines.append(
+            f"| {name} | {spread(times)} | {median(run['requests'] for run in runs):.0f} "
+            f"| {served:.0f} | {max(map(memory_of, runs)) / 1e6:.0f} |"
+        )
+    best = min((c.name for c in KERNEL if c.name in seconds), key=lambda name: seconds[name])
+    slower = seconds[DEFAULT] / seconds[FOREBAY]
+    lines += [
+        "",
+        f"The kernel's default takes {slower:.1f} times as long as Forebay, its best setting "
+        f"({best.removeprefix('kernel, ')}) {seconds[best] / seconds[FOREBAY]:.1f} times.",
+    ]
+    claims = []
+    if reader.bar is not None:
+        reach = seconds[DEFAULT] / nobody
+        what = f"{DEFAULT} / Forebay"
+        claims.append(Claim(what, slower, reader.bar, is_least=True, reach=reach))
+    if reader.plan is not Plan.WHOLE:
+        claims.append(Claim("wrong extents / no hints", seconds[WRONG] / seconds[DEFAULT], 1.1))
+    else:
+        claims.append(Claim("whole files declared / no hints", 1 / slower, 1.1))
+    lines += table_of(claims, len(rounds))
+    return lines, Panel(reader.title, nobody, declared / 1e6, bars)

@@ -1,0 +1,89 @@
+"""Goal: real programs that read by uproot, h5py, numpy, pyarrow and tar get the same bytes under
+Forebay, whether what is declared is the whole file, parts that they do not read, or nothing that a
+file has, and some of it was there before they asked.
+
+Method: the readers of proxies/readers check what they read themselves. Those whose library is not
+installed are left out, and named.
+
+usage: readers_check.py LIBRARY uring|threads
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from preloaded import Preloaded, evict, wait_until_settled
+
+READERS = Path(__file__).resolve().parents[2] / "proxies/readers"
+
+#: Its size, in units of its own, and what it needs.
+PROGRAMS = {
+    "uproot_columns": (40_000, "uproot"),
+    "uproot_mapped": (40_000, "uproot"),
+    "h5py_slices": (4, "h5py"),
+    "numpy_memmap": (40, "numpy"),
+    "numpy_fromfile": (40, "numpy"),
+    "parquet_columns": (80_000, "pyarrow"),
+    "small_files": (60, "numpy"),
+}
+
+#: What these ask for is fetched for them, however fast they are.
+BY_DESCRIPTORS = {"uproot_columns", "h5py_slices"}
+
+DECLARED = {
+    "whole": "[[0, 0]]",
+    "parts": str([[offset, 70_000] for offset in range(0, 30_000_000, 300_000)]),
+    "outside": "[[1000000000000, 5000]]",
+}
+
+
+def missing(library: str) -> bool:
+    """numpy and typer, which all of them need, or a library of a reader's own."""
+    return any(importlib.util.find_spec(name) is None for name in (library, "numpy", "typer"))
+
+
+def main() -> int:
+    library, queue = sys.argv[1:3]
+    failures = []
+    there = {name: needs for name, needs in PROGRAMS.items() if not missing(needs[1])}
+    for name in PROGRAMS.keys() - there.keys():
+        print(f"{name} is left out: {PROGRAMS[name][1]}, numpy or typer is not installed")
+    with tempfile.TemporaryDirectory(dir=".", prefix="posix-readers-") as name:
+        directory = Path(name).resolve()
+        preloaded = Preloaded(library, queue, directory, "")
+        commands = {
+            one: [sys.executable, str(READERS / f"{one}.py"), f"{one}.data", "--size", str(size)]
+            for one, (size, _) in there.items()
+        }
+        for command in commands.values():
+            subprocess.run([*command, "--create"], cwd=directory, check=True)
+        wait_until_settled(directory)
+        for kind, declared in DECLARED.items():
+            sections = (
+                f'[[file]]\npath = "{pattern}"\nwillneed = {declared}\n'
+                for pattern in ("*.data", "*.data/*")
+            )
+            (directory / "intent.toml").write_text("".join(sections))
+            for one, command in commands.items():
+                data = directory / f"{one}.data"
+                files = list(data.iterdir()) if data.is_dir() else [data]
+                emptied = [evict(file) for file in files]
+                code, output, errors = preloaded.run(command)
+                records = preloaded.take_records()
+                fetched = sum(int(str(record["bytes_fetched"])) for record in records)
+                print(f"{one}, {kind}: {len(records)} openings, {fetched} bytes fetched")
+                if code != 0 or b"all bytes are right" not in output:
+                    failures.append(f"{one}, {kind}: {code}, {output!r} {errors!r}")
+                is_sure = one in BY_DESCRIPTORS and kind == "whole" and all(emptied)
+                if is_sure and fetched == 0:
+                    failures.append(f"{one}: nothing was read ahead: {records}")
+    print("\n".join(failures) or "all bytes are right")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
