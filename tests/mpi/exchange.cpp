@@ -41,6 +41,7 @@ void nodes() {
   const auto real = make(0);
   CHECK(real->nodes().nodes() == 1);
   CHECK(real->ranks_on_host() == real->size());
+  for (const int host : real->host_of_rank()) CHECK(host == 0);
   const auto pairs = make(2);
   CHECK(pairs->nodes().nodes() == (pairs->size() + 1) / 2);
   CHECK(pairs->ranks_on_host() == pairs->size());

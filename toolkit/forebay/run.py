@@ -82,7 +82,8 @@ def run(options: RunOptions, console: Console) -> int:
             "exit": exit_code,
             "wall_seconds": wall,
             **summary.as_json(files, found),
-            "unsafe_logs": unsafe,
+            "unsafe_logs": unsafe.here,
+            "unsafe_elsewhere": unsafe.elsewhere,
             **prefetch_records.as_json(read_ahead),
         }
         try:

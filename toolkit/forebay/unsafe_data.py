@@ -1,7 +1,9 @@
-"""What a run left in write-behind logs of this node and in no file: what to say about it."""
+"""What a run left in write-behind logs and in no file: what to say about it."""
 
+import contextlib
 import shlex
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ from forebay.units import show_bytes
 
 _CACHE = ("forebay_cache", "e10_cache")
 _PATH = ("forebay_cache_path", "e10_cache_path")
+_NOTICE = ".forebay-dirty"
+_HOSTS_NAMED = 16
 _HOLDING = ("writing", "draining", "left", "incomplete", "damaged")
 
 
@@ -40,29 +44,64 @@ def _of_section(section: dict[str, Any]) -> list[tuple[str, str]]:
     return [(words.get(key, f"forebay_cache_{key}"), str(value)) for key, value in table.items()]
 
 
+@dataclass(frozen=True)
+class Unsafe:
+    """Bytes that are in no file."""
+
+    here: list[cache.Entry] = field(default_factory=list)
+    """Logs on this node."""
+    elsewhere: list[cache.Entry] = field(default_factory=list)
+    """Notices of logs on other nodes."""
+
+
 def left_in_logs(
     variables: Mapping[str, str], records: Iterable[Record], failed: bool, since_unix_s: float
-) -> list[cache.Entry]:
+) -> Unsafe:
     """Logs made since then that hold bytes which are in no file. Looks where logs usually are and
-    where the run's declarations say; not at all where it went well and declares no cache."""
+    where the run's declarations say; not at all where it went well and declares no cache. Notices
+    of other nodes' logs are found beside the files of this node's logs and of the records, and in
+    the working directory."""
+    records = list(records)
     pairs = _declared(variables, records)
     if not failed and not any(key in _CACHE for key, _ in pairs):
-        return []
+        return Unsafe()
     places = {Path(place.path) for place in filesystem.local_paths()}
     places |= {Path(value) for key, value in pairs if key in _PATH and Path(value).is_dir()}
     try:
         found = cache.survey(cache.Selection(directories=sorted(places)))
+        here = [
+            log
+            for log in found.in_state(*_HOLDING)
+            if log.get("made_unix_s", 0) >= int(since_unix_s)
+        ]
+        beside = {Path.cwd(), *(Path(record.path).parent for record in records)}
+        beside |= {Path(log["file"]).parent for log in here}
+        files = _announced_in(beside)
+        notices = cache.survey(cache.Selection(directories=sorted(places), files=files)).missing
     except ForebayError:  # No forebay-cache is installed.
-        return []
-    return [
-        log for log in found.in_state(*_HOLDING) if log.get("made_unix_s", 0) >= int(since_unix_s)
+        return Unsafe()
+    elsewhere = [
+        notice
+        for notice in notices
+        if notice["state"] == "elsewhere" and notice["since_unix_s"] >= int(since_unix_s)
     ]
+    return Unsafe(here, elsewhere if files else [])
 
 
-def advice(logs: list[cache.Entry]) -> list[str]:
+def _announced_in(directories: Iterable[Path]) -> list[Path]:
+    """Files there beside which a notice says that they are not complete."""
+    files = []
+    for directory in directories:
+        with contextlib.suppress(OSError):
+            for entry in directory.glob(f".*{_NOTICE}"):
+                files.append(directory / entry.name.removeprefix(".").removesuffix(_NOTICE))
+    return sorted(files)
+
+
+def advice(unsafe: Unsafe) -> list[str]:
     """What is missing from which file, and how to get it there."""
     by_file: dict[str, list[cache.Entry]] = {}
-    for log in logs:
+    for log in unsafe.here:
         by_file.setdefault(log["file"], []).append(log)
     lines = []
     for file, theirs in by_file.items():
@@ -71,5 +110,21 @@ def advice(logs: list[cache.Entry]) -> list[str]:
         lines.append(f"forebay: {file} is not complete: {show_bytes(size)} are in {count} only.")
         if any(log["in_use"] for log in theirs):
             lines.append("A process of it still runs, and may be writing them to the file.")
-        lines.append(f"Bring them there: forebay cache recover {shlex.quote(file)}")
+        partial = "--partial " if any(notice["file"] == file for notice in unsafe.elsewhere) else ""
+        lines.append(f"Bring them there: forebay cache recover {partial}{shlex.quote(file)}")
+    hosts_by_file: dict[str, set[str]] = {}
+    for notice in unsafe.elsewhere:
+        hosts_by_file.setdefault(notice["file"], set()).add(notice["host"])
+    for file, hosts in hosts_by_file.items():
+        lines.append(f"forebay: {file} lacks what is in write-behind logs on {_named(hosts)}.")
+        lines.append(
+            f"Bring it there, on each: forebay cache recover --partial {shlex.quote(file)}"
+        )
     return lines
+
+
+def _named(hosts: set[str]) -> str:
+    names = sorted(hosts)
+    if len(names) <= _HOSTS_NAMED:
+        return ", ".join(names)
+    return f"{', '.join(names[:_HOSTS_NAMED])} and {len(names) - _HOSTS_NAMED} more"

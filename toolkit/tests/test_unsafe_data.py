@@ -2,6 +2,7 @@
 when the run ends is never passed over."""
 
 import random
+import shlex
 import time
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from conftest import Forebay, read_json
 from test_cache_command import BLOCK, native_directory
 
 from forebay.records import Record
-from forebay.unsafe_data import left_in_logs
+from forebay.unsafe_data import Unsafe, left_in_logs
 
 PIECES = ("forebay-cache", "forebay-leave-log")
 
@@ -99,9 +100,40 @@ def test_logs_of_earlier_runs_are_not_this_ones(
     forebay("run", "--", *dying)
     monkeypatch.setenv("FOREBAY_LIBRARY_DIR", environ["FOREBAY_LIBRARY_DIR"])
     variables = {"FOREBAY_HINTS": f"e10_cache=enable;e10_cache_path={tmp_path / 'local'}"}
-    (mine,) = left_in_logs(variables, [], failed=False, since_unix_s=0)
+    (mine,) = left_in_logs(variables, [], failed=False, since_unix_s=0).here
     after = mine["made_unix_s"] + 1
-    assert left_in_logs(variables, [], failed=False, since_unix_s=after) == []
+    assert left_in_logs(variables, [], failed=False, since_unix_s=after) == Unsafe()
+
+
+def test_logs_on_other_hosts_are_told_with_their_names(
+    forebay: Forebay, dying: list[str], tmp_path: Path
+) -> None:
+    far = tmp_path / "far"
+    far.mkdir(mode=0o700)
+    words = [str(far) if word == str(tmp_path / "local") else word for word in dying]
+    answer = forebay(
+        "run", "--json", "r.json", "--hint", "e10_cache=enable", "--",
+        *words, "--host", "node9",
+    )  # fmt: skip
+    file = tmp_path / "out.dat"
+    assert f"{file} lacks what is in write-behind logs on node9" in answer.errors
+    assert f"on each: forebay cache recover --partial {file}" in answer.errors
+    (notice,) = read_json(tmp_path / "r.json")["unsafe_elsewhere"]
+    assert notice["host"] == "node9"
+
+
+def test_where_logs_are_here_and_elsewhere_each_host_recovers_its_own(
+    forebay: Forebay, dying: list[str], tmp_path: Path
+) -> None:
+    far = tmp_path / "far"
+    far.mkdir(mode=0o700)
+    words = [str(far) if word == str(tmp_path / "local") else word for word in dying]
+    both = f"{shlex.join([*words, '--log', 'log-9', '--host', 'node9'])}; {shlex.join(dying)}"
+    hint = f"e10_cache_path={tmp_path / 'local'}"
+    answer = forebay("run", "--hint", hint, "--", "bash", "-c", both)
+    file = tmp_path / "out.dat"
+    assert f"Bring them there: forebay cache recover --partial {file}" in answer.errors
+    assert f"{file} lacks what is in write-behind logs on node9" in answer.errors
 
 
 def test_a_run_without_a_cache_that_went_well_is_not_looked_after(
@@ -109,7 +141,7 @@ def test_a_run_without_a_cache_that_went_well_is_not_looked_after(
 ) -> None:
     monkeypatch.setattr("forebay.cache.survey", None)
     records: list[Record] = []
-    assert left_in_logs({"FOREBAY_HINTS": "cb_nodes=2"}, records, False, 0.0) == []
+    assert left_in_logs({"FOREBAY_HINTS": "cb_nodes=2"}, records, False, 0.0) == Unsafe()
 
 
 def test_the_summary_tells_what_the_cache_did(forebay: Forebay, program: list[str]) -> None:

@@ -101,8 +101,10 @@ Result<CachePlace> CachePlace::find(const Exchange& exchange, const StorageFile&
   place.host = this_host();
   std::string path = place.path;
   const NodeMap& nodes = exchange.nodes();
-  if (wants_redundancy(hints) && exchange.on_one_host() && nodes.nodes() > 1) {
-    const int node = nodes.node_of_rank[static_cast<std::size_t>(place.rank)];
+  const int node = nodes.node_of_rank[static_cast<std::size_t>(place.rank)];
+  const auto& mates = nodes.ranks_of_node[static_cast<std::size_t>(node)];
+  const bool emulated = exchange.ranks_on_host() > static_cast<int>(mates.size());
+  if (wants_redundancy(hints) && emulated) {
     path += "/" + emulated_node_directory(node);
     place.host = emulated_node(node);
     if (::mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) {

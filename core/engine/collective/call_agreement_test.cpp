@@ -30,7 +30,7 @@ class DamagedExchange final : public Exchange {
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
   const NodeMap& nodes() const override { return inner_->nodes(); }
-  int ranks_on_host() const override { return inner_->ranks_on_host(); }
+  const std::vector<int>& host_of_rank() const override { return inner_->host_of_rank(); }
   bool cores_are_shared() const override { return inner_->cores_are_shared(); }
   void barrier() override { inner_->barrier(); }
   void all_reduce(std::span<std::int64_t> values, Reduce op) override {

@@ -1,27 +1,24 @@
 #pragma once
 
-#include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
-#include <span>
 
-#include "core/engine/collective/bell.hpp"
-#include "core/engine/collective/exchange.hpp"
 #include "core/model/error.hpp"
 #include "core/model/extent.hpp"
 
 namespace forebay {
 
-/// Which rank of a host may hold bytes of a file in its log, in memory that the ranks share: a
-/// table of granules of the file, each of one rank or of none, and a place where a rank is asked
-/// to bring bytes to the file. So ranks agree on who writes where without a message, and those who
+/// Which rank may hold bytes of a file in its log, as one of the ranks sees it: a table of granules
+/// of the file, each of one rank or of none, and a place where a rank is asked to bring bytes to
+/// the file. So ranks agree on who writes where without a call that all of them make, and those who
 /// are asked need not be in a call: a thread of theirs answers.
 ///
 /// Granules whose numbers differ by the size of the table share a place in it. That costs
 /// questions, not correctness.
+///
+/// Thread-safe, but for what is said of ask(). Errors: io, where whoever keeps the table is gone;
+/// what then cannot be told to it is that of a rank that is gone, too.
 class Claims {
  public:
   /// What a rank wants of another one's bytes.
@@ -42,65 +39,69 @@ class Claims {
   };
   using Answering = std::function<Answer(const Question&)>;
 
-  /// What the shared memory takes, for so many ranks.
-  static Bytes bytes(int ranks);
-
-  /// In `memory`: zero-filled before the first rank came, and outliving this.
-  Claims(std::span<std::byte> memory, int ranks, int rank, Bytes granule);
-
   /// Part of an extent that belongs to another rank.
   struct Foreign {
     int rank = 0;
     Extent extent;  ///< Whole granules.
   };
-  /// The first part of `extent` that does; none if there is none.
-  std::optional<Foreign> foreign(Extent extent) const;
-  /// Makes `extent` this rank's, up to the first part that is foreign, which comes back.
-  std::optional<Foreign> claim(Extent extent);
+
+  virtual ~Claims() = default;
+  Claims(const Claims&) = delete;
+  Claims& operator=(const Claims&) = delete;
+
+  /// The first part of `extent` that belongs to another rank; none if there is none.
+  virtual Result<std::optional<Foreign>> foreign(Extent extent) = 0;
+  /// Makes `extent` this rank's, up to the first part that is foreign, which comes back. If there
+  /// is none, end() is not below its end from now on.
+  virtual Result<std::optional<Foreign>> claim(Extent extent) = 0;
   /// What of this is this rank's is nobody's again.
-  void release(Extent extent);
-  void release_all();
-  /// Granules around `extent`.
-  Extent granules(Extent extent) const;
+  virtual void release(Extent extent) = 0;
+  /// The same of all, and this rank holds no byte that would count in end().
+  virtual void release_all() = 0;
   /// Whether any granule up to `end` shares its place with another one.
-  bool shares_places(Bytes end) const;
+  bool shares_places(Bytes end) const { return end > places * granule_; }
 
   /// Asks a rank, and waits until it has answered; at once if it answers nobody. Not from several
   /// threads at a time. Error: io if the rank is gone, else what it said.
-  Answer ask(int rank, const Question& question);
+  virtual Answer ask(int rank, const Question& question) = 0;
+  /// The first rank from `from` on that answers questions; none if there is none.
+  virtual Result<std::optional<int>> next_open(int from) = 0;
 
   /// This rank, of the process of that number, answers from now on. To be called before it claims
   /// anything.
-  void open(std::int64_t process);
+  virtual void open(std::int64_t process) = 0;
   /// Answers what is asked, and waits for more, until close() was called. Who asks later hears that
   /// there is nobody.
-  void answer(const Answering& answering);
-  void close();
+  virtual void answer(const Answering& answering) = 0;
+  virtual void close() = 0;
+
+  /// No rank will claim anything any more, nor holds anything, and all know it: from now on that is
+  /// what this rank is told, without asking anybody.
+  virtual void leave() {}
 
   /// Behind the last byte that a rank may hold: told by each rank of its own.
-  Bytes end() const;
-  void raise_end(Bytes end);
-  void reset_end();
+  virtual Result<Bytes> end() = 0;
+  virtual void set_end(Bytes end) = 0;
 
-  /// Bits that all ranks see.
-  std::uint32_t flags() const;
-  void set_flag(std::uint32_t flag);
-  void clear_flag(std::uint32_t flag);
+  /// Bits that all ranks see: set and cleared by this rank as it returns, by others no later than
+  /// when this rank opens, claims what it did not have, or answers a question that came later.
+  virtual std::uint32_t flags() const = 0;
+  virtual void set_flag(std::uint32_t flag) = 0;
+  virtual void clear_flag(std::uint32_t flag) = 0;
   /// How often a write found another rank's bytes in its granule; counts one more.
-  std::uint32_t count_conflict();
+  virtual std::uint32_t count_conflict() = 0;
+
+ protected:
+  /// Places of the table. With granules of 512 KiB, 128 GiB of a file have places of their own.
+  static constexpr std::int64_t places = std::int64_t{256} * 1024;
+
+  explicit Claims(Bytes granule) : granule_(granule) {}
+  Bytes granule() const { return granule_; }
+  static std::size_t place_of(std::int64_t granule) {
+    return static_cast<std::size_t>(granule % places);
+  }
 
  private:
-  struct Header;
-  struct Place;
-  struct Slot;
-
-  Place& place(int rank) const;
-  Slot& slot(int owner, int asker) const;
-  std::atomic<std::uint32_t>& owner_of(std::int64_t granule) const;
-
-  const std::span<std::byte> memory_;
-  const int ranks_;
-  const int rank_;
   const Bytes granule_;
 };
 

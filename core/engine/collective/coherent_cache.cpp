@@ -18,6 +18,8 @@ namespace {
 /// Reasons why all ranks write to the file: bits of Claims::flags().
 constexpr std::uint32_t while_atomic = 1;
 constexpr std::uint32_t for_good = 2;
+/// And all logs have been emptied since.
+constexpr std::uint32_t nothing_held = 4;
 
 /// A granule that two ranks write in turn costs a flush each time. After so many of them in one
 /// file, logs are of no use to it.
@@ -41,12 +43,6 @@ class Borrowed final : public ForwardingFile {
   const SieveWatch& watch_;
 };
 
-/// What rank 0 tells of what it made for all.
-struct Told {
-  std::array<char, 64> memory{};
-  std::array<char, 192> protection{};  ///< A name for it, unique for all time.
-};
-
 }  // namespace
 
 std::unique_ptr<CoherentCache> CoherentCache::open(Exchange& exchange, StorageFile& file,
@@ -54,75 +50,46 @@ std::unique_ptr<CoherentCache> CoherentCache::open(Exchange& exchange, StorageFi
                                                    Bytes granule, Counters& counters,
                                                    std::vector<std::string>& notes) {
   if (!hints.cache.value_or(false)) return nullptr;
-  if (!exchange.on_one_host()) {
-    notes.emplace_back("no write-behind cache: the ranks are on several hosts");
-    return nullptr;
-  }
-  Error failure;
-  const auto fail = [&failure](const Error& error) {
-    if (failure.kind == ErrorKind::none) failure = error;
-  };
   auto place = CachePlace::find(exchange, file, hints);
-  if (!place) fail(place.error());
-
-  const Bytes claims_bytes = Claims::bytes(exchange.size());
-  std::unique_ptr<SharedMemory> memory;
-  Told told;
-  if (exchange.rank() == 0) {
-    if (auto made = SharedMemory::create(claims_bytes)) {
-      memory = std::move(*made);
-      memory->name().copy(told.memory.data(), told.memory.size() - 1);
-    } else {
-      fail(made.error());
-    }
-    new_log_name().copy(told.protection.data(), told.protection.size() - 1);
-  }
-  const std::span<const std::byte> word = std::as_bytes(std::span(&told, 1));
-  const auto all = exchange.all_gather_varying(exchange.rank() == 0 ? word : word.first(0));
-  std::memcpy(&told, all.front().data(), sizeof told);
-  if (exchange.rank() != 0 && told.memory[0] != '\0') {
-    if (auto attached = SharedMemory::attach(told.memory.data(), claims_bytes)) {
-      memory = std::move(*attached);
-    } else {
-      fail(attached.error());
-    }
-  }
-  std::int64_t failed = failure.kind != ErrorKind::none || memory == nullptr;
-  exchange.all_reduce({&failed, 1}, Reduce::max);
-  if (exchange.rank() == 0 && memory != nullptr) memory->unlink();
-  if (failed != 0) {
-    notes.push_back("no write-behind cache: " + (failure.kind == ErrorKind::none
-                                                     ? "another rank has no place for its log"
-                                                     : to_string(failure)));
+  auto claims = open_claims(exchange, granule, place ? Error{} : place.error());
+  if (!claims) {
+    notes.push_back("no write-behind cache: " + claims.error().what);
     return nullptr;
   }
-  Claims claims(memory->bytes(), exchange.size(), exchange.rank(), granule);
   std::string note;
   auto protection =
       LogProtection::make(exchange, file, hints.cache_redundancy.value_or(CacheRedundancy{}),
-                          told.protection.data(), *place, counters, note);
+                          claims->name, *place, counters, note);
   if (!note.empty()) notes.push_back(std::move(note));
   if (protection != nullptr) protection->delay(hints.delayed.value_or(false));
   return std::unique_ptr<CoherentCache>(new CoherentCache(
-      file, watch, std::move(memory), std::move(*place), claims, std::move(protection), counters));
+      file, watch, std::move(*claims), std::move(*place), std::move(protection), counters));
 }
 
-CoherentCache::CoherentCache(StorageFile& file, const SieveWatch& watch,
-                             std::unique_ptr<SharedMemory> memory, CachePlace place, Claims claims,
-                             std::unique_ptr<LogProtection> protection, Counters& counters)
+CoherentCache::CoherentCache(StorageFile& file, const SieveWatch& watch, OpenedClaims claims,
+                             CachePlace place, std::unique_ptr<LogProtection> protection,
+                             Counters& counters)
     : file_(file),
       watch_(watch),
-      memory_(std::move(memory)),
+      memory_(std::move(claims.memory)),
       place_(std::move(place)),
       counters_(counters),
-      claims_(claims),
+      claims_(std::move(claims.claims)),
+      server_(std::move(claims.server)),
       protection_(std::move(protection)) {}
 
 CoherentCache::~CoherentCache() {
   if (finishing_.joinable()) finishing_.join();
-  if (!answering_.joinable()) return;
-  claims_.close();
-  answering_.join();
+  if (answering_.joinable()) {
+    claims_->close();
+    answering_.join();
+  }
+  if (server_ != nullptr) ClaimsServer::retire(std::move(server_));
+}
+
+void CoherentCache::part() {
+  claims_->leave();
+  if (server_ != nullptr) ClaimsServer::retire(std::move(server_));
 }
 
 LogWriter* CoherentCache::log() const {
@@ -151,9 +118,9 @@ Status CoherentCache::open_log() {
   if (auto begun = log_->commit(epoch_); !begun) return begun;
   made_ = log_.get();
   // Before anything is claimed: whoever meets a claim finds somebody to ask.
-  claims_.open(identity->process);
+  claims_->open(identity->process);
   answering_ = background_thread([this] {
-    claims_.answer([this](const Claims::Question& question) { return answer(question); });
+    claims_->answer([this](const Claims::Question& question) { return answer(question); });
   });
   return {};
 }
@@ -171,7 +138,7 @@ Status CoherentCache::write_pieces(std::span<const iovec> pieces, Bytes offset) 
     if (!attempt.foreign) continue;
     const auto answer = ask(attempt.foreign->rank, {Claims::Wish::write, attempt.foreign->extent});
     if (!answer.status) return answer.status;
-    if (answer.was_dirty && claims_.count_conflict() == most_conflicts) {
+    if (answer.was_dirty && claims_->count_conflict() == most_conflicts) {
       auto changed = write_through("ranks write in turn into the same blocks of the file");
       if (!changed) return changed;
     }
@@ -191,7 +158,9 @@ CoherentCache::Attempt CoherentCache::try_write(std::span<const iovec> pieces, B
   const Extent extent{offset, total_bytes(pieces)};
   const std::shared_lock turn(turn_);
   if (through() || closed_) {
-    if (auto foreign = claims_.foreign(extent)) return {.foreign = foreign};
+    auto held = foreign(extent);
+    if (!held) return {.done = true, .written = tl::unexpected(held.error())};
+    if (*held) return {.foreign = *held};
     CachedFile* const log = closed_ ? nullptr : made_.load();
     if (log == nullptr) return {.done = true, .written = file_.write_pieces(pieces, offset)};
     if (!log->writes_through()) return {};
@@ -201,10 +170,11 @@ CoherentCache::Attempt CoherentCache::try_write(std::span<const iovec> pieces, B
   if (!log) return {.failure = log.error()};
   // Whoever changed to writing through before this rank had a log did not ask it to.
   if (through()) return {};
-  if (auto foreign = claims_.claim(extent)) return {.foreign = foreign};
+  auto held = claims_->claim(extent);
+  if (!held) return {.done = true, .written = tl::unexpected(held.error())};
+  if (*held) return {.foreign = *held};
   unsettled_ = true;
   Attempt attempt{.done = true, .written = (*log)->write_pieces(pieces, offset)};
-  claims_.raise_end(extent.end());
   if ((*log)->writes_through()) {
     attempt.failure = (*log)->state().reason;
   } else if (auto slow = place_.too_slow((*log)->pace())) {
@@ -216,11 +186,13 @@ CoherentCache::Attempt CoherentCache::try_write(std::span<const iovec> pieces, B
 Result<Bytes> CoherentCache::read_pieces(std::span<const iovec> pieces, Bytes offset) {
   const Bytes length = total_bytes(pieces);
   for (Extent rest{offset, length}; rest.length > 0;) {
-    const auto foreign = claims_.foreign(rest);
-    if (!foreign) break;
-    const auto answer = ask(foreign->rank, {Claims::Wish::read, foreign->extent});
+    const auto found = foreign(rest);
+    if (!found) return tl::unexpected(found.error());
+    const auto& held = *found;
+    if (!held) break;
+    const auto answer = ask(held->rank, {Claims::Wish::read, held->extent});
     if (!answer.status) return tl::unexpected(answer.status.error());
-    const Bytes next = std::min(foreign->extent.end(), rest.end());
+    const Bytes next = std::min(held->extent.end(), rest.end());
     rest = {next, rest.end() - next};
   }
   Result<Bytes> got;
@@ -231,7 +203,9 @@ Result<Bytes> CoherentCache::read_pieces(std::span<const iovec> pieces, Bytes of
   }
   if (!got || *got == length) return got;
   // Up to what others hold behind it, there are zeros.
-  const Bytes end = std::min(claims_.end() - offset, length);
+  const auto end_of_all = claims_->end();
+  if (!end_of_all) return tl::unexpected(end_of_all.error());
+  const Bytes end = std::min(*end_of_all - offset, length);
   if (end <= *got) return got;
   Bytes at = 0;
   for (const iovec& piece : pieces) {
@@ -247,10 +221,11 @@ Result<Bytes> CoherentCache::read_pieces(std::span<const iovec> pieces, Bytes of
 
 Result<Bytes> CoherentCache::size() {
   // In this order: what is flushed in between is in the file's size then.
-  const Bytes end = claims_.end();
+  const auto end = claims_->end();
+  if (!end) return end;
   const auto size = file_.size();
   if (!size) return size;
-  return std::max(*size, end);
+  return std::max(*size, *end);
 }
 
 Status CoherentCache::resize(Bytes size) { return file_.resize(size); }
@@ -288,34 +263,44 @@ Status CoherentCache::settle_log() {
 
 Status CoherentCache::set_atomic(bool atomic) {
   if (atomic) {
-    claims_.set_flag(while_atomic);
+    claims_->set_flag(while_atomic);
     const ScopedNanoseconds exposed(counters_.cache_exposed_ns);
     const std::unique_lock turn(turn_);
     return empty_log();
   }
-  claims_.clear_flag(while_atomic);
+  claims_->clear_flag(while_atomic);
   const std::unique_lock turn(turn_);
   if (made_ == nullptr || closed_ || through()) return {};
   return log_->set_write_through(false);
 }
 
 Status CoherentCache::write_through(const std::string& reason) {
-  claims_.set_flag(for_good);
+  claims_->set_flag(for_good);
   add_note("write-behind cache given up: " + reason);
   const Status status = ask_all_to_empty();
   const std::unique_lock turn(turn_);
   auto emptied = empty_log();
+  if (status && emptied) claims_->set_flag(nothing_held);
   return status ? emptied : status;
+}
+
+/// The first part of `extent` that another rank may have in its log.
+Result<std::optional<Claims::Foreign>> CoherentCache::foreign(Extent extent) const {
+  if ((claims_->flags() & nothing_held) != 0) return std::nullopt;
+  return claims_->foreign(extent);
 }
 
 Status CoherentCache::ask_all_to_empty() {
   Status status;
-  for (int rank = 0; rank < place_.ranks; ++rank) {
-    if (rank == place_.rank) continue;
-    const auto answer = ask(rank, {Claims::Wish::write_through, {}});
+  for (int from = 0;;) {
+    const auto rank = claims_->next_open(from);
+    if (!rank) return status ? tl::unexpected(rank.error()) : status;
+    if (!*rank) return status;
+    from = **rank + 1;
+    if (**rank == place_.rank) continue;
+    const auto answer = ask(**rank, {Claims::Wish::write_through, {}});
     if (status) status = answer.status;
   }
-  return status;
 }
 
 /// Nothing is in the log, and writes go to the file. With turn_ held alone.
@@ -323,8 +308,7 @@ Status CoherentCache::empty_log() {
   if (made_ == nullptr || closed_) return {};
   auto emptied = log_->set_write_through(true);
   if (!emptied) return emptied;
-  claims_.release_all();
-  claims_.reset_end();
+  claims_->release_all();
   unsettled_ = false;
   return {};
 }
@@ -332,7 +316,7 @@ Status CoherentCache::empty_log() {
 Claims::Answer CoherentCache::ask(int rank, const Claims::Question& question) {
   const ScopedNanoseconds exposed(counters_.cache_exposed_ns);
   const std::scoped_lock lock(asking_);
-  auto answer = claims_.ask(rank, question);
+  auto answer = claims_->ask(rank, question);
   if (answer.status && question.wish == Claims::Wish::write) {
     auto raised = commit(answer.epoch + 1);
     if (!raised) answer.status = raised;
@@ -358,9 +342,10 @@ Claims::Answer CoherentCache::answer(const Claims::Question& question) {
   }
   answer.was_dirty = log_->dirty(question.extent);
   // A place that several granules share is told apart from none of them.
-  answer.status =
-      claims_.shares_places(claims_.end()) ? log_->drain() : log_->drain(question.extent);
-  if (answer.status) claims_.release(question.extent);
+  const auto end = claims_->end();
+  const bool apart = end && !claims_->shares_places(*end);
+  answer.status = apart ? log_->drain(question.extent) : log_->drain();
+  if (answer.status) claims_->release(question.extent);
   return answer;
 }
 
@@ -371,7 +356,7 @@ Status CoherentCache::protect(Moment moment) {
   const bool in_file = moment == Moment::emptied ||
                        (moment == Moment::sync && place_.options.sync == SyncScope::file);
   if (protection_->delayed() && !in_file) return {};
-  const bool done = (claims_.flags() & for_good) != 0;
+  const bool done = (claims_->flags() & for_good) != 0;
   const auto outlook = protection_->look(log(), done);
   if (outlook.needless) {
     end_protection();
@@ -422,8 +407,7 @@ Status CoherentCache::close_log(bool discard) {
   remember_pace(place_.file_system, place_.path, log_->pace());
   // What is not flushed ever is to be rebuilt.
   if (discard || place_.options.flush != CacheFlush::none) end_protection();
-  claims_.release_all();
-  claims_.reset_end();
+  claims_->release_all();
   closed_ = true;
   return {};
 }
@@ -438,8 +422,7 @@ Result<bool> CoherentCache::close_early() {
   if (made_ != nullptr && !closed_) {
     count_progress();
     // What came to the file already may have been cut away since by somebody else.
-    claims_.reset_end();
-    claims_.raise_end(log_->dirty_end());
+    claims_->set_end(log_->dirty_end());
   }
   return true;  // Other ranks may have logs.
 }
@@ -449,7 +432,7 @@ void CoherentCache::start_finishing() {
   // Where other logs are rebuilt from this one, it stays until they are in the file too.
   finishing_ = background_thread([this, stays = protection_ != nullptr] {
     // Where each rank's writes reach its own end only, others would be kept away again.
-    file_.lengthen(claims_.end());
+    file_.lengthen(claims_->end().value_or(0));
     log_->start_draining();
     if (stays) {
       const std::unique_lock turn(turn_);
@@ -458,7 +441,7 @@ void CoherentCache::start_finishing() {
     }
     finished_ = close_log(false);
     // Nobody need ask this rank any more.
-    if (finished_) claims_.close();
+    if (finished_) claims_->close();
   });
 }
 

@@ -16,7 +16,7 @@
 #include "core/engine/collective/claims.hpp"
 #include "core/engine/collective/exchange.hpp"
 #include "core/engine/collective/log_protection.hpp"
-#include "core/engine/collective/shared_memory.hpp"
+#include "core/engine/collective/opened_claims.hpp"
 #include "core/engine/collective/sieve_watch.hpp"
 #include "core/model/counters.hpp"
 #include "core/model/hints.hpp"
@@ -24,8 +24,8 @@
 
 namespace forebay {
 
-/// One file that the ranks of an exchange, all on one host, write to logs of their own, and see as
-/// if they wrote to the file: a CachedFile on each rank, made at its first write, and the Claims
+/// One file that the ranks of an exchange write to logs of their own, and see as if they wrote to
+/// the file: a CachedFile on each rank, made at its first write, and the Claims
 /// that keep their logs apart. Whoever reads or writes what another rank's log holds has that rank
 /// bring it to the file first, which a thread of that rank does.
 ///
@@ -102,6 +102,9 @@ class CoherentCache final : public StorageFile {
   /// The same, but nothing goes on after it, whatever the hints say: this rank's part is in the
   /// file, and so is what it still writes, from now on at once.
   Status close_together();
+  /// After close_together() on all ranks, without an error on any: they need not be there for each
+  /// other any more. What a rank still writes goes to the file.
+  void part();
   /// After close_early(): a thread begins to do this rank's part of finish(). Once.
   void start_finishing();
   /// What any rank of them still has in its log is in the file, durably, and this one's is gone.
@@ -120,15 +123,15 @@ class CoherentCache final : public StorageFile {
     Error failure = {};
   };
 
-  CoherentCache(StorageFile& file, const SieveWatch& watch, std::unique_ptr<SharedMemory> memory,
-                CachePlace place, Claims claims, std::unique_ptr<LogProtection> protection,
-                Counters& counters);
+  CoherentCache(StorageFile& file, const SieveWatch& watch, OpenedClaims claims, CachePlace place,
+                std::unique_ptr<LogProtection> protection, Counters& counters);
 
   Result<CachedFile*> opened();
   Status open_log();
   Status follow();
   Attempt try_write(std::span<const iovec> pieces, Bytes offset);
-  bool through() const { return claims_.flags() != 0; }
+  Result<std::optional<Claims::Foreign>> foreign(Extent extent) const;
+  bool through() const { return claims_->flags() != 0; }
   Claims::Answer ask(int rank, const Claims::Question& question);
   Claims::Answer answer(const Claims::Question& question);
   Status ask_all_to_empty();
@@ -142,10 +145,11 @@ class CoherentCache final : public StorageFile {
 
   StorageFile& file_;
   const SieveWatch& watch_;
-  const std::unique_ptr<SharedMemory> memory_;
+  const std::shared_ptr<SharedMemory> memory_;  ///< Of the claims.
   const CachePlace place_;
   Counters& counters_;
-  Claims claims_;
+  const std::unique_ptr<Claims> claims_;
+  std::unique_ptr<ClaimsServer> server_;       ///< For ranks of other hosts; on rank 0.
   std::unique_ptr<LogProtection> protection_;  ///< Used by the rank's own thread alone.
 
   /// Shared by a write and its claim; exclusive for who takes claims away.

@@ -1,7 +1,8 @@
 // Goal: ranks that write to logs see each other's bytes as if they wrote to the file, whoever wrote
 // them, and whatever became of the logs meanwhile; and after a crash the newest bytes win.
-// Method: ranks are threads, file and logs are in a directory of the test's own; random schedules
-// from a fixed seed, one step of one rank after the other, against a model in memory.
+// Method: ranks are threads, of one host or as if of several; file and logs are in a directory of
+// the test's own; random schedules from a fixed seed, one step of one rank after the other, against
+// a model in memory.
 
 #include "core/engine/collective/coherent_cache.hpp"
 
@@ -26,8 +27,12 @@ using Content = std::vector<std::byte>;
 
 constexpr Bytes granule = cache_granule;
 
-class CoherentCacheTest : public CacheTest {
+/// How many ranks share a host.
+class CoherentCacheTest : public CacheTest, public ::testing::WithParamInterface<int> {
  protected:
+  static void run_ranks(int ranks, const std::function<void(std::shared_ptr<Exchange>)>& body) {
+    forebay::run_ranks(ranks, std::min(ranks, GetParam()), body, GetParam());
+  }
   std::unique_ptr<OpenedCache> open(Exchange& exchange) const {
     auto opened = std::make_unique<OpenedCache>();
     CacheTest::open(exchange, *opened);
@@ -83,7 +88,7 @@ void CoherentCacheTest::run(const Schedule& schedule) {
   constexpr Bytes room = 40 * granule;
   Content model;
   std::mutex mutex;  // Of gtest's failures.
-  run_ranks(schedule.ranks, schedule.ranks, [&](const std::shared_ptr<Exchange>& exchange) {
+  run_ranks(schedule.ranks, [&](const std::shared_ptr<Exchange>& exchange) {
     const auto opened = open(*exchange);
     CoherentCache& cache = *opened->cache;
     std::mt19937 random(schedule.seed);
@@ -158,7 +163,7 @@ void CoherentCacheTest::run(const Schedule& schedule) {
   EXPECT_FALSE(fs::exists(base_ / ".data.forebay-dirty"));
 }
 
-TEST_F(CoherentCacheTest, RanksWithGranulesOfTheirOwnSeeEachOthersBytes) {
+TEST_P(CoherentCacheTest, RanksWithGranulesOfTheirOwnSeeEachOthersBytes) {
   for (const auto flush : {CacheFlush::immediate, CacheFlush::onsync, CacheFlush::onclose}) {
     hints_.cache_flush = flush;
     for (unsigned seed = 1; seed <= 2; ++seed) {
@@ -168,7 +173,7 @@ TEST_F(CoherentCacheTest, RanksWithGranulesOfTheirOwnSeeEachOthersBytes) {
   }
 }
 
-TEST_F(CoherentCacheTest, RanksThatWriteIntoEachOthersGranulesDoToo) {
+TEST_P(CoherentCacheTest, RanksThatWriteIntoEachOthersGranulesDoToo) {
   for (const auto flush : {CacheFlush::immediate, CacheFlush::onclose}) {
     hints_.cache_flush = flush;
     for (unsigned seed = 11; seed <= 12; ++seed) {
@@ -178,9 +183,9 @@ TEST_F(CoherentCacheTest, RanksThatWriteIntoEachOthersGranulesDoToo) {
   }
 }
 
-TEST_F(CoherentCacheTest, WhatIsWrittenWaitsInTheLogUntilTheFileIsClosed) {
+TEST_P(CoherentCacheTest, WhatIsWrittenWaitsInTheLogUntilTheFileIsClosed) {
   hints_.cache_flush = CacheFlush::onclose;
-  run_ranks(2, 2, [&](const std::shared_ptr<Exchange>& exchange) {
+  run_ranks(2, [&](const std::shared_ptr<Exchange>& exchange) {
     const auto opened = open(*exchange);
     const Content bytes(100, static_cast<std::byte>(exchange->rank() + 1));
     ASSERT_TRUE(opened->cache->write_at(bytes, exchange->rank() * granule));
@@ -197,9 +202,9 @@ TEST_F(CoherentCacheTest, WhatIsWrittenWaitsInTheLogUntilTheFileIsClosed) {
   EXPECT_EQ(fs::file_size(path_), static_cast<std::uintmax_t>(granule + 100));
 }
 
-TEST_F(CoherentCacheTest, WhatIsDiscardedNeverReachesTheFile) {
+TEST_P(CoherentCacheTest, WhatIsDiscardedNeverReachesTheFile) {
   hints_.cache_flush = CacheFlush::onclose;
-  run_ranks(1, 1, [&](const std::shared_ptr<Exchange>& exchange) {
+  run_ranks(1, [&](const std::shared_ptr<Exchange>& exchange) {
     const auto opened = open(*exchange);
     ASSERT_TRUE(opened->cache->write_at(Content(100, std::byte{1}), 0));
     ASSERT_TRUE(opened->cache->close(true));
@@ -208,9 +213,9 @@ TEST_F(CoherentCacheTest, WhatIsDiscardedNeverReachesTheFile) {
   EXPECT_EQ(logs_left(), 0);
 }
 
-TEST_F(CoherentCacheTest, AfterACrashTheRankThatWroteLastWins) {
+TEST_P(CoherentCacheTest, AfterACrashTheRankThatWroteLastWins) {
   hints_.cache_flush = CacheFlush::onclose;
-  run_ranks(2, 2, [&](const std::shared_ptr<Exchange>& exchange) {
+  run_ranks(2, [&](const std::shared_ptr<Exchange>& exchange) {
     const auto opened = open(*exchange);
     write_in_turn(*exchange, *opened->cache);
   });  // Nobody closes.
@@ -220,10 +225,10 @@ TEST_F(CoherentCacheTest, AfterACrashTheRankThatWroteLastWins) {
 }
 
 /// What was flushed for good is in no log any more that could set older records right.
-TEST_F(CoherentCacheTest, AfterACrashWhatWasSettledStays) {
+TEST_P(CoherentCacheTest, AfterACrashWhatWasSettledStays) {
   for (const CacheFlush flush : {CacheFlush::onclose, CacheFlush::immediate}) {
     hints_.cache_flush = flush;
-    run_ranks(2, 2, [&](const std::shared_ptr<Exchange>& exchange) {
+    run_ranks(2, [&](const std::shared_ptr<Exchange>& exchange) {
       const auto opened = open(*exchange);
       write_in_turn(*exchange, *opened->cache);
       if (exchange->rank() == 0) {
@@ -236,9 +241,9 @@ TEST_F(CoherentCacheTest, AfterACrashWhatWasSettledStays) {
   }
 }
 
-TEST_F(CoherentCacheTest, WithoutAPlaceForLogsThereIsNoneAndANoteSaysWhy) {
+TEST_P(CoherentCacheTest, WithoutAPlaceForLogsThereIsNoneAndANoteSaysWhy) {
   hints_.cache_path = (base_ / "nowhere").string();
-  run_ranks(2, 2, [&](const std::shared_ptr<Exchange>& exchange) {
+  run_ranks(2, [&](const std::shared_ptr<Exchange>& exchange) {
     const auto opened = open(*exchange);
     EXPECT_EQ(opened->cache, nullptr);
     ASSERT_EQ(opened->notes.size(), 1U);
@@ -246,10 +251,25 @@ TEST_F(CoherentCacheTest, WithoutAPlaceForLogsThereIsNoneAndANoteSaysWhy) {
   });
 }
 
-TEST_F(CoherentCacheTest, WherePathsWereSlowerThanTheFileSystemThereIsNone) {
+TEST_P(CoherentCacheTest, WhereOneRankHasNoPlaceForItsLogAllAreTold) {
+  run_ranks(3, [&](const std::shared_ptr<Exchange>& exchange) {
+    OpenedCache opened;
+    auto file = open_posix_file(path_, OpenMode::read_write, opened.counters);
+    ASSERT_TRUE(file);
+    Hints hints = hints_;
+    if (exchange->rank() == 2) hints.cache_path = (base_ / "nowhere").string();
+    EXPECT_EQ(CoherentCache::open(*exchange, **file, opened.watch, hints, granule, opened.counters,
+                                  opened.notes),
+              nullptr);
+    ASSERT_EQ(opened.notes.size(), 1U);
+    EXPECT_NE(opened.notes[0].find("nowhere"), std::string::npos) << opened.notes[0];
+  });
+}
+
+TEST_P(CoherentCacheTest, WherePathsWereSlowerThanTheFileSystemThereIsNone) {
   const CachePace slow{1 * MiB, 1'000'000'000, 1 * GiB, 1'000'000'000};
   remember_pace(*file_system_id(path_), *hints_.cache_path, slow);
-  run_ranks(2, 2, [&](const std::shared_ptr<Exchange>& exchange) {
+  run_ranks(2, [&](const std::shared_ptr<Exchange>& exchange) {
     const auto opened = open(*exchange);
     EXPECT_EQ(opened->cache, nullptr);
     ASSERT_EQ(opened->notes.size(), 1U);
@@ -258,9 +278,9 @@ TEST_F(CoherentCacheTest, WherePathsWereSlowerThanTheFileSystemThereIsNone) {
   });
 }
 
-TEST_F(CoherentCacheTest, ALogThatFailsTurnsAllRanksToTheFile) {
+TEST_P(CoherentCacheTest, ALogThatFailsTurnsAllRanksToTheFile) {
   hints_.cache_flush = CacheFlush::onclose;
-  run_ranks(2, 2, [&](const std::shared_ptr<Exchange>& exchange) {
+  run_ranks(2, [&](const std::shared_ptr<Exchange>& exchange) {
     const auto opened = open(*exchange);
     const auto write = [&](Bytes offset) {
       EXPECT_TRUE(opened->cache->write_at(Content(100, std::byte{7}), offset));
@@ -282,6 +302,8 @@ TEST_F(CoherentCacheTest, ALogThatFailsTurnsAllRanksToTheFile) {
     exchange->barrier();
   });
 }
+
+INSTANTIATE_TEST_SUITE_P(RanksOfAHost, CoherentCacheTest, ::testing::Values(100, 2, 1));
 
 }  // namespace
 }  // namespace forebay

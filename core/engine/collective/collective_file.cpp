@@ -203,7 +203,12 @@ class EngineFile final : public CollectiveFile {
   }
 
   Status close_together() override {
-    return cache_ == nullptr ? Status{} : cache_->close_together();
+    if (cache_ == nullptr) return {};
+    const Status closed = cache_->close_together();
+    std::int64_t failed = closed ? 0 : 1;
+    exchange_->all_reduce({&failed, 1}, Reduce::max);
+    if (failed == 0) cache_->part();
+    return closed;
   }
 
   Status sync() override {

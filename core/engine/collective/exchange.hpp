@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -43,8 +44,18 @@ class Exchange {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual const NodeMap& nodes() const = 0;
-  /// Ranks of this exchange that really run on this machine, also where nodes are emulated.
-  virtual int ranks_on_host() const = 0;
+  /// On which machine each rank really runs, also where nodes are emulated: ranks of one host can
+  /// share memory by its name. Numbers are dense from 0, in order of the host's lowest rank.
+  virtual const std::vector<int>& host_of_rank() const = 0;
+  /// Whether another rank runs on this one's.
+  bool shares_host(int other) const {
+    return host_of_rank()[static_cast<std::size_t>(other)] ==
+           host_of_rank()[static_cast<std::size_t>(rank())];
+  }
+  int ranks_on_host() const {
+    const int mine = host_of_rank()[static_cast<std::size_t>(rank())];
+    return static_cast<int>(std::ranges::count(host_of_rank(), mine));
+  }
   /// All of them do.
   bool on_one_host() const { return ranks_on_host() == size(); }
   /// Some host has more ranks than cores for them (hardware.hpp): waiting must not spin. The same

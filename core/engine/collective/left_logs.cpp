@@ -24,16 +24,18 @@ bool in_use(const DirtyNotice& notice) {
   return log && (*log)->in_use();
 }
 
-std::vector<std::string> left(const FileIdentity& file, const Sidecar& sidecar) {
+std::vector<std::string> left(const FileIdentity& file, const Sidecar& sidecar,
+                              bool open_elsewhere) {
   std::vector<std::string> logs;
   const auto notices = sidecar.read();
   if (!notices) return logs;
   for (const DirtyNotice& notice : notices->notices) {
-    // What was written to a file that is gone is no matter of this one.
-    if (notice.file.inode != file.inode || notice.file.device != file.device) continue;
-    const bool lives = on_this_host(notice.host)
-                           ? in_use(notice)
-                           : !notice.job.empty() && notice.job == job_number();
+    const bool here = on_this_host(notice.host);
+    // What was written to a file that is gone is no matter of this one. Each host has numbers of
+    // its own for the devices of a network.
+    if (notice.file.inode != file.inode || (here && notice.file.device != file.device)) continue;
+    const bool lives = here ? in_use(notice)
+                            : open_elsewhere || (!notice.job.empty() && notice.job == job_number());
     if (!lives) logs.push_back(notice.log);
   }
   return logs;
@@ -41,13 +43,13 @@ std::vector<std::string> left(const FileIdentity& file, const Sidecar& sidecar) 
 
 }  // namespace
 
-std::string warn_of_left_logs(const std::string& path, bool writing) {
+std::string warn_of_left_logs(const std::string& path, bool writing, bool open_elsewhere) {
   const auto file = identify(path);
   if (!file) return {};
   const Sidecar sidecar(file->path);
   std::error_code ignored;
   if (!std::filesystem::exists(sidecar.path(), ignored)) return {};
-  const auto logs = left(*file, sidecar);
+  const auto logs = left(*file, sidecar, open_elsewhere);
   if (logs.empty()) {
     // Marks of logs that are gone concern nobody; whoever looks next tries again.
     if (writing) (void)forget_overtaken(sidecar);

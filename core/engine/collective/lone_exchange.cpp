@@ -13,7 +13,7 @@ class LoneExchange final : public Exchange {
   int rank() const override { return 0; }
   int size() const override { return 1; }
   const NodeMap& nodes() const override { return nodes_; }
-  int ranks_on_host() const override { return 1; }
+  const std::vector<int>& host_of_rank() const override { return nodes_.node_of_rank; }
   bool cores_are_shared() const override { return false; }
 
   void barrier() override {}

@@ -91,7 +91,7 @@ class MpiExchange final : public Exchange {
       if (rider != nullptr) *rider = std::max(*rider, one.rider);
     }
     patient_ = forebay::cores_are_shared(places);
-    ranks_on_host_ = static_cast<int>(std::ranges::count(ids, mine.place.host));
+    hosts_ = make_node_map(ids).node_of_rank;
     if (ranks_per_node > 0) {
       for (int r = 0; r < size_; ++r) ids[static_cast<std::size_t>(r)] = r / ranks_per_node;
     }
@@ -106,7 +106,7 @@ class MpiExchange final : public Exchange {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   const NodeMap& nodes() const override { return nodes_; }
-  int ranks_on_host() const override { return ranks_on_host_; }
+  const std::vector<int>& host_of_rank() const override { return hosts_; }
   bool cores_are_shared() const override { return patient_; }
 
   void barrier() override {
@@ -283,9 +283,9 @@ class MpiExchange final : public Exchange {
   const Bytes most_gathered_;
   int rank_ = 0;
   int size_ = 1;
-  int ranks_on_host_ = 1;
   bool patient_ = false;  ///< Sleep between looks; the same on all ranks.
   NodeMap nodes_;
+  std::vector<int> hosts_;
   std::map<Ticket, MPI_Request> requests_;
   Ticket last_ticket_ = 0;
 };

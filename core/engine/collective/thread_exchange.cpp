@@ -46,8 +46,10 @@ struct Receive {
 
 /// What the threads of one run share.
 struct Hub {
-  Hub(int ranks, int ranks_per_node) : contributions(static_cast<std::size_t>(ranks)) {
+  Hub(int ranks, int ranks_per_node, int ranks_per_host)
+      : contributions(static_cast<std::size_t>(ranks)) {
     for (int r = 0; r < ranks; ++r) {
+      hosts.push_back(r / ranks_per_host);
       const int node = r / ranks_per_node;
       if (node == nodes.nodes()) nodes.ranks_of_node.emplace_back();
       nodes.node_of_rank.push_back(node);
@@ -57,6 +59,7 @@ struct Hub {
   }
 
   NodeMap nodes;
+  std::vector<int> hosts;
   std::mutex mutex;
   std::condition_variable changed;
 
@@ -94,7 +97,7 @@ class ThreadExchange final : public Exchange {
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(hub_->contributions.size()); }
   const NodeMap& nodes() const override { return hub_->nodes; }
-  int ranks_on_host() const override { return size(); }
+  const std::vector<int>& host_of_rank() const override { return hub_->hosts; }
   bool cores_are_shared() const override { return size() > usable_cores().count(); }
 
   void barrier() override { all_gather_varying({}); }
@@ -209,8 +212,9 @@ class ThreadExchange final : public Exchange {
 
 }  // namespace
 
-std::vector<std::shared_ptr<Exchange>> make_thread_exchanges(int ranks, int ranks_per_node) {
-  auto hub = std::make_shared<Hub>(ranks, ranks_per_node);
+std::vector<std::shared_ptr<Exchange>> make_thread_exchanges(int ranks, int ranks_per_node,
+                                                             int ranks_per_host) {
+  auto hub = std::make_shared<Hub>(ranks, ranks_per_node, std::min(ranks_per_host, ranks));
   std::vector<std::shared_ptr<Exchange>> exchanges;
   exchanges.reserve(static_cast<std::size_t>(ranks));
   for (int r = 0; r < ranks; ++r) exchanges.push_back(std::make_shared<ThreadExchange>(hub, r));
@@ -218,9 +222,9 @@ std::vector<std::shared_ptr<Exchange>> make_thread_exchanges(int ranks, int rank
 }
 
 void run_ranks(int ranks, int ranks_per_node,
-               const std::function<void(std::shared_ptr<Exchange>)>& body) {
+               const std::function<void(std::shared_ptr<Exchange>)>& body, int ranks_per_host) {
   std::vector<std::jthread> threads;
-  for (auto& exchange : make_thread_exchanges(ranks, ranks_per_node)) {
+  for (auto& exchange : make_thread_exchanges(ranks, ranks_per_node, ranks_per_host)) {
     threads.emplace_back([&body, exchange] { body(exchange); });
   }
 }

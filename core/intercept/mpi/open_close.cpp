@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/engine/collective/agreed_error.hpp"
+#include "core/engine/collective/claims_server.hpp"
 #include "core/engine/collective/exchange_protocol.hpp"
 #include "core/engine/collective/left_logs.hpp"
 #include "core/intercept/mpi/declared_hints.hpp"
@@ -108,6 +109,14 @@ std::unique_ptr<StorageFile> try_storage(OpenFile& file, const std::optional<std
   return std::move(*opened);
 }
 
+/// Whether this process has the file open with ranks of other hosts, which may have logs of it.
+bool is_cached_elsewhere(const std::string& path) {
+  return std::ranges::any_of(open_files().all(), [&](const auto& file) {
+    return file->record.path == path && file->shadow != nullptr &&
+           file->shadow->engine->holds_back() && !file->exchange->on_one_host();
+  });
+}
+
 /// An id that no other opening of the same file has: of this process and this moment.
 std::int64_t opening_id() {
   const std::int64_t now = std::chrono::system_clock::now().time_since_epoch().count();
@@ -139,6 +148,7 @@ bool is_last_moment = false;
 int finish_unclosed(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*extra*/) {
   is_last_moment = true;
   unfinished_files().finish_all();
+  unfinished_files().abandon_all();
   auto files = open_files().all();
   std::erase_if(files, [](const auto& file) {
     return file->shadow == nullptr || !file->shadow->engine->holds_back();
@@ -149,6 +159,8 @@ int finish_unclosed(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*
     const Status closed = file->shadow->engine->close_together();
     if (!closed) std::fprintf(stderr, "forebay: %s\n", to_string(closed.error()).c_str());
   }
+  // Ranks of other hosts still finish what this one's process keeps the claims of.
+  ClaimsServer::await_retired();
   return MPI_SUCCESS;
 }
 
@@ -287,7 +299,8 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
   std::string warning;
   if (code == MPI_SUCCESS && record.mode == Mode::engine) {
     if (file->exchange->rank() == 0 && path) {
-      warning = warn_of_left_logs(*path, (amode & MPI_MODE_RDONLY) == 0);
+      warning =
+          warn_of_left_logs(*path, (amode & MPI_MODE_RDONLY) == 0, is_cached_elsewhere(*path));
     }
     storage = try_storage(*file, path, word);
     word[OpenWord::others_write] =

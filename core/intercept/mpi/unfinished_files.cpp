@@ -69,6 +69,12 @@ void UnfinishedFiles::finish_all() {
   (void)finish(std::move(files), "");  // No file has that name.
 }
 
+void UnfinishedFiles::abandon_all() {
+  std::vector<Unfinished> files;
+  const std::scoped_lock lock(mutex_);
+  files.swap(files_);
+}
+
 UnfinishedFiles& unfinished_files() {
   // Never destroyed: threads of its files may be at work when the process ends.
   static UnfinishedFiles& instance = *new UnfinishedFiles;

@@ -29,6 +29,9 @@ class UnfinishedFiles {
   /// Waits for all. Errors are told on standard error.
   void finish_all();
 
+  /// What could not be finished stays in its logs: nobody tries again.
+  void abandon_all();
+
  private:
   struct Unfinished {
     std::shared_ptr<OpenFile> file;

@@ -29,6 +29,7 @@ struct Task {
   std::string log = "log-0";
   int rank = 0;
   std::int64_t made_unix_s = 1'700'000'000;
+  std::string host = this_host();
   bool hold = false;
 };
 
@@ -52,7 +53,7 @@ Status work(const Task& task) {
   log.log = task.log;
   log.file = *identity;
   log.job = "4711";
-  log.host = this_host();
+  log.host = task.host;
   log.process = ::getpid();
   log.rank = task.rank;
   log.made_unix_s = task.made_unix_s;
@@ -97,6 +98,7 @@ int run(int argc, char** argv) {
   app.add_option("--log", task.log);
   app.add_option("--rank", task.rank);
   app.add_option("--made", task.made_unix_s);
+  app.add_option("--host", task.host);
   app.add_flag("--hold", task.hold);
   CLI11_PARSE(app, argc, argv);
   const Status status = work(task);
