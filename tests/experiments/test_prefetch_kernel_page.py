@@ -13,13 +13,18 @@ import pytest
 
 import kernel_page
 from analysis_runs import COMPUTE_US
-from kernel_runs import CASES, EXACT, KERNEL, MERCURY, PAGES, WRONG
+from kernel_runs import EXACT, KERNEL, MERCURY, PAGES, PAGES_JOINED, WRONG
 from page_cache import PeakPages, bytes_in_page_cache
 
 NEEDED = 120_000_000  # bytes; 0.30 s at 400 MB/s
 
 
-def leave(output: Path, number: int, seconds: dict[str, float]) -> None:
+def leave(
+    output: Path,
+    number: int,
+    seconds: dict[str, float],
+    subject: kernel_page.Subject = kernel_page.KERNEL_PAGE,
+) -> None:
     """One round: `seconds` of some cases, 4 of all others; 0.2 s outside of reads."""
     runs: list[dict[str, Any]] = [
         {
@@ -36,11 +41,11 @@ def leave(output: Path, number: int, seconds: dict[str, float]) -> None:
             **({"prefetch": [{"memory_peak": 8 << 20}]} if case.intent is not None else {}),
         }
         for kind in COMPUTE_US
-        for processes, cases in CASES.items()
+        for processes, cases in subject.cases.items()
         for case in cases
     ]
     (output / "results").mkdir(exist_ok=True)
-    (output / "results" / f"kernel-{number}.json").write_text(
+    (output / "results" / f"{subject.stem}-{number}.json").write_text(
         json.dumps(
             {
                 "date": "2026-11-21T23:00:00+00:00",
@@ -119,6 +124,31 @@ def test_few_rounds_give_no_plain_verdict(tmp_path: Path) -> None:
 def test_a_page_without_results_has_no_table_and_no_picture(tmp_path: Path) -> None:
     assert parts(kernel_page.write(tmp_path).read_text()) == {}
     assert not (tmp_path / "kernel.svg").exists()
+
+
+def test_a_throttled_disk_has_bars_of_its_own(tmp_path: Path) -> None:
+    subject = kernel_page.EXT4_PAGE
+    for number in range(5):
+        seconds = {EXACT.name: 1.0, KERNEL[2].name: 1.8, PAGES.name: 3.0, PAGES_JOINED.name: 1.5}
+        leave(tmp_path, number, seconds, subject)
+    page = kernel_page.write(tmp_path, subject)
+    assert page.name == "ext4.md"
+    assert "300 operations a second" in page.read_text()
+    found = parts(page.read_text())
+    best = "best of the kernel (4 MiB) / Forebay"
+    assert found["I/O-bound, one process"][best] == ["at least 1.5", "1.80", "met"]
+    shared = found["I/O-bound, 4 processes"]
+    assert shared[f"{best}, through the page cache"] == ["at least 1.5", "0.60", "missed"]
+    joined = f"{best}, through the page cache, gap = 256 KiB"
+    assert shared[joined] == ["at least 1.5", "1.20", "missed"]
+    assert "MB read at the device" in (tmp_path / "ext4.svg").read_text()
+
+
+def test_little_memory_is_judged_by_the_same_bars(tmp_path: Path) -> None:
+    leave(tmp_path, 0, {}, kernel_page.MEMORY_PAGE)
+    page = kernel_page.write(tmp_path, kernel_page.MEMORY_PAGE).read_text()
+    assert "a quarter of its size" in page
+    assert len(parts(page)) == 4
 
 
 def test_what_the_page_cache_holds_is_told(tmp_path: Path) -> None:

@@ -74,9 +74,7 @@ def _part(kind: str, rounds: list[dict[str, Any]]) -> list[str]:
         middle[case.name] = median(seconds)
         requests = median(run["requests"] for run in runs)
         served = median(run["bytes_served"] for run in runs) / 1e6
-        lines.append(
-            f"| {case.name} | {spread(seconds)} | {requests:.0f} | {served:.0f} |"
-        )
+        lines.append(f"| {case.name} | {spread(seconds)} | {requests:.0f} | {served:.0f} |")
     exact = by_case.get(EXACT, [])
     if not exact or REFERENCE not in middle:
         return lines

@@ -76,6 +76,18 @@ class Testbed:
         (server,) = found["servers"]
         return server["read_requests"], server["read_bytes"]
 
+    def set_read_ahead(self, count: int) -> None:
+        """How far the kernel reads ahead, in bytes. Needs root, and a page cache."""
+        device = self.mount.stat().st_dev
+        place = Path(f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/read_ahead_kb")
+        place.write_text(str(count >> 10))
+        if int(place.read_text()) << 10 != count:
+            raise RuntimeError(f"{place} did not take {count >> 10}")
+
+    def within(self, command: list[str]) -> list[str]:
+        """The command: nothing needs to be said for it to use the testbed."""
+        return command
+
     def down(self) -> None:
         self._command("down")
 

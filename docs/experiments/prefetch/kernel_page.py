@@ -3,43 +3,110 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from analysis_runs import BANDWIDTH, COMPUTE_US, LATENCY_MS, SLOTS
 from kernel_picture import Bar, Panel, draw
-from kernel_runs import BUDGET, CASES, EXACT, KERNEL, MERCURY, PAGES, SIZE, WRONG
+from kernel_runs import (
+    BUDGET,
+    CASES,
+    EXACT,
+    EXT4_CASES,
+    KERNEL,
+    MERCURY,
+    PAGES,
+    PAGES_JOINED,
+    PUBLISHED,
+    SMALL,
+    WRONG,
+    Case,
+)
 from page_claims import MADE_BY, Claim, bound, circumstances_of, memory_of, spread, table_of
+from throttled_ext4 import BANDWIDTH as DISK_BANDWIDTH
+from throttled_ext4 import OPERATIONS
 
 DEFAULT = KERNEL[0].name
 
 Run = dict[str, Any]
 
 
-def write(output: Path) -> Path:
-    """Writes kernel.md and kernel.svg. Returns the page's path."""
-    found = sorted((output / "results").glob("kernel-*.json"))
+@dataclass(frozen=True)
+class Subject:
+    """What a page is about."""
+
+    stem: str  # of its name and of its results'
+    title: str
+    place: str  # one or two sentences
+    bandwidth: int  # bytes a second
+    cases: dict[int, list[Case]]  # by processes
+    storage: str = "server"
+    ways: str = ""  # more about Forebay's
+
+
+ON_TESTBED = (
+    "[`analysis`](../../guide/proxies.md) on the [testbed](../../guide/command.md#testbed) "
+    f"with a page cache and one server: {LATENCY_MS} ms a request, {BANDWIDTH / 1e6:g} MB/s, "
+    f"{SLOTS} requests in service. The file has {SMALL.size >> 20} MiB, a fifth of the published "
+    f"workload in size and in reads: what is read is 15 times the {BUDGET >> 20} MiB of "
+    "Forebay's budget, and a round of all runs takes a minute and a half. Several processes "
+    "all read the same."
+)
+KERNEL_PAGE = Subject(
+    "kernel",
+    "Reading ahead: against the kernel and the published method",
+    ON_TESTBED,
+    BANDWIDTH,
+    CASES,
+)
+MEMORY_PAGE = Subject(
+    "memory",
+    "Reading ahead: with little memory",
+    f"{ON_TESTBED} The programs, with what the page cache holds of their file, have a quarter of "
+    "its size (a control group of version 1, `memory.limit_in_bytes`).",
+    BANDWIDTH,
+    CASES,
+)
+EXT4_PAGE = Subject(
+    "ext4",
+    "Reading ahead: on a throttled disk",
+    "[`analysis`](../../guide/proxies.md) on ext4 in a file, on a loop device that the kernel "
+    f"throttles for its readers to {OPERATIONS} operations a second and "
+    f"{DISK_BANDWIDTH / 1e6:g} MB/s (a control group of version 1, `blkio.throttle`). The file has "
+    f"{PUBLISHED.size >> 20} MiB, as published. Several processes all read the same.",
+    DISK_BANDWIDTH,
+    EXT4_CASES,
+    "device",
+    "; gaps are fetched along as measured (`gap = auto`), if nothing else is said",
+)
+SUBJECTS = (KERNEL_PAGE, MEMORY_PAGE, EXT4_PAGE)
+
+
+def write(output: Path, subject: Subject = KERNEL_PAGE) -> Path:
+    """Writes the page of a subject and its picture. Returns the page's path."""
+    found = sorted((output / "results").glob(f"{subject.stem}-*.json"))
     rounds = [json.loads(path.read_text()) for path in found]
     lines = [
-        "# Reading ahead: against the kernel and the published method",
+        f"# {subject.title}",
         "",
         MADE_BY,
         "",
-        "[`analysis`](../../guide/proxies.md) on the [testbed](../../guide/command.md#testbed) "
-        f"with a page cache and one server: {LATENCY_MS} ms a request, {BANDWIDTH / 1e6:g} MB/s, "
-        f"{SLOTS} requests in service. The file has {SIZE >> 20} MiB, a fifth of the published "
-        f"workload in size and in reads: what is read is 15 times the {BUDGET >> 20} MiB of "
-        "Forebay's budget, and a round of all runs takes a minute and a half. Several processes "
-        "all read the same.",
+        subject.place,
         "",
         "- *kernel*: no hints; how far the kernel reads ahead, at most. 128 KiB is its default.",
         f'- *{MERCURY.name}*: `policy = "mercury"`, blocks of 4 MiB, 8 announced ahead, 32 kept, '
         "the kernel's read-ahead raised to 20 MiB, without which it announces in vain.",
         "- *Forebay*: exact extents, read into memory of the process, past the page cache; "
         '*through the page cache*: `policy = "page-cache"`, which several processes share, in '
-        "pieces as long as the kernel takes advice; *wrong extents*: as many, in the "
-        "gaps between those that are read.",
+        "pieces as long as the kernel takes advice"
+        + (
+            "; *wrong extents*: as many, in the gaps between those that are read"
+            if any(WRONG.name == case.name for some in subject.cases.values() for case in some)
+            else ""
+        )
+        + f"{subject.ways}.",
         "",
         "The page cache is empty before each run, the runs of a round are in shuffled order. Times "
         "are the programs' own, from the first read to the last, of the slowest process; medians, "
@@ -53,9 +120,9 @@ def write(output: Path) -> Path:
             "",
             f"Rounds: {len(rounds)}, {circumstances_of(rounds, 3)}",
             "",
-            "![Run time and bytes by case](kernel.svg)",
+            f"![Run time and bytes by case]({subject.stem}.svg)",
         ]
-        for processes in CASES:
+        for processes in subject.cases:
             for kind in COMPUTE_US:
                 lines.append("")
                 runs = [
@@ -64,20 +131,20 @@ def write(output: Path) -> Path:
                     for run in one["runs"]
                     if run["kind"] == kind and run["processes"] == processes
                 ]
-                part, panel = _part(kind, processes, runs)
+                part, panel = _part(subject, kind, processes, runs)
                 lines += part
                 panels.append(panel)
-        draw(output / "kernel.svg", panels)
-    page = output / "kernel.md"
+        draw(output / f"{subject.stem}.svg", panels, subject.storage)
+    page = output / f"{subject.stem}.md"
     page.write_text("\n".join(lines) + "\n")
     return page
 
 
-def _part(kind: str, processes: int, runs: list[Run]) -> tuple[list[str], Panel]:
+def _part(subject: Subject, kind: str, processes: int, runs: list[Run]) -> tuple[list[str], Panel]:
     needed, reads = runs[0]["bytes"], runs[0]["reads"]
     # Outside of reads: waiting as if it computed, and checking the bytes.
     computing = median(run["seconds"] - run["seconds_in_reads"] for run in runs)
-    fastest = bound(computing, needed)
+    fastest = bound(computing, needed, subject.bandwidth)
     title = f"{kind}, " + ("one process" if processes == 1 else f"{processes} processes")
     lines = [
         f"## {title}",
@@ -87,11 +154,13 @@ def _part(kind: str, processes: int, runs: list[Run]) -> tuple[list[str], Panel]
         + f", {computing:.2f} s of computing and checking; "
         f"what nobody can beat is {fastest:.2f} s.",
         "",
-        "| case | seconds | requests | MB read at the server | page cache, MB | memory, MB |",
+        f"| case | seconds | requests | MB read at the {subject.storage} | page cache, MB "
+        "| memory, MB |",
         "|---|---|---|---|---|---|",
     ]
     by_case = {
-        case.name: [run for run in runs if run["case"] == case.name] for case in CASES[processes]
+        case.name: [run for run in runs if run["case"] == case.name]
+        for case in subject.cases[processes]
     }
     bars = []
     for name, found in by_case.items():
@@ -105,7 +174,8 @@ def _part(kind: str, processes: int, runs: list[Run]) -> tuple[list[str], Panel]
             f"| {max(map(memory_of, found)) / 1e6:.0f} |"
         )
     rounds = min(len(found) for found in by_case.values())
-    lines += table_of(_claims(kind, processes, by_case, fastest, needed), rounds)
+    claims = _ext4_claims if subject is EXT4_PAGE else _claims
+    lines += table_of(claims(kind, processes, by_case, fastest, needed), rounds)
     return lines, Panel(title, fastest, needed / 1e6, bars)
 
 
@@ -150,3 +220,25 @@ def _claims(
         ),
         Claim("wrong extents / no hints", seconds[WRONG.name] / default, 1.1),
     ]
+
+
+def _ext4_claims(
+    kind: str, processes: int, by_case: dict[str, list[Run]], bound: float, needed: int
+) -> list[Claim]:
+    seconds = {name: median(run["seconds"] for run in runs) for name, runs in by_case.items()}
+    best = min(KERNEL, key=lambda case: seconds[case.name]).name
+    of_kernel = f"best of the kernel ({best.removeprefix('kernel, ')})"
+    ways = [EXACT.name] if processes == 1 else [PAGES.name, PAGES_JOINED.name]
+    claims = [
+        Claim(
+            f"{of_kernel} / {way}",
+            seconds[best] / seconds[way],
+            1.5,
+            is_least=True,
+            reach=seconds[best] / bound,
+        )
+        for way in ways
+    ]
+    holds = max(memory_of(run) + run["page_cache_peak"] for run in by_case[ways[0]])
+    what = f"memory and page cache / {BUDGET >> 20} MiB a process"
+    return [*claims, Claim(what, holds / BUDGET / processes, 1)]

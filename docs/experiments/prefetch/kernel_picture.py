@@ -1,4 +1,4 @@
-"""Run time and bytes at the server by case, as a picture: a row of two panels a scenario."""
+"""Run time and bytes by case, as a picture: a row of two panels a scenario."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FOREBAY = "#1565c0"
 
 @dataclass(frozen=True)
 class Bar:
-    """One case: median, least and most seconds; megabytes read at the server."""
+    """One case: median, least and most seconds; megabytes that the storage read."""
 
     name: str
     seconds: float
@@ -30,8 +30,9 @@ class Panel:
     bars: list[Bar]
 
 
-def draw(path: Path, panels: list[Panel]) -> None:
-    """Writes the picture as SVG. The same panels give the same file."""
+def draw(path: Path, panels: list[Panel], storage: str = "server") -> None:
+    """Writes the picture as SVG; bytes are read at the `storage`. The same panels give the same
+    file."""
     import matplotlib as mpl  # slow to import
 
     mpl.use("Agg")
@@ -84,6 +85,6 @@ def draw(path: Path, panels: list[Panel]) -> None:
         amount.set_yticks([])
         time.set_title(panel.title, fontsize=10, loc="left")
     grid[-1][0].set_xlabel("seconds; whiskers: least and most; red: what nobody can beat")
-    grid[-1][1].set_xlabel("MB read at the server; red: what the program needs")
+    grid[-1][1].set_xlabel(f"MB read at the {storage}; red: what the program needs")
     figure.savefig(path, format="svg", metadata={"Date": None})
     pyplot.close(figure)

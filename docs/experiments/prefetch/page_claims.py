@@ -16,9 +16,10 @@ MADE_BY = (
 )
 
 
-def bound(computing: float, needed: float) -> float:
-    """Seconds that nobody can beat: of computing, or of reading `needed` bytes."""
-    return max(computing, needed / BANDWIDTH)
+def bound(computing: float, needed: float, bandwidth: float = BANDWIDTH) -> float:
+    """Seconds that nobody can beat: of computing, or of reading `needed` bytes at so many a
+    second."""
+    return max(computing, needed / bandwidth)
 
 
 def spread(seconds: list[float]) -> str:

@@ -28,7 +28,7 @@ from analysis_runs import (
     testbed,
     with_intent,
 )
-from kernel_runs import KERNEL, KERNEL_DEFAULT, set_read_ahead
+from kernel_runs import KERNEL, KERNEL_DEFAULT
 
 READERS = ROOT / "proxies/readers"
 
@@ -193,7 +193,7 @@ def _write_wrong(exact: Path, wrong: Path, size: int) -> None:
 
 
 def _run(tools: Tools, bed: Testbed, case: Case, place: Path, command: list[str]) -> dict[str, Any]:
-    set_read_ahead(bed.mount, case.read_ahead)
+    bed.set_read_ahead(case.read_ahead)
     for file in _files(Path(command[-1])):
         if case.is_warm:
             file.read_bytes()

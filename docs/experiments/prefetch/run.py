@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import signal
+import sys
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
@@ -18,6 +20,8 @@ import kernel_runs
 import readers_page
 import readers_runs
 from analysis_runs import COMPUTE_US, ROOT, Tools
+from control_groups import CannotBeDoneError
+from forebay.units import parse_size
 
 HERE = Path(__file__).resolve().parent
 
@@ -27,6 +31,7 @@ class What(StrEnum):
 
     MEASURE = "measure"
     KERNEL = "kernel"
+    EXT4 = "ext4"
     READERS = "readers"
     TABLE = "table"
 
@@ -36,8 +41,9 @@ def main(
         What,
         typer.Argument(
             help="measure: add rounds without a page cache. kernel: add rounds against the "
-            "kernel's read-ahead; needs root. readers: add rounds of real programs; needs root. "
-            "table: write the pages from what is there."
+            "kernel's read-ahead; needs root. ext4: the same on a throttled disk, which needs loop "
+            "devices and control groups of version 1. readers: add rounds of real programs; needs "
+            "root. table: write the pages from what is there."
         ),
     ],
     rounds: Annotated[int, typer.Option("--rounds", "-n", min=1, help="Of each kind.")] = 5,
@@ -48,12 +54,21 @@ def main(
             f"{', '.join(readers_runs.BY_NAME)}."
         ),
     ] = None,
+    memory_limit: Annotated[
+        str | None,
+        typer.Option(
+            help="Of kernel: memory for the programs, the page cache included, as 64MiB, which is "
+            "a quarter of the file."
+        ),
+    ] = None,
     tmpfs: Annotated[Path, typer.Option(help="A directory in memory.")] = Path("/dev/shm"),
     forebay: Annotated[Path, typer.Option(help="The command.")] = ROOT / ".venv/bin/forebay",
     analysis: Annotated[Path, typer.Option(help="The workload.")] = ROOT / "build/proxies/analysis",
     output: Annotated[Path, typer.Option(help="Where results/ and the pages are.")] = HERE,
 ) -> None:
     """Results are added: an interrupted campaign goes on with the same command. Needs /dev/fuse."""
+    # What is mounted is taken down then, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     tools = Tools(forebay.absolute(), analysis.absolute())
 
     def add(stem: str, measure: Callable[[random.Random], dict[str, Any]]) -> None:
@@ -72,18 +87,30 @@ def main(
         reader = readers_runs.BY_NAME[name]
         return lambda shuffle: readers_runs.measure_round(tools, tmpfs, reader, shuffle)
 
-    for _ in range(rounds if what is not What.TABLE else 0):
-        if what is What.KERNEL:
-            add("kernel", lambda shuffle: kernel_runs.measure_round(tools, tmpfs, shuffle))
-            continue
-        if what is What.READERS:
-            for one in kind or list(readers_runs.BY_NAME):
-                add(f"reader-{one}", of_reader(one))
-            continue
-        for one in kind or list(COMPUTE_US):
-            add(one.replace("/", ""), of_kind(one))
+    def of_kernel(shuffle: random.Random) -> dict[str, Any]:
+        if memory_limit is None:
+            return kernel_runs.measure_round(tools, tmpfs, shuffle)
+        return kernel_runs.measure_limited(tools, tmpfs, parse_size(memory_limit), shuffle)
+
+    try:
+        for _ in range(rounds if what is not What.TABLE else 0):
+            if what is What.KERNEL:
+                add("kernel" if memory_limit is None else "memory", of_kernel)
+            elif what is What.EXT4:
+                add("ext4", lambda shuffle: kernel_runs.measure_ext4(tools, tmpfs, shuffle))
+            elif what is What.READERS:
+                for one in kind or list(readers_runs.BY_NAME):
+                    add(f"reader-{one}", of_reader(one))
+            else:
+                for one in kind or list(COMPUTE_US):
+                    add(one.replace("/", ""), of_kind(one))
+    except CannotBeDoneError as missing:
+        print(f"cannot be measured here: {missing}", file=sys.stderr)
+        raise typer.Exit(2) from None
     print(analysis_page.write(output))
-    print(kernel_page.write(output))
+    for subject in kernel_page.SUBJECTS:
+        if any((output / "results").glob(f"{subject.stem}-*.json")):
+            print(kernel_page.write(output, subject))
     print(readers_page.write(output))
 
 
