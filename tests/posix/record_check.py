@@ -44,6 +44,21 @@ for read in (libc.__fread_chk, libc.__fread_unlocked_chk):
     assert read(into, 40_960, 1, 40_960, stream) == 40_960
 libc.fclose(stream)
 """
+#: By the other calls of C streams; the last one is never closed.
+TEXT_READS = """
+import ctypes
+libc = ctypes.CDLL(None)
+for name in ("fopen", "fgets"):
+    getattr(libc, name).restype = ctypes.c_void_p
+libc.fseek.argtypes = [ctypes.c_void_p, ctypes.c_long, ctypes.c_int]
+stream = ctypes.c_void_p(libc.fopen(b"text.dat", b"r"))
+line = ctypes.create_string_buffer(100_000)
+for offset in (1_000_000, 500_000, 3_000_000):
+    assert libc.fseek(stream, offset, 0) == 0
+    for _ in range(100):
+        assert libc.fgets(line, 100_000, stream) and libc.getc(stream) >= 0
+    libc.fscanf(stream, b"%*[^q]")
+"""
 READ_THERE = [
     [0, 3000],
     [1_000_000, 5000],
@@ -64,6 +79,15 @@ def traces(preloaded: Preloaded) -> dict[str, list[list[int]]]:
     return found
 
 
+def wrong_text(extents: list[list[int]]) -> list[str]:
+    """A hundred lines of a few hundred bytes on average from each place on."""
+    begins = [offset for offset, _ in extents]
+    is_right = begins == [1_000_000, 500_000, 3_000_000] and all(
+        5_000 < length < 200_000 for _, length in extents
+    )
+    return [] if is_right else [f"not what was read as text: {extents}"]
+
+
 def main() -> int:
     library, queue = sys.argv[1:3]
     program = str(Path(sys.argv[3]).absolute())
@@ -72,6 +96,7 @@ def main() -> int:
         directory = Path(name).resolve()
         make_file(directory / "other.dat", 4_000_000, 1)
         make_file(directory / "stream.dat", 4_000_000, 2)
+        make_file(directory / "text.dat", 4_000_000, 3)
         preloaded = Preloaded(library, queue, directory, "")
         command = [program, *OPTIONS, "--compute-us", "100", "events"]
         for words in (["--create"], ["--intent", "declared.toml"]):
@@ -79,7 +104,8 @@ def main() -> int:
         declared = tomllib.loads((directory / "declared.toml").read_text())["file"][0]["willneed"]
 
         preloaded.environment["FOREBAY_RECORD_READS"] = "1"
-        scripts = [[sys.executable, "-c", script] for script in (PYTHON_READS, STREAM_READS)]
+        read = (PYTHON_READS, STREAM_READS, TEXT_READS)
+        scripts = [[sys.executable, "-c", script] for script in read]
         for words in (command, *scripts):
             code, _, errors = preloaded.run(words)
             if code != 0:
@@ -91,6 +117,7 @@ def main() -> int:
             failures.append(f"not what was read: {found.get(str(directory / 'other.dat'))}")
         if found.get(str(directory / "stream.dat")) != [[0, 81_920]]:
             failures.append(f"not what was read: {found.get(str(directory / 'stream.dat'))}")
+        failures += wrong_text(found.get(str(directory / "text.dat"), []))
         if preloaded.take_records():
             failures.append("something was read ahead")
 

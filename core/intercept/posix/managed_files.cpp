@@ -96,6 +96,8 @@ void after_fork_in_child() {
   Registry* state = registry.load();
   if (state == nullptr || !is_own_process(*state)) return;
   const Inside guard;
+  for (unsigned fd = 0; recording && fd < state->listed_end; ++fd)
+    stream_read(static_cast<int>(fd));
   const std::lock_guard lock(state->mutex);
   for (ManagedFile* managed : state->files) {
     const std::lock_guard file_lock(managed->mutex);
@@ -124,7 +126,7 @@ void opened(int descriptor, int directory, const char* path, int flags, Reader r
     const FileVersion version = version_in(status);
     const OpenedName name(descriptor, directory, path);
     if (recording) {
-      if ((flags & O_ACCMODE) == O_RDONLY) record(descriptor, version, name.named());
+      if ((flags & O_ACCMODE) == O_RDONLY) record(descriptor, version, name.named(), reader);
       errno = before;
       return;
     }
@@ -143,6 +145,7 @@ void opened(int descriptor, int directory, const char* path, int flags, Reader r
 void closing(int descriptor) {
   if (listed(descriptor) == nullptr || !is_own_process(*registry.load())) return;
   const int before = errno;
+  if (recording && !inside) stream_read(descriptor);
   if (inside) {
     // A signal handler closes what the program below it may be working on: no lock can be taken.
     detail::listed_files[static_cast<unsigned>(descriptor)].store(nullptr);

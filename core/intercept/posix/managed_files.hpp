@@ -45,8 +45,17 @@ void is_stream(int descriptor);
 void mapped(int descriptor, void* address, size_t length, off_t offset);
 void unmapped(void* address, size_t length);
 
-/// Where a read would begin, if it is written down; else -1.
-off_t position_for_trace(int descriptor);
+/// FOREBAY_RECORD_READS: what is read is written down, and nothing is read ahead.
+extern bool recording;
+
+// Between two seeks a C stream reads on and on, by whatever call: what is written down of it is how
+// far it came, told where it is sought and where it ends. Both for listed descriptors, while
+// recording; errno stays.
+
+/// The stream of `descriptor` is about to be sought, or to end.
+void stream_read(int descriptor);
+/// It was sought: the program is at `position`, and the stream may have read on from there.
+void stream_sought(int descriptor, off_t position);
 
 /// Before the program's descriptor is closed, and before another takes its number.
 void closing(int descriptor);

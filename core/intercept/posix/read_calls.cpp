@@ -128,6 +128,19 @@ FOREBAY_EXPORTED ssize_t pread64(int fd, void* buffer, size_t count, off64_t off
   return pread(fd, buffer, count, offset);
 }
 
+/// Only for a recording of what C++ streams read, which seek so themselves.
+FOREBAY_EXPORTED off_t lseek(int fd, off_t offset, int whence) noexcept {
+  if (!forebay::posix::recording || listed(fd) == nullptr) return real().lseek(fd, offset, whence);
+  forebay::posix::stream_read(fd);
+  const off_t position = real().lseek(fd, offset, whence);
+  forebay::posix::stream_sought(fd, position);
+  return position;
+}
+
+FOREBAY_EXPORTED off64_t lseek64(int fd, off64_t offset, int whence) noexcept {
+  return lseek(fd, offset, whence);
+}
+
 FOREBAY_EXPORTED ssize_t readv(int fd, const iovec* pieces, int count) {
   if (listed(fd) == nullptr) return real().readv(fd, pieces, count);
   const CancellationPoint point;

@@ -48,6 +48,12 @@ void find_calls() {
   find(found_calls.fread_chk, "__fread_chk");
   find(found_calls.fread_unlocked_chk, "__fread_unlocked_chk");
   find(found_calls.fclose, "fclose");
+  find(found_calls.fseek, "fseek");
+  find(found_calls.fseeko, "fseeko64");
+  find(found_calls.fsetpos, "fsetpos");
+  find(found_calls.fsetpos64, "fsetpos64");
+  find(found_calls.rewind, "rewind");
+  find(found_calls.lseek, "lseek64");
   find(found_calls.mmap, "mmap64");
   find(found_calls.munmap, "munmap");
   find(found_calls.mremap, "mremap");

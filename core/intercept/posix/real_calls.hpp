@@ -36,6 +36,12 @@ struct RealCalls {
   size_t (*fread_chk)(void*, size_t, size_t, size_t, FILE*);
   size_t (*fread_unlocked_chk)(void*, size_t, size_t, size_t, FILE*);
   int (*fclose)(FILE*);
+  int (*fseek)(FILE*, long, int);
+  int (*fseeko)(FILE*, off_t, int);
+  int (*fsetpos)(FILE*, const fpos_t*);
+  int (*fsetpos64)(FILE*, const fpos64_t*);
+  void (*rewind)(FILE*);
+  off_t (*lseek)(int, off_t, int);
   void* (*mmap)(void*, size_t, int, int, int, off_t);
   int (*munmap)(void*, size_t);
   void* (*mremap)(void*, size_t, size_t, int, ...);

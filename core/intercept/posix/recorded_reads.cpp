@@ -2,27 +2,75 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <mutex>
 
 #include "core/intercept/posix/managed_files.hpp"
 #include "core/intercept/posix/read_ahead.hpp"
+#include "core/intercept/posix/real_calls.hpp"
 #include "core/intercept/posix/registry.hpp"
 #include "core/model/read_trace.hpp"
 
 namespace forebay::posix {
 
-void record(int descriptor, const FileVersion& version, const char* path) {
+namespace {
+
+/// The kernel's position of `descriptor`, with its lock held, if a stream reads by it; else -1.
+off_t position_of_stream(const ManagedFile& managed, int descriptor) {
+  const bool is_one = managed.stream == descriptor && managed.followed.trace != nullptr;
+  return is_one ? real().lseek(descriptor, 0, SEEK_CUR) : -1;
+}
+
+}  // namespace
+
+void record(int descriptor, const FileVersion& version, const char* path, Reader reader) {
   close_listed(descriptor);  // If it was closed behind our back.
   Registry& state = *registry.load();
   const std::lock_guard lock(state.mutex);
   follow(state, descriptor,
          {.trace = std::make_shared<ReadTrace>(), .path = path, .version = version});
+  if (reader == Reader::stream) record_stream(descriptor);
 }
 
-off_t position_for_trace(int descriptor) {
-  return recording ? ::lseek(descriptor, 0, SEEK_CUR) : -1;
+void record_stream(int descriptor) {
+  ManagedFile* managed = listed(descriptor);
+  if (managed == nullptr) return;
+  const std::lock_guard lock(managed->mutex);
+  managed->stream = descriptor;
+  managed->stream_read_to = std::max<off_t>(real().lseek(descriptor, 0, SEEK_CUR), 0);
+}
+
+void stream_read(int descriptor) {
+  ManagedFile* managed = listed(descriptor);
+  if (managed == nullptr || !is_own_process(*registry.load())) return;
+  const int before = errno;
+  {
+    const std::lock_guard lock(managed->mutex);
+    const off_t now = position_of_stream(*managed, descriptor);
+    if (now > managed->stream_read_to) {
+      managed->followed.trace->add({managed->stream_read_to, now - managed->stream_read_to});
+    }
+    if (now >= 0) managed->stream_read_to = now;
+  }
+  errno = before;
+}
+
+void stream_sought(int descriptor, off_t position) {
+  ManagedFile* managed = listed(descriptor);
+  if (managed == nullptr || !is_own_process(*registry.load())) return;
+  const int before = errno;
+  {
+    const std::lock_guard lock(managed->mutex);
+    const off_t now = position_of_stream(*managed, descriptor);
+    // Where it did not move, the stream had in its buffer what was sought.
+    if (now >= 0 && now != managed->stream_read_to) {
+      if (position >= 0 && position < now) managed->followed.trace->add({position, now - position});
+      managed->stream_read_to = now;
+    }
+  }
+  errno = before;
 }
 
 void was_read(int descriptor, off_t offset, ssize_t moved) {
@@ -34,9 +82,11 @@ void was_read(int descriptor, off_t offset, ssize_t moved) {
   const Inside guard;
   {
     const std::lock_guard lock(managed->mutex);
-    const off_t from = offset >= 0 ? offset : ::lseek(descriptor, 0, SEEK_CUR) - moved;
-    if (managed->followed.trace != nullptr && from >= 0)
+    const off_t from = offset >= 0 ? offset : real().lseek(descriptor, 0, SEEK_CUR) - moved;
+    if (managed->followed.trace != nullptr && from >= 0) {
       managed->followed.trace->add({from, moved});
+      if (managed->stream == descriptor) managed->stream_read_to = from + moved;
+    }
   }
   errno = before;
 }

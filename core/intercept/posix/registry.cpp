@@ -81,6 +81,7 @@ void follow(Registry& state, int descriptor, Followed followed) {
   managed->is_over = false;
   managed->is_undecided = followed.declared != nullptr;
   managed->reads_undecided = 0;
+  managed->stream = -1;
   {
     const std::lock_guard lock(managed->mutex);
     managed->followed = std::move(followed);

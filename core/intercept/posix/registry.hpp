@@ -36,6 +36,9 @@ class ManagedFile {
   std::atomic<bool> is_over{false};       ///< Nothing will be served any more.
   std::atomic<bool> is_undecided{false};  ///< It is yet to be decided what is fetched.
   int reads_undecided = 0;                ///< Of other places than those declared.
+  /// Recording, guarded by mutex: what a C stream reads by, or -1, and how far that is known.
+  int stream = -1;
+  off_t stream_read_to = 0;
 };
 
 /// True in a call of ours that calls the C library, and in a call from a signal handler that
@@ -81,9 +84,6 @@ struct Registry {
 
 /// Never destroyed: programs read in their exit handlers too.
 extern std::atomic<Registry*> registry;
-
-/// FOREBAY_RECORD_READS: what is read is written down, and nothing is read ahead.
-extern bool recording;
 
 /// A child that shares our memory (vfork), or was forked past us, must leave our state alone.
 inline bool is_own_process(const Registry& state) { return ::getpid() == state.process; }

@@ -55,20 +55,28 @@ void before_close(FILE* stream) noexcept {
 }
 
 /// Of a listed descriptor, in pieces.
-size_t managed_fread(int fd, void* buffer, size_t length, FILE* stream) noexcept {
+size_t managed_fread(void* buffer, size_t length, FILE* stream) noexcept {
   ::flockfile(stream);
   auto* into = static_cast<char*>(buffer);
   size_t done = 0;
   while (done < length) {
     const size_t piece = std::min(length - done, longest_read);
-    const off_t before = position_for_trace(fd);
     const size_t moved = real().fread_unlocked(into + done, 1, piece, stream);
-    if (before >= 0) was_read(fd, before, position_for_trace(fd) - before);
     done += moved;
     if (moved < piece) break;
   }
   ::funlockfile(stream);
   return done;
+}
+
+/// A call that seeks in a stream, which a recording has to know of.
+template <typename Seek>
+auto seek_in(FILE* stream, Seek seek) {
+  const int fd = recording ? listed_of(stream) : -1;
+  if (fd >= 0) stream_read(fd);
+  const auto result = seek();
+  if (fd >= 0) stream_sought(fd, ::ftello(stream));
+  return result;
 }
 
 /// What fread and fread_unlocked share; `plain` is the C library's own, for all other streams. A
@@ -81,7 +89,7 @@ size_t read_stream(size_t (*plain)(void*, size_t, size_t, FILE*), void* buffer, 
     return plain(buffer, size, count, stream);
   }
   const CancellationPoint point;
-  return managed_fread(fd, buffer, length, stream) / size;
+  return managed_fread(buffer, length, stream) / size;
 }
 
 /// Whether what is read may be read without the C library's check of the room for it.
@@ -129,6 +137,33 @@ FOREBAY_EXPORTED FILE* freopen64(const char* path, const char* mode, FILE* strea
 FOREBAY_EXPORTED int fclose(FILE* stream) {
   before_close(stream);
   return real().fclose(stream);
+}
+
+FOREBAY_EXPORTED int fseek(FILE* stream, long offset, int whence) {
+  return seek_in(stream, [&] { return real().fseek(stream, offset, whence); });
+}
+
+FOREBAY_EXPORTED int fseeko(FILE* stream, off_t offset, int whence) {
+  return seek_in(stream, [&] { return real().fseeko(stream, offset, whence); });
+}
+
+FOREBAY_EXPORTED int fseeko64(FILE* stream, off64_t offset, int whence) {
+  return fseeko(stream, offset, whence);
+}
+
+FOREBAY_EXPORTED int fsetpos(FILE* stream, const fpos_t* position) {
+  return seek_in(stream, [&] { return real().fsetpos(stream, position); });
+}
+
+FOREBAY_EXPORTED int fsetpos64(FILE* stream, const fpos64_t* position) {
+  return seek_in(stream, [&] { return real().fsetpos64(stream, position); });
+}
+
+FOREBAY_EXPORTED void rewind(FILE* stream) {
+  seek_in(stream, [&] {
+    real().rewind(stream);
+    return 0;
+  });
 }
 
 FOREBAY_EXPORTED size_t fread(void* buffer, size_t size, size_t count, FILE* stream) {

@@ -12,6 +12,7 @@
 #include "core/intercept/posix/internal_descriptors.hpp"
 #include "core/intercept/posix/managed_files.hpp"
 #include "core/intercept/posix/read_ahead.hpp"
+#include "core/intercept/posix/recorded_reads.hpp"
 #include "core/intercept/posix/registry.hpp"
 #include "core/storage/read_progress.hpp"
 
@@ -39,6 +40,11 @@ void with_listed(int descriptor, Act&& act) {
 }  // namespace
 
 void is_stream(int descriptor) {
+  if (recording && !inside && is_own_process(*registry.load())) {
+    const int before = errno;
+    record_stream(descriptor);
+    errno = before;
+  }
   with_listed(descriptor, [&](Registry& state, ManagedFile& managed) {
     const auto file = move_to_page_cache(state, managed, descriptor);
     if (file != nullptr) file->watch(std::make_shared<PositionProgress>(descriptor, managed.id));
