@@ -202,7 +202,7 @@ TEST(RequestTuner, ItBeginsAnewWhenTheStorageMayHaveChanged) {
 TEST(RequestTuner, OneThatWasStoppedJoinsOnlyByOrder) {
   RequestTuner tuner(usual, MiB, std::nullopt);
   tuner.stop();
-  for (int i = 0; i < 10'000; ++i) {
+  for (std::int64_t i = 0; i < 10'000; ++i) {
     EXPECT_FALSE(tuner.arrive(tuner.trial(), 4 * KiB, i * 10'000'000, i * 10'000'000));
   }
   EXPECT_EQ(tuner.shape(), usual);
