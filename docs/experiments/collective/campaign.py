@@ -37,7 +37,7 @@ class Workload:
     about: str
     bars: dict[str, float | dict[str, float]]  # by quantity; a dict is by MPI
     floors: dict[str, float]  # least part of the limit, by file system
-    published: str | None  # what others measured in the experiment that it repeats
+    published: str | None = None  # what others measured in the experiment that it repeats
 
     def bar(self, quantity: str, mpi: str) -> float | None:
         """The least median ratio of this quantity against this MPI; None where none is claimed."""
