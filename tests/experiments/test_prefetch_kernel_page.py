@@ -5,11 +5,11 @@ Method: results that are made up here, the page read back; a file of known size,
 """
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from read_page import parts
 
 import kernel_page
 from analysis_runs import COMPUTE_US
@@ -57,19 +57,6 @@ def leave(
             }
         )
     )
-
-
-def parts(page: str) -> dict[str, dict[str, list[str]]]:
-    """By heading the tables' rows by their first cell."""
-    found: dict[str, dict[str, list[str]]] = {}
-    for heading, text in re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", page, re.M | re.S):
-        cells = [
-            [cell.strip() for cell in line.strip("|").split("|")]
-            for line in text.splitlines()
-            if line.startswith("| ")
-        ]
-        found[heading] = {row[0]: row[1:] for row in cells}
-    return found
 
 
 def test_each_scenario_is_judged_by_the_bars(tmp_path: Path) -> None:

@@ -4,10 +4,10 @@ Method: results that are made up here, the page read back. Nothing is measured.
 """
 
 import json
-import re
 from pathlib import Path
 
 import pytest
+from read_page import parts
 
 import readers_page
 import readers_runs
@@ -45,19 +45,6 @@ def leave(output: Path, reader: Reader, number: int, seconds: dict[str, float]) 
             }
         )
     )
-
-
-def parts(page: str) -> dict[str, dict[str, list[str]]]:
-    """By heading the tables' rows by their first cell."""
-    found: dict[str, dict[str, list[str]]] = {}
-    for heading, text in re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", page, re.M | re.S):
-        cells = [
-            [cell.strip() for cell in line.strip("|").split("|")]
-            for line in text.splitlines()
-            if line.startswith("| ")
-        ]
-        found[heading] = {row[0]: row[1:] for row in cells}
-    return found
 
 
 def test_each_reader_is_judged_by_its_bar(tmp_path: Path) -> None:

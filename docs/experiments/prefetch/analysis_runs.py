@@ -190,28 +190,40 @@ def prefetched(summary: Path) -> list[dict[str, Any]]:
     return found
 
 
+def observe(
+    name: str, told: re.Pattern[str], bed: Testbed, command: list[str], summary: Path | None
+) -> tuple[re.Match[str], dict[str, Any]]:
+    """Runs a program that says that all bytes are right. Returns what `told` finds in its words,
+    and what was served meanwhile, with what `forebay run` left in `summary`, if it did. Raises
+    RuntimeError if it fails; `name` is for that."""
+    before = bed.served()
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    after = bed.served()
+    said = told.search(done.stdout)
+    if done.returncode != 0 or said is None or "all bytes are right" not in done.stdout:
+        raise RuntimeError(f"{name}: {done.returncode}, {done.stdout} {done.stderr}")
+    seen: dict[str, Any] = {
+        "requests": after[0] - before[0],
+        "bytes_served": after[1] - before[1],
+    }
+    if summary is not None:
+        seen["prefetch"] = prefetched(summary)
+    return said, seen
+
+
 def _run(
     tools: Tools, bed: Testbed, case: Case, intents: Path, command: list[str]
 ) -> dict[str, Any]:
     evict(Path(command[1]))
-    summary = intents / "summary.json"
-    if case.intent is not None:
+    summary = intents / "summary.json" if case.intent is not None else None
+    if case.intent is not None and summary is not None:
         command = with_intent(tools, intents / case.intent, summary, command)
-    before = bed.served()
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    after = bed.served()
-    told = TOLD.search(done.stdout)
-    if done.returncode != 0 or told is None or "all bytes are right" not in done.stdout:
-        raise RuntimeError(f"{case.name}: {done.returncode}, {done.stdout} {done.stderr}")
-    result: dict[str, Any] = {
+    said, seen = observe(case.name, TOLD, bed, command, summary)
+    return {
         "case": case.name,
-        "bytes": int(told[1]),
-        "reads": int(told[2]),
-        "seconds": float(told[3]),
-        "seconds_in_reads": float(told[4]),
-        "requests": after[0] - before[0],
-        "bytes_served": after[1] - before[1],
+        "bytes": int(said[1]),
+        "reads": int(said[2]),
+        "seconds": float(said[3]),
+        "seconds_in_reads": float(said[4]),
+        **seen,
     }
-    if case.intent is not None:
-        result["prefetch"] = prefetched(summary)
-    return result

@@ -24,7 +24,7 @@ from analysis_runs import (
     Tools,
     circumstances,
     evict,
-    prefetched,
+    observe,
     testbed,
     with_intent,
 )
@@ -199,22 +199,8 @@ def _run(tools: Tools, bed: Testbed, case: Case, place: Path, command: list[str]
             file.read_bytes()
         else:
             evict(file)
-    summary = place / "summary.json"
-    if case.intent is not None:
+    summary = place / "summary.json" if case.intent is not None else None
+    if case.intent is not None and summary is not None:
         command = with_intent(tools, case.intent, summary, command)
-    before = bed.served()
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    after = bed.served()
-    told = TOLD.search(done.stdout)
-    if done.returncode != 0 or told is None or "all bytes are right" not in done.stdout:
-        raise RuntimeError(f"{case.name}: {done.returncode}, {done.stdout} {done.stderr}")
-    result: dict[str, Any] = {
-        "case": case.name,
-        "bytes": int(told[1]),
-        "seconds": float(told[2]),
-        "requests": after[0] - before[0],
-        "bytes_served": after[1] - before[1],
-    }
-    if case.intent is not None:
-        result["prefetch"] = prefetched(summary)
-    return result
+    said, seen = observe(case.name, TOLD, bed, command, summary)
+    return {"case": case.name, "bytes": int(said[1]), "seconds": float(said[2]), **seen}
