@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -97,6 +98,17 @@ class Claims {
 
   explicit Claims(Bytes granule) : granule_(granule) {}
   Bytes granule() const { return granule_; }
+  /// Numbers of the granules that have bytes of an extent. No more than there are places: others
+  /// would only meet the same places again.
+  struct Granules {
+    std::int64_t first = 0;
+    std::int64_t end = 0;  ///< Behind the last.
+  };
+  Granules granules_of(Extent extent) const {
+    const std::int64_t first = extent.offset / granule_;
+    const std::int64_t end = extent.end() / granule_ + (extent.end() % granule_ != 0 ? 1 : 0);
+    return {first, std::min(end, first + places)};
+  }
   static std::size_t place_of(std::int64_t granule) {
     return static_cast<std::size_t>(granule % places);
   }

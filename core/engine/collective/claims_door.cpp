@@ -14,11 +14,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "core/engine/collective/hardware.hpp"
 
 namespace forebay {
 namespace {
@@ -51,8 +52,7 @@ std::string shown(const Address& address) {
 
 /// The running kernel and the network stack of it that this process sees.
 std::uint64_t network_id() {
-  std::string description;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> description;
+  std::string description = running_kernel();
   struct stat space = {};
   if (::stat("/proc/self/ns/net", &space) == 0) description += ' ' + std::to_string(space.st_ino);
   return std::hash<std::string>{}(description);

@@ -128,18 +128,22 @@ ClaimsServer::~ClaimsServer() {
   if (ringing_.joinable()) ringing_.join();
 }
 
+/// The thread that serves looks for what there is to do.
+void ClaimsServer::wake() {
+  constexpr std::uint64_t one = 1;
+  (void)::write(waker_.get(), &one, sizeof one);
+}
+
 /// Both threads end soon.
 void ClaimsServer::end() {
   ending_ = true;
-  constexpr std::uint64_t one = 1;
-  (void)::write(waker_.get(), &one, sizeof one);
+  wake();
   table_.relay_bell().ring();
 }
 
 void ClaimsServer::retire(std::unique_ptr<ClaimsServer> server) {
   server->retired_ = true;
-  constexpr std::uint64_t one = 1;
-  (void)::write(server->waker_.get(), &one, sizeof one);
+  server->wake();
   const std::scoped_lock lock(retired().mutex);
   auto& servers = retired().servers;
   std::erase_if(servers, [](const auto& one_of_them) { return one_of_them->served_.load(); });
@@ -157,8 +161,7 @@ void ClaimsServer::await_bells() {
   Bell& bell = table_.relay_bell();
   while (!ending_) {
     const std::uint32_t seen = bell.rings.load();
-    constexpr std::uint64_t one = 1;
-    (void)::write(waker_.get(), &one, sizeof one);
+    wake();
     if (ending_) break;
     bell.wait(seen, bell_patience);
   }

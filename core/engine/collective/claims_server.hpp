@@ -54,6 +54,7 @@ class ClaimsServer {
   bool watch(int descriptor, std::uint32_t events, void* who, bool change = false);
   void serve();
   void await_bells();
+  void wake();
   void end();
   void let_in();
   bool read_from(Connection& connection);

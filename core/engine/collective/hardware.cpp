@@ -7,9 +7,12 @@
 #include <bit>
 #include <climits>
 #include <cstddef>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <numeric>
+
+#include "core/engine/cache/log_identity.hpp"
 
 namespace forebay {
 namespace {
@@ -76,6 +79,12 @@ bool cores_are_shared(std::span<const Place> ranks) {
   }
   return std::ranges::any_of(
       hosts, [](const auto& host) { return host.second.ranks > host.second.cores.count(); });
+}
+
+std::string running_kernel() {
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  return boot.empty() ? this_host() : boot;
 }
 
 int network_adapters() {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace forebay {
 
@@ -23,6 +24,9 @@ struct Place {
   std::int64_t host = 0;
   CoreSet cores;
 };
+
+/// Names the running kernel, by its boot or else by its host's name.
+std::string running_kernel();
 
 /// Some host has more of these ranks than cores that they may run on, all together: one that waits
 /// by polling would keep the core from the one that it waits for.

@@ -1,14 +1,12 @@
 #include "core/engine/collective/mpi_exchange.hpp"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cassert>
 #include <chrono>
 #include <climits>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <numeric>
@@ -41,13 +39,7 @@ int checked_count(std::size_t bytes) {
 /// What the ranks that can share memory with each other have in common and no others do: the
 /// running kernel and the /dev/shm they see (containers of one host may each have their own).
 std::int64_t host_id() {
-  std::string description;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> description;
-  if (description.empty()) {
-    char name[256] = {};
-    ::gethostname(name, sizeof name - 1);
-    description = name;
-  }
+  std::string description = running_kernel();
   struct stat shared = {};
   if (::stat("/dev/shm", &shared) == 0) description += ' ' + std::to_string(shared.st_dev);
   return static_cast<std::int64_t>(std::hash<std::string>{}(description));
@@ -91,11 +83,12 @@ class MpiExchange final : public Exchange {
       if (rider != nullptr) *rider = std::max(*rider, one.rider);
     }
     patient_ = forebay::cores_are_shared(places);
-    hosts_ = make_node_map(ids).node_of_rank;
+    nodes_ = make_node_map(ids);
+    hosts_ = nodes_.node_of_rank;
     if (ranks_per_node > 0) {
       for (int r = 0; r < size_; ++r) ids[static_cast<std::size_t>(r)] = r / ranks_per_node;
+      nodes_ = make_node_map(ids);
     }
-    nodes_ = make_node_map(ids);
   }
 
   ~MpiExchange() override { PMPI_Comm_free(&communicator_); }

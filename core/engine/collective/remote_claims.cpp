@@ -117,8 +117,8 @@ void RemoteClaims::lose() {
 
 bool RemoteClaims::is_mine(Extent extent) {
   const std::scoped_lock lock(mutex_);
-  const Bytes first = extent.offset / granule();
-  for (Bytes at = first; at * granule() < extent.end() && at < first + places; ++at) {
+  const auto [first, end] = granules_of(extent);
+  for (std::int64_t at = first; at < end; ++at) {
     if (!mine_[place_of(at)]) return false;
   }
   return true;
@@ -126,8 +126,8 @@ bool RemoteClaims::is_mine(Extent extent) {
 
 void RemoteClaims::set_mine(Extent extent, bool mine) {
   const std::scoped_lock lock(mutex_);
-  const Bytes first = extent.offset / granule();
-  for (Bytes at = first; at * granule() < extent.end() && at < first + places; ++at) {
+  const auto [first, end] = granules_of(extent);
+  for (std::int64_t at = first; at < end; ++at) {
     mine_[place_of(at)] = mine;
   }
 }

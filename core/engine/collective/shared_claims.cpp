@@ -103,16 +103,12 @@ Bell& SharedClaims::answered_bell(int rank) const {
 
 std::optional<Claims::Foreign> SharedClaims::first_foreign(Extent extent) const {
   const auto mine = static_cast<std::uint32_t>(rank_ + 1);
-  const Bytes first = extent.offset / granule();
-  // More granules than places would only meet the same places again: here and below.
-  const auto within = [&](Bytes at) {
-    return at * granule() < extent.end() && at < first + places;
-  };
-  for (Bytes at = first; within(at); ++at) {
+  const auto [first, end] = granules_of(extent);
+  for (std::int64_t at = first; at < end; ++at) {
     const std::uint32_t owner = owner_of(at).load();
     if (owner == 0 || owner == mine) continue;
     Extent part{at * granule(), 0};
-    while (within(at) && owner_of(at).load() == owner) ++at;
+    while (at < end && owner_of(at).load() == owner) ++at;
     part.length = at * granule() - part.offset;
     if (part.length == 0) part.length = granule();  // It changed hands meanwhile.
     return Foreign{static_cast<int>(owner) - 1, part};
@@ -126,8 +122,8 @@ Result<std::optional<Claims::Foreign>> SharedClaims::foreign(Extent extent) {
 
 Result<std::optional<Claims::Foreign>> SharedClaims::claim(Extent extent) {
   const auto mine = static_cast<std::uint32_t>(rank_ + 1);
-  const Bytes first = extent.offset / granule();
-  for (Bytes at = first; at * granule() < extent.end() && at < first + places; ++at) {
+  const auto [first, last] = granules_of(extent);
+  for (std::int64_t at = first; at < last; ++at) {
     std::uint32_t owner = 0;
     if (owner_of(at).compare_exchange_strong(owner, mine) || owner == mine) continue;
     auto found = first_foreign({at * granule(), extent.end() - at * granule()});
@@ -142,8 +138,8 @@ Result<std::optional<Claims::Foreign>> SharedClaims::claim(Extent extent) {
 }
 
 void SharedClaims::release(Extent extent) {
-  const Bytes first = extent.offset / granule();
-  for (Bytes at = first; at * granule() < extent.end() && at < first + places; ++at) {
+  const auto [first, end] = granules_of(extent);
+  for (std::int64_t at = first; at < end; ++at) {
     auto mine = static_cast<std::uint32_t>(rank_ + 1);
     owner_of(at).compare_exchange_strong(mine, 0);
   }
