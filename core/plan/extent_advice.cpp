@@ -17,21 +17,14 @@ Bytes piece_for(Bytes budget) {
 /// Pieces that were there already, so that it is not our requests what the reader waits for.
 constexpr int most_found = 8;
 
-/// Of the budget, what the largest request takes: others are on their way, and one is being read.
-constexpr Bytes largest_requests = 6;
-
-Bytes most_joined(Bytes budget) {
-  const Bytes share = round_down(budget / largest_requests, direct_alignment);
-  return std::max(piece_for(budget), std::min(share, RequestTuner::longest_request));
-}
-
 }  // namespace
 
 ExtentAdvice::ExtentAdvice(const std::vector<Extent>& willneed, Bytes file_size, Bytes budget,
                            std::optional<Bytes> gap)
     : budget_(budget),
       plan_(willneed, file_size),
-      tuner_({piece_for(budget), std::nullopt}, most_joined(budget), gap) {}
+      tuner_({piece_for(budget), std::nullopt},
+             RequestTuner::most_joined_in(budget, piece_for(budget)), gap) {}
 
 std::vector<ReadAdvice::Item> ExtentAdvice::begin() {
   std::vector<Item> items;

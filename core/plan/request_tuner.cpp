@@ -53,6 +53,9 @@ constexpr int first_between_trials = 128;
 constexpr int most_between_trials = 1 << 20;
 constexpr int times_longer = 4;  ///< Each time.
 
+/// So many of the largest requests have room in the memory.
+constexpr Bytes largest_requests = 6;
+
 }  // namespace
 
 RequestLoad load_of(const std::vector<Extent>& extents, const RequestShape& shape) {
@@ -66,6 +69,11 @@ RequestLoad load_of(const std::vector<Extent>& extents, const RequestShape& shap
     load.bytes += static_cast<double>(transfer_of(piece->hull()).length);
   }
   return load;
+}
+
+Bytes RequestTuner::most_joined_in(Bytes memory, Bytes usual) {
+  const Bytes share = round_down(memory / largest_requests, direct_alignment);
+  return std::max(usual, std::min(share, longest_request));
 }
 
 RequestTuner::RequestTuner(const RequestShape& usual, Bytes most_joined, std::optional<Bytes> gap)

@@ -66,6 +66,10 @@ class RequestTuner {
   /// (BLK_DEF_MAX_SECTORS_CAP); network and FUSE file systems take 1 MiB or more.
   static constexpr Bytes longest_request = 1280 * KiB;
 
+  /// Of `memory` for what was fetched, what the largest request takes, and no less than `usual`:
+  /// others are under way, and some are read.
+  static Bytes most_joined_in(Bytes memory, Bytes usual);
+
  private:
   struct Arrival {
     std::int64_t time_ns;

@@ -30,9 +30,7 @@ void AdvisedFile::watch(std::shared_ptr<ReadProgress> progress) {
     const std::lock_guard lock(mutex_);
     progress_.push_back(std::move(progress));
   }
-  const std::lock_guard lock(adviser_.mutex_);
-  adviser_.is_changed_ = true;
-  adviser_.noted_.notify_one();
+  adviser_.look_soon();
 }
 
 void AdvisedFile::forget(const std::shared_ptr<ReadProgress>& progress) {
@@ -47,14 +45,17 @@ void AdvisedFile::closing(int descriptor) {
     for (const auto& way : progress_) has_ended |= way->end(descriptor);
   }
   if (!has_ended) return;
-  const std::lock_guard lock(adviser_.mutex_);
-  adviser_.is_changed_ = true;
-  adviser_.noted_.notify_one();
+  adviser_.look_soon();
 }
 
 bool AdvisedFile::is_done() {
   const std::lock_guard acting(acting_);
   return source_ == nullptr || (!advice_->is_given_up() && advice_->expected().empty());
+}
+
+std::vector<std::shared_ptr<ReadProgress>> AdvisedFile::ways() const {
+  const std::lock_guard lock(mutex_);
+  return progress_;
 }
 
 bool AdvisedFile::is_watched() const {
@@ -91,13 +92,8 @@ void AdvisedFile::act(Extent read) {
 bool AdvisedFile::look() {
   const std::lock_guard acting(acting_);
   if (source_ == nullptr) return false;
-  std::vector<std::shared_ptr<ReadProgress>> ways;
-  {
-    const std::lock_guard lock(mutex_);
-    ways = progress_;
-  }
   bool found = false;
-  for (const auto& way : ways) {
+  for (const auto& way : ways()) {
     const bool has_ended = way->has_ended();
     const auto read = way->look(advice_->expected());
     if (has_ended) forget(way);
@@ -140,12 +136,7 @@ void AdvisedFile::carry_out(const std::vector<ReadAdvice::Item>& items) {
 }
 
 void AdvisedFile::let_go(const ReadAdvice::Item& item) {
-  std::vector<std::shared_ptr<ReadProgress>> ways;
-  {
-    const std::lock_guard lock(mutex_);
-    ways = progress_;
-  }
-  for (const auto& way : ways) way->let_go(item.extent);
+  for (const auto& way : ways()) way->let_go(item.extent);
   fetch_->let_go(*source_, item.extent, !item.is_between);
 }
 
@@ -190,6 +181,12 @@ void Adviser::add_note(Note note) {
   if (stopping_) return;
   if (notes_.size() == most_notes) notes_.pop_front();
   notes_.push_back(std::move(note));
+  noted_.notify_one();
+}
+
+void Adviser::look_soon() {
+  const std::lock_guard lock(mutex_);
+  is_changed_ = true;
   noted_.notify_one();
 }
 

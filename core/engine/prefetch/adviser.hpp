@@ -56,6 +56,8 @@ class AdvisedFile : public std::enable_shared_from_this<AdvisedFile> {
   bool look();
   void carry_out(const std::vector<ReadAdvice::Item>& items);
   void let_go(const ReadAdvice::Item& item);
+  /// How the program is watched now.
+  std::vector<std::shared_ptr<ReadProgress>> ways() const;
   bool is_watched() const;
 
   Adviser& adviser_;
@@ -108,6 +110,8 @@ class Adviser {
   static constexpr std::chrono::milliseconds longest_look{32};
 
   void add_note(Note note);
+  /// What is watched has changed.
+  void look_soon();
   void work();
   std::vector<std::shared_ptr<AdvisedFile>> watched();
 

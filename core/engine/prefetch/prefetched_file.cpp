@@ -21,17 +21,9 @@ constexpr std::size_t most_foreseen = 1024;
 /// Pieces found in the page cache that the plan goes past before the program has read them.
 constexpr std::size_t most_resident = 64;
 
-/// Of the memory, what the largest request takes: more than it are under way, and some are read.
-constexpr Bytes largest_requests = 6;
-
 Bytes most_ahead(const FetchBuffer& buffer, Bytes block, const ReadIntent& intent) {
   const Bytes blocks = buffer.bytes() / block;
   return block * std::min<Bytes>(blocks, intent.ahead.value_or(blocks));
-}
-
-Bytes most_joined(const FetchBuffer& buffer, Bytes block) {
-  const Bytes share = round_down(buffer.bytes() / largest_requests, direct_alignment);
-  return std::max(block, std::min(share, RequestTuner::longest_request));
 }
 
 }  // namespace
@@ -46,7 +38,7 @@ PrefetchedFile::PrefetchedFile(std::string path, std::unique_ptr<FetchSource> so
       buffer_(std::move(buffer)),
       window_(block, most_ahead(buffer_, block, intent_)),
       most_live_(static_cast<std::size_t>(buffer_.bytes() / block)),
-      tuner_({block, std::nullopt}, most_joined(buffer_, block),
+      tuner_({block, std::nullopt}, RequestTuner::most_joined_in(buffer_.bytes(), block),
              intent_.gap.value_or(GapChoice{}).bytes) {}
 
 void PrefetchedFile::start(const FileVersion& version, std::int64_t now_ns) {

@@ -14,15 +14,13 @@
 #include "core/model/read_intent.hpp"
 #include "core/plan/block_advice.hpp"
 #include "core/plan/extent_advice.hpp"
+#include "core/plan/fetch_window.hpp"
 #include "core/storage/descriptor.hpp"
 #include "core/storage/fetch_source.hpp"
 #include "core/storage/read_progress.hpp"
 
 namespace forebay::posix {
 namespace {
-
-/// As PrefetchedFile has it, for the same reason.
-constexpr int most_reads_undecided = 64;
 
 /// With the registry locked. Nothing reads it any more.
 void release(Registry& state, const Followed& followed) {
@@ -182,7 +180,7 @@ void decide(int descriptor, Bytes offset) {
   wishes.willneed = declared_from(wishes.willneed, offset);
   if (wishes.willneed.empty() || !state.parked.may_begin(version->id)) {
     // The index of the file, or what nobody declared, or not for now.
-    managed->is_over = ++managed->reads_undecided > most_reads_undecided;
+    managed->is_over = ++managed->reads_undecided > most_strays;
     return;
   }
   const auto file = fetch(state, descriptor, *version, followed.path, std::move(wishes));

@@ -17,10 +17,23 @@ namespace forebay::posix {
 
 namespace {
 
-/// The kernel's position of `descriptor`, with its lock held, if a stream reads by it; else -1.
-off_t position_of_stream(const ManagedFile& managed, int descriptor) {
-  const bool is_one = managed.stream == descriptor && managed.followed.trace != nullptr;
-  return is_one ? real().lseek(descriptor, 0, SEEK_CUR) : -1;
+/// Where the kernel's position of `descriptor`, by which a stream reads, has moved since it was
+/// known last: calls `moved` with the file, its lock held, and the position. errno stays.
+template <typename Moved>
+void follow_stream(int descriptor, Moved&& moved) {
+  ManagedFile* managed = listed(descriptor);
+  if (managed == nullptr || !is_own_process(*registry.load())) return;
+  const int before = errno;
+  {
+    const std::lock_guard lock(managed->mutex);
+    const bool is_one = managed->stream == descriptor && managed->followed.trace != nullptr;
+    const off_t now = is_one ? real().lseek(descriptor, 0, SEEK_CUR) : -1;
+    if (now >= 0 && now != managed->stream_read_to) {
+      moved(*managed, now);
+      managed->stream_read_to = now;
+    }
+  }
+  errno = before;
 }
 
 }  // namespace
@@ -43,34 +56,17 @@ void record_stream(int descriptor) {
 }
 
 void stream_read(int descriptor) {
-  ManagedFile* managed = listed(descriptor);
-  if (managed == nullptr || !is_own_process(*registry.load())) return;
-  const int before = errno;
-  {
-    const std::lock_guard lock(managed->mutex);
-    const off_t now = position_of_stream(*managed, descriptor);
-    if (now > managed->stream_read_to) {
-      managed->followed.trace->add({managed->stream_read_to, now - managed->stream_read_to});
-    }
-    if (now >= 0) managed->stream_read_to = now;
-  }
-  errno = before;
+  follow_stream(descriptor, [](ManagedFile& managed, off_t now) {
+    const off_t from = managed.stream_read_to;
+    if (now > from) managed.followed.trace->add({from, now - from});
+  });
 }
 
 void stream_sought(int descriptor, off_t position) {
-  ManagedFile* managed = listed(descriptor);
-  if (managed == nullptr || !is_own_process(*registry.load())) return;
-  const int before = errno;
-  {
-    const std::lock_guard lock(managed->mutex);
-    const off_t now = position_of_stream(*managed, descriptor);
-    // Where it did not move, the stream had in its buffer what was sought.
-    if (now >= 0 && now != managed->stream_read_to) {
-      if (position >= 0 && position < now) managed->followed.trace->add({position, now - position});
-      managed->stream_read_to = now;
-    }
-  }
-  errno = before;
+  // Where it did not move, the stream had in its buffer what was sought.
+  follow_stream(descriptor, [position](ManagedFile& managed, off_t now) {
+    if (position >= 0 && position < now) managed.followed.trace->add({position, now - position});
+  });
 }
 
 void was_read(int descriptor, off_t offset, ssize_t moved) {
