@@ -17,14 +17,17 @@ from pathlib import Path
 #: ctest takes this status for a test that was left out.
 LEFT_OUT = 77
 
+#: Run in namespaces of a host: MEMORY NAME COMMAND...
+_ON_HOST = 'mount --bind "$1" /dev/shm && hostname "$2" && shift 2 && exec "$@"'
+
 #: Run by each rank in front of its program: DIRECTORY RANKS_PER_HOST COMMAND...
-_RANK = """
-rank=${PMI_RANK:-$OMPI_COMM_WORLD_RANK}
+_RANK = f"""
+rank=${{PMI_RANK:-$OMPI_COMM_WORLD_RANK}}
 host=$((rank / $2))
 memory=$1/host-$host
 shift 2
 exec unshare --mount --uts sh -c \
-  'mount --bind "$1" /dev/shm && hostname "$2" && shift 2 && exec "$@"' \
+  '{_ON_HOST}' \
   sh "$memory" "node$host" "$@"
 """
 
@@ -82,6 +85,5 @@ class Hosts:
 
     def on(self, number: int, command: Sequence[str]) -> list[str]:
         """The command, to be run on that host."""
-        script = 'mount --bind "$1" /dev/shm && hostname "$2" && shift 2 && exec "$@"'
         place = [str(self.memory(number)), self.names[number]]
-        return ["unshare", "--mount", "--uts", "sh", "-c", script, "sh", *place, *command]
+        return ["unshare", "--mount", "--uts", "sh", "-c", _ON_HOST, "sh", *place, *command]

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from preloaded import Preloaded, evict, wait_until_settled
+from preloaded import Preloaded, evict, total, wait_until_settled
 
 INTENT = """
 [[file]]
@@ -37,7 +37,7 @@ def main() -> int:
             emptied = evict(directory / "many.dat")
             code, _, errors = preloaded.run([program, what, "many.dat"])
             records = preloaded.take_records()
-            served = sum(int(str(r["bytes_served"])) for r in records)
+            served = total(records, "bytes_served")
             print(f"{what}: status {code}, {len(records)} openings, {served} bytes served")
             if code != 0:
                 failures += 1

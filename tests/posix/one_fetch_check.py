@@ -18,7 +18,7 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-from preloaded import Preloaded, evict, wait_until_settled
+from preloaded import Preloaded, evict, total, wait_until_settled
 
 PROCESSES = 4
 OPTIONS = ["--size", "24MiB", "--reads", "120", "--mean", "80KiB", "--backward", "7"]
@@ -60,7 +60,7 @@ def main() -> int:
         emptied = evict(directory / "events")
         codes = [(p.communicate()[1], p.returncode) for p in start(preloaded, command)]
         records = preloaded.take_records()
-        fetched = sum(int(str(record["bytes_fetched"])) for record in records)
+        fetched = total(records, "bytes_fetched")
         needed = sum(length for _, length in pairs)
         print(f"{PROCESSES} processes: {needed} bytes needed, {fetched} fetched")
         failures += [f"status {code}: {errors!r}" for errors, code in codes if code != 0]

@@ -60,6 +60,11 @@ def _resident_pages(descriptor: int) -> int | None:
     return None if failed else int(counts[0])
 
 
+def total(records: list[dict[str, object]], key: str) -> int:
+    """Of all records together."""
+    return sum(int(str(record[key])) for record in records)
+
+
 class Preloaded:
     """Runs programs in `directory` with the library, an intent file and a place for records."""
 

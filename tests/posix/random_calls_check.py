@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from preloaded import Preloaded, evict, make_file, wait_until_settled
+from preloaded import Preloaded, evict, make_file, total, wait_until_settled
 
 SEEDS = 12
 CALLS = 500
@@ -54,7 +54,7 @@ def main() -> int:
         for seed in seeds:
             command = [program, str(seed), str(CALLS), f"managed{seed}.dat", f"model{seed}.dat"]
             code, _, errors = preloaded.run(command)
-            served += sum(int(str(r["bytes_served"])) for r in preloaded.take_records())
+            served += total(preloaded.take_records(), "bytes_served")
             if code != 0:
                 failures += 1
                 print(f"seed {seed}: status {code}: {errors.decode(errors='replace')}")

@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from preloaded import Preloaded, evict, wait_until_settled
+from preloaded import Preloaded, evict, total, wait_until_settled
 
 READERS = Path(__file__).resolve().parents[2] / "proxies/readers"
 
@@ -74,7 +74,7 @@ def main() -> int:
                 emptied = [evict(file) for file in files]
                 code, output, errors = preloaded.run(command)
                 records = preloaded.take_records()
-                fetched = sum(int(str(record["bytes_fetched"])) for record in records)
+                fetched = total(records, "bytes_fetched")
                 print(f"{one}, {kind}: {len(records)} openings, {fetched} bytes fetched")
                 if code != 0 or b"all bytes are right" not in output:
                     failures.append(f"{one}, {kind}: {code}, {output!r} {errors!r}")

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from preloaded import Preloaded, evict, make_file, wait_until_settled
+from preloaded import Preloaded, evict, make_file, total, wait_until_settled
 
 MIB = 1024 * 1024
 INTENT = """
@@ -114,7 +114,7 @@ def main() -> int:
             emptied = [evict(path) for path in directory.glob("*.dat")]
             answer = preloaded.run(command)
             records = preloaded.take_records()
-            served = sum(int(str(r["bytes_served"])) for r in records)
+            served = total(records, "bytes_served")
             if file == "wrong.dat":
                 if b"intent.toml:16" not in answer[2]:
                     failures.append(f"the mistake in the intent was not told: {answer[2]!r}")

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from preloaded import Preloaded, evict, make_file, wait_until_settled
+from preloaded import Preloaded, evict, make_file, total, wait_until_settled
 
 SIZE = 12_000_000
 PIECE = 40_000
@@ -90,10 +90,7 @@ def main() -> int:
                 emptied = evict(directory / file)
                 answer = preloaded.run(command)
                 records = preloaded.take_records()
-                fetched, served = (
-                    sum(int(str(r[key])) for r in records)
-                    for key in ("bytes_fetched", "bytes_served")
-                )
+                fetched, served = total(records, "bytes_fetched"), total(records, "bytes_served")
                 print(f"{way}, {file}: {len(records)} openings, {fetched} fetched, {served} served")
                 if answer != plain:
                     failures.append(f"{way}, {file}: {plain} without the library, {answer} with it")

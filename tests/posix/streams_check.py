@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from preloaded import Preloaded, evict, make_file, wait_until_settled
+from preloaded import Preloaded, evict, make_file, total, wait_until_settled
 
 SEEDS = 8
 CALLS = 300
@@ -114,10 +114,7 @@ def main() -> int:
             emptied = evict(whole)
             answer = preloaded.run([*command, "wait" if emptied else "go on"])
             records = preloaded.take_records()
-            fetched, there = (
-                sum(int(str(r[key])) for r in records)
-                for key in ("bytes_fetched", "bytes_resident")
-            )
+            fetched, there = total(records, "bytes_fetched"), total(records, "bytes_resident")
             print(f"{kind}: {fetched} bytes brought into the page cache, {there} were there")
             if answer != plain:
                 failures.append(f"{kind}: {plain} without the library, {answer} with it")

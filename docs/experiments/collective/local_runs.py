@@ -1,7 +1,7 @@
 """Two ranks on a local file system: collective calls against the stock MPI's collective calls, and
 against its independent ones."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,31 +36,37 @@ class Task:
         return True
 
 
-def collective(task: Task, parents: list[Path]) -> None:
-    """The campaign "local" in each of these directories, by `forebay compare`."""
-    setting = task.campaign.local
+def each(
+    task: Task, setting: Setting, parents: list[Path]
+) -> Iterator[tuple[Place, Mpi, Workload]]:
+    """The chosen workloads by each MPI, in a fresh place in each of these directories."""
     for parent, mpi in ((parent, mpi) for parent in parents for mpi in task.mpis):
         with measuring.place(parent) as place:
             for workload in measuring.chosen(setting, task.only):
-                path = task.results / f"{mpi.key}-{place.file_system}" / f"{workload.name}.json"
-                if task.wanted(path):
-                    options = CompareOptions(task.pairs, task.timeout_s, prepare=place.prepare)
-                    file = place.directory / workload.name
-                    command = task.tools.command(mpi, setting.ranks, workload, file)
-                    results.store(path, measuring.compare(task.tools, options, command))
+                yield place, mpi, workload
+
+
+def collective(task: Task, parents: list[Path]) -> None:
+    """The campaign "local" in each of these directories, by `forebay compare`."""
+    setting = task.campaign.local
+    for place, mpi, workload in each(task, setting, parents):
+        path = task.results / f"{mpi.key}-{place.file_system}" / f"{workload.name}.json"
+        if task.wanted(path):
+            options = CompareOptions(task.pairs, task.timeout_s, prepare=place.prepare)
+            file = place.directory / workload.name
+            command = task.tools.command(mpi, setting.ranks, workload, file)
+            results.store(path, measuring.compare(task.tools, options, command))
 
 
 def independent(task: Task, parents: list[Path]) -> None:
     """The campaign "independent": the stock side makes independent calls, Forebay's side collective
     ones. The commands differ, so the pairs are made here, as `forebay compare` makes them."""
     setting = task.campaign.independent
-    for parent, mpi in ((parent, mpi) for parent in parents for mpi in task.mpis):
-        with measuring.place(parent) as place:
-            for workload in measuring.chosen(setting, task.only):
-                name = f"independent-{workload.name}.json"
-                path = task.results / f"{mpi.key}-{place.file_system}" / name
-                if task.wanted(path):
-                    results.store(path, _two_commands(task, place, mpi, setting, workload))
+    for place, mpi, workload in each(task, setting, parents):
+        name = f"independent-{workload.name}.json"
+        path = task.results / f"{mpi.key}-{place.file_system}" / name
+        if task.wanted(path):
+            results.store(path, _two_commands(task, place, mpi, setting, workload))
 
 
 def _two_commands(

@@ -1,8 +1,8 @@
 """What the write-behind cache takes in, against what its local device takes: two ranks that write
 to logs which are never flushed, to logs that are flushed before the close returns, and to no log;
-and fio writing as many bytes from as many processes into the same
-directory, in turn: from memory, as a program does, and from one small buffer, which the processor
-keeps at hand and no program has its data in."""
+and fio writing as many bytes from as many processes into the same directory, in turn: from memory,
+as a program does, and from one small buffer, which the processor keeps at hand and no program has
+its data in."""
 
 import json
 import random
@@ -14,7 +14,7 @@ from typing import Any
 import measuring
 import results
 from campaign import Mpi, Workload
-from local_runs import Task
+from local_runs import Task, each
 from measuring import MeasuringError, Place, Run
 
 OFF, ON, LOG, FIO, ONE_BUFFER = SIDES = ("off", "on", "log", "fio", "fio_one_buffer")
@@ -27,14 +27,11 @@ def measure(task: Task, parents: list[Path]) -> None:
     """The campaign "log" in each of these directories. `task.pairs` is how often each side runs."""
     if shutil.which("fio") is None:
         raise MeasuringError(_MISSING)
-    setting = task.campaign.log.setting
-    for parent, mpi in ((parent, mpi) for parent in parents for mpi in task.mpis):
-        with measuring.place(parent) as place:
-            for workload in measuring.chosen(setting, task.only):
-                name = f"log-{workload.name}.json"
-                path = task.results / f"{mpi.key}-{place.file_system}" / name
-                if task.wanted(path):
-                    results.store(path, _document(task, place, mpi, workload))
+    for place, mpi, workload in each(task, task.campaign.log.setting, parents):
+        name = f"log-{workload.name}.json"
+        path = task.results / f"{mpi.key}-{place.file_system}" / name
+        if task.wanted(path):
+            results.store(path, _document(task, place, mpi, workload))
 
 
 def _document(task: Task, place: Place, mpi: Mpi, workload: Workload) -> dict[str, Any]:

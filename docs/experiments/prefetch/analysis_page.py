@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from analysis_runs import BANDWIDTH, CASES, COMPUTE_US, LATENCY_MS, SLOTS
-from page_claims import MADE_BY, Claim, bound, circumstances_of, memory_of, spread
+from page_claims import MADE_BY, Claim, bound, circumstances_of, memory_of, row_of, runs_by_case
 
 REFERENCE = CASES[0].name
 EXACT = "Forebay, exact extents"
@@ -44,10 +44,7 @@ def write(output: Path) -> Path:
 
 
 def _part(kind: str, rounds: list[dict[str, Any]]) -> list[str]:
-    by_case: dict[str, list[dict[str, Any]]] = {}
-    for one in rounds:
-        for run in one["runs"]:
-            by_case.setdefault(run["case"], []).append(run)
+    by_case = runs_by_case(rounds)
     needed, reads = rounds[0]["runs"][0]["bytes"], rounds[0]["runs"][0]["reads"]
     # Outside of reads: waiting as if it computed, and checking the bytes. The same in all cases.
     computing = median(
@@ -70,11 +67,8 @@ def _part(kind: str, rounds: list[dict[str, Any]]) -> list[str]:
         runs = by_case.get(case.name, [])
         if not runs:
             continue
-        seconds = [run["seconds"] for run in runs]
-        middle[case.name] = median(seconds)
-        requests = median(run["requests"] for run in runs)
-        served = median(run["bytes_served"] for run in runs) / 1e6
-        lines.append(f"| {case.name} | {spread(seconds)} | {requests:.0f} | {served:.0f} |")
+        middle[case.name] = median(run["seconds"] for run in runs)
+        lines.append(row_of(case.name, runs))
     exact = by_case.get(EXACT, [])
     if not exact or REFERENCE not in middle:
         return lines

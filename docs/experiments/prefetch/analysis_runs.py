@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -168,6 +168,17 @@ def circumstances() -> dict[str, Any]:
 TOLD = re.compile(r"read (\d+) bytes in (\d+) reads: ([\d.]+) s, of which ([\d.]+) s")
 
 
+def what_was_read(told: tuple[str, ...]) -> dict[str, Any]:
+    """Of one process of the analysis program, as TOLD finds it."""
+    count, reads, seconds, in_reads = told
+    return {
+        "bytes": int(count),
+        "reads": int(reads),
+        "seconds": float(seconds),
+        "seconds_in_reads": float(in_reads),
+    }
+
+
 def evict(path: Path) -> None:
     """Empties the page cache of this file."""
     descriptor = os.open(path, os.O_RDONLY)
@@ -191,16 +202,22 @@ def prefetched(summary: Path) -> list[dict[str, Any]]:
 
 
 def observe(
-    name: str, told: re.Pattern[str], bed: Testbed, command: list[str], summary: Path | None
-) -> tuple[re.Match[str], dict[str, Any]]:
-    """Runs a program that says that all bytes are right. Returns what `told` finds in its words,
-    and what was served meanwhile, with what `forebay run` left in `summary`, if it did. Raises
-    RuntimeError if it fails; `name` is for that."""
-    before = bed.served()
+    name: str,
+    told: re.Pattern[str],
+    served: Callable[[], tuple[int, int]],
+    command: list[str],
+    summary: Path | None,
+    processes: int = 1,
+) -> tuple[list[tuple[str, ...]], dict[str, Any]]:
+    """Runs a program of so many processes that each say that all bytes are right. Returns what
+    `told` finds in the words of each, and what was `served` meanwhile, with what `forebay run` left
+    in `summary`, if it did. Raises RuntimeError if it fails; `name` is for that."""
+    before = served()
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    after = bed.served()
-    said = told.search(done.stdout)
-    if done.returncode != 0 or said is None or "all bytes are right" not in done.stdout:
+    after = served()
+    said = told.findall(done.stdout)
+    right = done.stdout.count("all bytes are right")
+    if done.returncode != 0 or len(said) != processes or right != processes:
         raise RuntimeError(f"{name}: {done.returncode}, {done.stdout} {done.stderr}")
     seen: dict[str, Any] = {
         "requests": after[0] - before[0],
@@ -218,12 +235,5 @@ def _run(
     summary = intents / "summary.json" if case.intent is not None else None
     if case.intent is not None and summary is not None:
         command = with_intent(tools, intents / case.intent, summary, command)
-    said, seen = observe(case.name, TOLD, bed, command, summary)
-    return {
-        "case": case.name,
-        "bytes": int(said[1]),
-        "reads": int(said[2]),
-        "seconds": float(said[3]),
-        "seconds_in_reads": float(said[4]),
-        **seen,
-    }
+    (said,), seen = observe(case.name, TOLD, bed.served, command, summary)
+    return {"case": case.name, **what_was_read(said), **seen}

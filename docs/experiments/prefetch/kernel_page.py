@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from analysis_runs import BANDWIDTH, COMPUTE_US, LATENCY_MS, SLOTS
-from kernel_picture import Bar, Panel, draw
+from kernel_picture import Panel, draw
 from kernel_runs import (
     BUDGET,
     CASES,
@@ -24,7 +24,7 @@ from kernel_runs import (
     WRONG,
     Case,
 )
-from page_claims import MADE_BY, Claim, bound, circumstances_of, memory_of, spread, table_of
+from page_claims import MADE_BY, Claim, bar_of, bound, circumstances_of, memory_of, row_of, table_of
 from throttled_ext4 import BANDWIDTH as DISK_BANDWIDTH
 from throttled_ext4 import OPERATIONS
 
@@ -164,13 +164,9 @@ def _part(subject: Subject, kind: str, processes: int, runs: list[Run]) -> tuple
     }
     bars = []
     for name, found in by_case.items():
-        seconds = [run["seconds"] for run in found]
-        served = median(run["bytes_served"] for run in found) / 1e6
-        bars.append(Bar(name, median(seconds), min(seconds), max(seconds), served))
+        bars.append(bar_of(name, found))
         lines.append(
-            f"| {name} | {spread(seconds)} "
-            f"| {median(run['requests'] for run in found):.0f} | {served:.0f} "
-            f"| {max(run['page_cache_peak'] for run in found) / 1e6:.0f} "
+            f"{row_of(name, found)} {max(run['page_cache_peak'] for run in found) / 1e6:.0f} "
             f"| {max(map(memory_of, found)) / 1e6:.0f} |"
         )
     rounds = min(len(found) for found in by_case.values())

@@ -20,8 +20,9 @@ from analysis_runs import (
     Tools,
     circumstances,
     evict,
-    prefetched,
+    observe,
     testbed,
+    what_was_read,
     with_intent,
     write_wrong,
 )
@@ -204,32 +205,15 @@ def _run(
     place.set_read_ahead(case.read_ahead)
     file = Path(command[1])
     evict(file)
-    summary = intents / "summary.json"
     # The shell waits for all, and fails if one does.
     together = 'n=$1; shift; for i in $(seq "$n"); do "$@" & all="$all $!"; done; '
     together += "for one in $all; do wait $one || exit; done"
     command = place.within(["sh", "-c", together, "sh", str(processes), *command])
-    if case.intent is not None:
+    summary = intents / "summary.json" if case.intent is not None else None
+    if case.intent is not None and summary is not None:
         command = with_intent(tools, intents / case.intent, summary, command)
-    before = place.served()
     with PeakPages(file) as pages:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    after = place.served()
-    told = TOLD.findall(done.stdout)
-    right = done.stdout.count("all bytes are right")
-    if done.returncode != 0 or len(told) != processes or right != processes:
-        raise RuntimeError(f"{case.name}: {done.returncode}, {done.stdout} {done.stderr}")
-    slowest = max(told, key=lambda one: float(one[2]))
-    result: dict[str, Any] = {
-        "case": case.name,
-        "bytes": int(slowest[0]),  # of each process: all read the same
-        "reads": int(slowest[1]),
-        "seconds": float(slowest[2]),
-        "seconds_in_reads": float(slowest[3]),
-        "requests": after[0] - before[0],
-        "bytes_served": after[1] - before[1],
-        "page_cache_peak": pages.peak,
-    }
-    if case.intent is not None:
-        result["prefetch"] = prefetched(summary)
-    return result
+        told, seen = observe(case.name, TOLD, place.served, command, summary, processes)
+    # All read the same; the slowest counts.
+    slowest = max(map(what_was_read, told), key=lambda read: read["seconds"])
+    return {"case": case.name, **slowest, **seen, "page_cache_peak": pages.peak}

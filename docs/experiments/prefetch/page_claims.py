@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 from analysis_runs import BANDWIDTH
+from kernel_picture import Bar
 
 FEWEST_ROUNDS = 5  # for a verdict
 
@@ -35,6 +36,31 @@ def circumstances_of(rounds: list[dict[str, Any]], others_above: int) -> str:
         f"{first['date']} to {last['date']}, commit {last['commit']}, Linux {last['kernel']}, "
         f"{last['cores']} cores, load average {min(loads):.1f} to {max(loads):.1f}: "
         f"above {others_above} others had the machine, too."
+    )
+
+
+def runs_by_case(rounds: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Those of all rounds, in order."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for one in rounds:
+        for run in one["runs"]:
+            found.setdefault(run["case"], []).append(run)
+    return found
+
+
+def bar_of(name: str, runs: list[dict[str, Any]]) -> Bar:
+    """Of one case, in a picture."""
+    seconds = [run["seconds"] for run in runs]
+    served = median(run["bytes_served"] for run in runs) / 1e6
+    return Bar(name, median(seconds), min(seconds), max(seconds), served)
+
+
+def row_of(name: str, runs: list[dict[str, Any]]) -> str:
+    """Of one case, in a table: the case, seconds, requests, MB read where the file is stored."""
+    requests = median(run["requests"] for run in runs)
+    served = median(run["bytes_served"] for run in runs) / 1e6
+    return (
+        f"| {name} | {spread([run['seconds'] for run in runs])} | {requests:.0f} | {served:.0f} |"
     )
 
 

@@ -8,9 +8,18 @@ from statistics import median
 from typing import Any
 
 from analysis_runs import BANDWIDTH, LATENCY_MS, SLOTS
-from kernel_picture import Bar, Panel, draw
+from kernel_picture import Panel, draw
 from kernel_runs import KERNEL
-from page_claims import MADE_BY, Claim, bound, circumstances_of, spread, table_of
+from page_claims import (
+    MADE_BY,
+    Claim,
+    bar_of,
+    bound,
+    circumstances_of,
+    row_of,
+    runs_by_case,
+    table_of,
+)
 from readers_runs import ALL, FOREBAY, WARM, WRONG, Plan, Reader
 
 DEFAULT = KERNEL[0].name
@@ -76,10 +85,7 @@ def write(output: Path) -> Path:
 
 
 def _part(reader: Reader, rounds: list[dict[str, Any]]) -> tuple[list[str], Panel]:
-    by_case: dict[str, list[Run]] = {}
-    for one in rounds:
-        for run in one["runs"]:
-            by_case.setdefault(run["case"], []).append(run)
+    by_case = runs_by_case(rounds)
     names = [name for name in (*(c.name for c in KERNEL), FOREBAY, WRONG, WARM) if name in by_case]
     seconds = {name: median(run["seconds"] for run in by_case[name]) for name in names}
     declared = rounds[0]["bytes_declared"]
@@ -99,13 +105,8 @@ def _part(reader: Reader, rounds: list[dict[str, Any]]) -> tuple[list[str], Pane
     bars = []
     for name in names:
         runs = by_case[name]
-        times = [run["seconds"] for run in runs]
-        served = median(run["bytes_served"] for run in runs) / 1e6
-        bars.append(Bar(name, median(times), min(times), max(times), served))
-        lines.append(
-            f"| {name} | {spread(times)} | {median(run['requests'] for run in runs):.0f} "
-            f"| {served:.0f} | {max(map(_memory, runs)) / 1e6:.0f} |"
-        )
+        bars.append(bar_of(name, runs))
+        lines.append(f"{row_of(name, runs)} {max(map(_memory, runs)) / 1e6:.0f} |")
     best = min((c.name for c in KERNEL if c.name in seconds), key=lambda name: seconds[name])
     slower = seconds[DEFAULT] / seconds[FOREBAY]
     lines += [

@@ -202,5 +202,5 @@ def _run(tools: Tools, bed: Testbed, case: Case, place: Path, command: list[str]
     summary = place / "summary.json" if case.intent is not None else None
     if case.intent is not None and summary is not None:
         command = with_intent(tools, case.intent, summary, command)
-    said, seen = observe(case.name, TOLD, bed, command, summary)
-    return {"case": case.name, "bytes": int(said[1]), "seconds": float(said[2]), **seen}
+    ((count, seconds),), seen = observe(case.name, TOLD, bed.served, command, summary)
+    return {"case": case.name, "bytes": int(count), "seconds": float(seconds), **seen}
