@@ -46,6 +46,15 @@ def dying(environ: dict[str, str], tmp_path: Path) -> list[str]:
     ]  # fmt: skip
 
 
+@pytest.fixture
+def dying_elsewhere(dying: list[str], tmp_path: Path) -> list[str]:
+    """The same on a host "node9", whose logs are where no hint leads."""
+    far = tmp_path / "far"
+    far.mkdir(mode=0o700)
+    words = (str(far) if word == str(tmp_path / "local") else word for word in dying)
+    return [*words, "--host", "node9"]
+
+
 def test_what_a_killed_program_left_is_told_with_the_way_to_recover_it(
     forebay: Forebay, dying: list[str], tmp_path: Path
 ) -> None:
@@ -106,14 +115,10 @@ def test_logs_of_earlier_runs_are_not_this_ones(
 
 
 def test_logs_on_other_hosts_are_told_with_their_names(
-    forebay: Forebay, dying: list[str], tmp_path: Path
+    forebay: Forebay, dying_elsewhere: list[str], tmp_path: Path
 ) -> None:
-    far = tmp_path / "far"
-    far.mkdir(mode=0o700)
-    words = [str(far) if word == str(tmp_path / "local") else word for word in dying]
     answer = forebay(
-        "run", "--json", "r.json", "--hint", "e10_cache=enable", "--",
-        *words, "--host", "node9",
+        "run", "--json", "r.json", "--hint", "e10_cache=enable", "--", *dying_elsewhere
     )  # fmt: skip
     file = tmp_path / "out.dat"
     assert f"{file} lacks what is in write-behind logs on node9" in answer.errors
@@ -123,12 +128,9 @@ def test_logs_on_other_hosts_are_told_with_their_names(
 
 
 def test_where_logs_are_here_and_elsewhere_each_host_recovers_its_own(
-    forebay: Forebay, dying: list[str], tmp_path: Path
+    forebay: Forebay, dying: list[str], dying_elsewhere: list[str], tmp_path: Path
 ) -> None:
-    far = tmp_path / "far"
-    far.mkdir(mode=0o700)
-    words = [str(far) if word == str(tmp_path / "local") else word for word in dying]
-    both = f"{shlex.join([*words, '--log', 'log-9', '--host', 'node9'])}; {shlex.join(dying)}"
+    both = f"{shlex.join([*dying_elsewhere, '--log', 'log-9'])}; {shlex.join(dying)}"
     hint = f"e10_cache_path={tmp_path / 'local'}"
     answer = forebay("run", "--hint", hint, "--", "bash", "-c", both)
     file = tmp_path / "out.dat"
