@@ -12,3 +12,6 @@ class ForebayError(Exception):
         self.message = message
         self.advice = advice
         self.exit_code = exit_code
+
+    def __reduce__(self) -> tuple[type["ForebayError"], tuple[str, str, int]]:
+        return ForebayError, (self.message, self.advice, self.exit_code)  # from process to process

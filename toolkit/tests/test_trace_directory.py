@@ -163,5 +163,5 @@ def test_a_trace_is_written_into_an_empty_directory_alone(tmp_path: Path) -> Non
     with pytest.raises(ForebayError, match="is not empty"):
         TraceWriter(tmp_path / "a")
     (tmp_path / "file").write_text("")
-    with pytest.raises(ForebayError, match="is no directory"):
+    with pytest.raises(ForebayError, match="cannot be a directory"):
         TraceWriter(tmp_path / "file")

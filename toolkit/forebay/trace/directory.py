@@ -45,14 +45,8 @@ class TraceWriter:
 
     def __init__(self, path: Path) -> None:
         """Raises ForebayError if `path` is there and not an empty directory."""
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-        except (FileExistsError, NotADirectoryError) as error:
-            raise ForebayError(f"{path} is no directory", "Name another one.") from error
-        if any(path.iterdir()):
-            raise ForebayError(
-                f"{path} is not empty", "Name a new directory, or remove what is in this one."
-            )
+        require_new(path)
+        path.mkdir(parents=True, exist_ok=True)
         self.path = path
         self._files: dict[str, tables.TableFile] = {}
 
@@ -131,6 +125,16 @@ class Trace:
             raise _damaged(path, "the file is missing") from error
         except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
             raise _damaged(path, str(error)) from error
+
+
+def require_new(path: Path) -> None:
+    """Raises ForebayError if a trace directory cannot be made at `path`."""
+    if path.is_dir() and any(path.iterdir()):
+        raise ForebayError(
+            f"{path} is not empty", "Name a new directory, or remove what is in this one."
+        )
+    if any(parent.exists() and not parent.is_dir() for parent in (path, *path.parents)):
+        raise ForebayError(f"{path} cannot be a directory", "Name another place.")
 
 
 def paths(names: Iterable[bytes]) -> dict[str, pa.Array]:

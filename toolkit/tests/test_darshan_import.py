@@ -1,0 +1,122 @@
+"""Goal: what a Darshan log holds is in the trace made of it, and what is no whole log is told.
+
+Method: every log that PyDarshan's package brings, compared with what PyDarshan itself reads; logs
+that were cut, emptied or never were one.
+"""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import Forebay
+
+from forebay.trace import darshan_import, tables
+from forebay.trace.directory import Trace
+
+_PACKAGE = importlib.util.find_spec("darshan")
+assert _PACKAGE is not None
+assert _PACKAGE.origin is not None
+LOGS = sorted(Path(_PACKAGE.origin).parent.rglob("*.darshan"))
+EXAMPLES = Path(_PACKAGE.origin).parent / "examples" / "example_logs"
+
+
+@pytest.mark.parametrize("log", LOGS, ids=[f"{log.parent.name}-{log.stem[:24]}" for log in LOGS])
+def test_a_log_of_pydarshans_package_is_imported_whole(log: Path, tmp_path: Path) -> None:
+    import darshan
+
+    imported = darshan_import.import_here(log, tmp_path / "run")
+    trace = Trace(tmp_path / "run")
+    report = darshan.DarshanReport(str(log), read_all=False)
+    assert trace.run.ranks == report.metadata["job"]["nprocs"]
+    assert imported.notes == []
+    for module in report.modules:
+        if module in ("DXT_POSIX", "DXT_MPIIO"):
+            report.mod_read_all_dxt_records(module)
+            _same_segments(trace, module, report)
+        elif module == "LUSTRE":
+            report.mod_read_all_lustre_records()
+            records = report.records[module]
+            assert trace.rows("counters_lustre") == sum(len(r["components"]) for r in records)
+        else:
+            report.mod_read_all_records(module)
+            _same_counters(trace, module, report.records[module].to_df())
+
+
+def _same_counters(trace: Trace, module: str, frames: dict) -> None:  # type: ignore[type-arg]
+    table = trace.table(f"counters_{module.lower().replace('-', '_')}")
+    for frame in frames.values():
+        assert len(frame) == table.num_rows
+        for name in frame.columns:
+            if name not in ("id", "rank"):
+                np.testing.assert_array_equal(table.column(name).to_numpy(), frame[name])
+    ids = frames["counters"]["id"].to_numpy().astype(np.uint64)
+    assert (tables.integers(table, "record").view(np.uint64) == ids).all()
+    files = trace.table("files").column("record").to_numpy().view(np.uint64)
+    assert (files[tables.integers(table, "file")] == ids).all()
+
+
+def _same_segments(trace: Trace, module: str, report: object) -> None:
+    table = trace.table("posix" if module == "DXT_POSIX" else "mpiio")
+    files = trace.table("files").column("record").to_numpy().view(np.uint64)
+    calls, words = tables.codes(table, "call")
+    mine = sorted(
+        zip(
+            tables.integers(table, "process").tolist(),
+            files[tables.integers(table, "file")].tolist(),
+            [words[call].endswith("write") for call in calls],
+            tables.integers(table, "offset").tolist(),
+            tables.integers(table, "length").tolist(),
+            tables.integers(table, "start_ns").tolist(),
+            strict=True,
+        )
+    )
+    theirs = sorted(
+        (
+            max(0, record["rank"]),
+            record["id"],
+            kind == "write_segments",
+            segment["offset"],
+            segment["length"],
+            round(segment["start_time"] * 1e9),
+        )
+        for record in report.records[module]  # type: ignore[attr-defined]
+        for kind in ("read_segments", "write_segments")
+        for segment in record[kind]
+    )
+    assert mine == theirs
+
+
+def test_the_command_says_what_came_out(forebay: Forebay, tmp_path: Path) -> None:
+    answer = forebay("import", EXAMPLES / "dxt.darshan", "-o", tmp_path / "run")
+    assert answer.code == 0, answer.errors
+    assert "7 623 calls, 215 records of counters, 218 names" in answer.output
+    trace = Trace(tmp_path / "run")
+    assert trace.run.origin["kind"] == "darshan"
+    assert trace.run.levels == {"posix": "data", "mpiio": "none"}
+    again = forebay("import", EXAMPLES / "dxt.darshan", "-o", tmp_path / "run")
+    assert again.code == 2
+    assert "is not empty" in again.errors
+    assert "Name a new directory" in again.errors
+    assert trace.names() == Trace(tmp_path / "run").names()
+
+
+@pytest.mark.parametrize("kept", [0.0, 0.02, 0.3, 0.9])
+def test_a_cut_log_is_told_and_leaves_nothing(
+    forebay: Forebay, tmp_path: Path, kept: float
+) -> None:
+    content = (EXAMPLES / "dxt.darshan").read_bytes()
+    (tmp_path / "cut.darshan").write_bytes(content[: int(kept * len(content))])
+    answer = forebay("import", "cut.darshan", "-o", "run")
+    assert answer.code == 1
+    assert "cut.darshan cannot be imported" in answer.errors
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_is_no_log_is_told(forebay: Forebay, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no log\n" * 1000)
+    answer = forebay("import", "text", "-o", "run")
+    assert answer.code == 1
+    assert "It is no Darshan log" in answer.errors
+    assert forebay("import", "none", "-o", "run").code == 2
+    assert "is a directory" in forebay("import", tmp_path, "-o", "run").errors
