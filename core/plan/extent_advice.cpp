@@ -39,7 +39,7 @@ std::vector<ReadAdvice::Item> ExtentAdvice::observe(Extent read) {
   if (!again) pass_current();
   const bool was_ahead = take_ahead(read);
   const bool foreseen = take_upcoming(read) || was_ahead || again;
-  if (!foreseen && !was_right_ && !plan_.covers(read.offset) && ++strays_ <= most_strays) return {};
+  if (!foreseen && !was_right_ && !plan_.covers(read) && ++strays_ <= most_strays) return {};
   confidence_.observe(foreseen);
   if (foreseen) {
     misses_ = 0;
@@ -47,7 +47,7 @@ std::vector<ReadAdvice::Item> ExtentAdvice::observe(Extent read) {
   } else if (confidence_.lost()) {
     is_given_up_ = true;
     return end();
-  } else if (++misses_ >= misses_before_seeking && plan_.seek(read.offset)) {
+  } else if (++misses_ >= misses_before_seeking && plan_.seek(read)) {
     misses_ = 0;
     upcoming_.reset();
     pass_ahead();
@@ -65,6 +65,8 @@ std::vector<ReadAdvice::Item> ExtentAdvice::end() {
   while (!behind_.empty()) drop_oldest(items);
   return items;
 }
+
+bool ExtentAdvice::foresaw(Extent extent) const { return plan_.covers(extent); }
 
 std::vector<Extent> ExtentAdvice::expected() const {
   std::vector<FetchPiece::Part> parts;

@@ -35,6 +35,7 @@ class ExtentAdvice final : public ReadAdvice {
   std::vector<Item> observe(Extent read) override;
   std::vector<Item> end() override;
   void was_there_already() override;
+  bool foresaw(Extent extent) const override;
   std::vector<Extent> expected() const override;
   bool is_given_up() const override { return is_given_up_; }
 

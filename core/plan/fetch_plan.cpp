@@ -73,13 +73,13 @@ ReadingPlace FetchPlan::place_of(std::size_t index, Bytes at) const {
   return {first_place_ + laps_ * extents_.size() + index, at};
 }
 
-bool FetchPlan::seek(Bytes offset) {
+bool FetchPlan::seek(Extent read) {
   for (std::size_t step = 0; step < extents_.size(); ++step) {
     const std::size_t candidate = (current_ + step) % extents_.size();
-    const Extent& extent = extents_[candidate];
-    if (offset < extent.offset || offset >= extent.end()) continue;
+    const Extent found = intersect(extents_[candidate], read);
+    if (found.empty()) continue;
     current_ = candidate;
-    cut_ = offset - extent.offset;
+    cut_ = found.offset - extents_[candidate].offset;
     taken_.clear();
     ++laps_;
     return true;
@@ -87,10 +87,9 @@ bool FetchPlan::seek(Bytes offset) {
   return false;
 }
 
-bool FetchPlan::covers(Bytes offset) const {
-  return std::ranges::any_of(extents_, [offset](const Extent& extent) {
-    return offset >= extent.offset && offset < extent.end();
-  });
+bool FetchPlan::covers(Extent read) const {
+  return std::ranges::any_of(
+      extents_, [read](const Extent& extent) { return !intersect(extent, read).empty(); });
 }
 
 std::vector<Extent> FetchPlan::coming(std::size_t most) const {

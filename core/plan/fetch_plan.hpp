@@ -35,11 +35,12 @@ class FetchPlan {
   /// and {60 KiB, 10}, which lies 12 KiB off.
   std::optional<FetchPiece> next(const RequestShape& shape);
 
-  /// Goes to the first extent, from here on and then from the beginning, that holds the byte at
-  /// `offset`; the next piece begins with it. False, and nothing happens: there is none.
-  bool seek(Bytes offset);
-  /// Whether an extent, wherever the plan is, holds the byte at `offset`.
-  bool covers(Bytes offset) const;
+  /// Goes to the first extent, from here on and then from the beginning, that holds a byte of
+  /// `read`; the next piece begins with its first such byte. False, and nothing happens: there is
+  /// none.
+  bool seek(Extent read);
+  /// Whether an extent, wherever the plan is, holds a byte of `read`.
+  bool covers(Extent read) const;
   bool at_end() const { return current_ == extents_.size(); }
 
   /// Up to `most` extents from here on.

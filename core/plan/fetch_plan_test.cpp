@@ -64,14 +64,16 @@ TEST(FetchPlan, WhatLiesOutsideTheFileIsCountedAndLeftOut) {
 TEST(FetchPlan, GoesWhereTheReaderWent) {
   FetchPlan plan({{0, 100}, {MiB, 100}, {2 * MiB, 100}, {0, 50}}, GiB);
   const auto next = [&] { return plan.next({4 * KiB, std::nullopt})->hull(); };
-  EXPECT_TRUE(plan.seek(2 * MiB + 40));
+  EXPECT_TRUE(plan.seek({2 * MiB + 40, 1}));
   EXPECT_EQ(next(), (Extent{2 * MiB + 40, 60}));
-  EXPECT_FALSE(plan.seek(500));
+  EXPECT_FALSE(plan.seek({500, 1}));
   EXPECT_EQ(next(), (Extent{0, 50})) << "the next one from here, not the first";
   EXPECT_TRUE(plan.at_end());
-  EXPECT_TRUE(plan.seek(MiB)) << "also from the end";
+  EXPECT_TRUE(plan.seek({MiB, 1})) << "also from the end";
   EXPECT_EQ(next(), (Extent{MiB, 100}));
-  EXPECT_FALSE(FetchPlan().seek(0));
+  EXPECT_TRUE(plan.seek({2 * MiB - 30, 40})) << "where the read begins is not declared";
+  EXPECT_EQ(next(), (Extent{2 * MiB, 100}));
+  EXPECT_FALSE(FetchPlan().seek({0, 1}));
 }
 
 RC_GTEST_PROP(FetchPlanProperty, PiecesHoldAllThatWasDeclaredAndFit, ()) {

@@ -30,6 +30,8 @@ class ReadAdvice {
   /// When it reads no more.
   virtual std::vector<Item> end() { return {}; }
 
+  /// Whether a byte of `extent` was ever foreseen.
+  virtual bool foresaw(Extent) const { return true; }
   /// Needed and not read yet, as far as was told, in the order of reading.
   virtual std::vector<Extent> expected() const { return {}; }
   /// The reads were not those foreseen: nothing more will be told.

@@ -8,6 +8,9 @@
 
 namespace forebay {
 
+PositionProgress::PositionProgress(int descriptor, FileId file)
+    : program_(descriptor), file_(file), position_(position()) {}
+
 /// 0: it is not to be had.
 Bytes PositionProgress::position() const {
   if (const Bytes last = end_.load(); last >= 0) return last;
@@ -22,19 +25,22 @@ bool PositionProgress::end(int descriptor) {
   return true;
 }
 
-/// Streams read whole pages: what they have of the last page of a piece tells of the piece.
-std::optional<Extent> PositionProgress::look(std::span<const Extent> expected) {
+std::optional<ReadProgress::Seen> PositionProgress::look(std::span<const Extent> expected) {
   const Bytes now = position();
   if (now == 0 || now == position_) return std::nullopt;
-  const Bytes page = ::sysconf(_SC_PAGESIZE);
+  const Bytes from = std::max<Bytes>(now - longest_buffer, 0);
+  const Extent read{from, now - from};
+  const Extent sought{now, longest_buffer};
+  Bytes read_to = 0;
+  bool is_next = false;
   for (const Extent& piece : expected) {
-    if (now < piece.offset / page * page || now > (piece.end() + page - 1) / page * page) continue;
-    if (now <= piece.offset) return std::nullopt;
-    position_ = now;
-    return Extent{std::min(now, piece.end()) - 1, 1};
+    if (!intersect(piece, read).empty()) read_to = std::max(read_to, std::min(piece.end(), now));
+    is_next |= !intersect(piece, sought).empty();
   }
+  if (read_to == 0 && is_next) return std::nullopt;
   position_ = now;
-  return Extent{now - 1, 1};
+  if (read_to > 0) return Seen{{read_to - 1, 1}};
+  return Seen{read, sought};
 }
 
 MappedProgress::MappedProgress(const Mapping& mapping)
@@ -44,9 +50,9 @@ MappedProgress::MappedProgress(const Mapping& mapping)
 
 /// The last one of what is expected whose last byte was touched: the kernel enters pages around the
 /// one that is touched, hence the first byte would say it too early.
-std::optional<Extent> MappedProgress::look(std::span<const Extent> expected) {
+std::optional<ReadProgress::Seen> MappedProgress::look(std::span<const Extent> expected) {
   for (auto piece = expected.rbegin(); piece != expected.rend(); ++piece) {
-    if (is_touched(piece->end() - 1)) return Extent{piece->end() - 1, 1};
+    if (is_touched(piece->end() - 1)) return Seen{{piece->end() - 1, 1}};
   }
   return std::nullopt;
 }

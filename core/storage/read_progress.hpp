@@ -18,9 +18,15 @@ class ReadProgress {
  public:
   virtual ~ReadProgress() = default;
 
-  /// A part of the file that was read since the last call; none: nothing is known to be.
-  /// `expected`: what will be read, in that order.
-  virtual std::optional<Extent> look(std::span<const Extent> expected) = 0;
+  /// A byte of `read` was read since the last call; or, if `sought` is not empty, perhaps the
+  /// program only went there, and reads a byte of that next.
+  struct Seen {
+    Extent read;
+    Extent sought = {};
+    bool operator==(const Seen&) const = default;
+  };
+  /// None: nothing is known to have been read. `expected`: what will be read, in that order.
+  virtual std::optional<Seen> look(std::span<const Extent> expected) = 0;
 
   /// `extent` is not needed any more: the kernel should not find it in use by the program.
   virtual void let_go(Extent) {}
@@ -34,12 +40,18 @@ class ReadProgress {
   virtual int descriptor() const { return -1; }
 };
 
-/// Of reads at the position of `descriptor`, the program's, as long as `file` is behind it. A
-/// position in front of what is expected is where the program will read, not where it has read.
+/// Of reads at the position of `descriptor`, the program's, as long as `file` is behind it, from
+/// where it is now. A position says where the program has read or where it will read: it cannot be
+/// told which, but by what is expected.
 class PositionProgress final : public ReadProgress {
  public:
-  PositionProgress(int descriptor, FileId file) : program_(descriptor), file_(file) {}
-  std::optional<Extent> look(std::span<const Extent> expected) override;
+  /// Bytes by which a position may lie behind the last byte that the program asked for, or in front
+  /// of the first one: C streams read whole buffers, and seek to where one would begin. glibc's are
+  /// as large as the file system's blocks, and no larger than this.
+  static constexpr Bytes longest_buffer = 8 * KiB;
+
+  PositionProgress(int descriptor, FileId file);
+  std::optional<Seen> look(std::span<const Extent> expected) override;
   bool end(int descriptor) override;
   bool has_ended() const override { return end_.load() >= 0; }
 
@@ -48,8 +60,8 @@ class PositionProgress final : public ReadProgress {
 
   const int program_;
   const FileId file_;
-  Bytes position_ = 0;          ///< At the last look.
   std::atomic<Bytes> end_{-1};  ///< Where it was closed.
+  Bytes position_;              ///< At the last look.
 };
 
 /// Memory of the program that shows `length` bytes of a file from `offset` on.
@@ -63,7 +75,7 @@ struct Mapping {
 class MappedProgress final : public ReadProgress {
  public:
   explicit MappedProgress(const Mapping& mapping);
-  std::optional<Extent> look(std::span<const Extent> expected) override;
+  std::optional<Seen> look(std::span<const Extent> expected) override;
   void let_go(Extent extent) override;
   int descriptor() const override { return pagemap_.get(); }
 

@@ -95,12 +95,14 @@ bool AdvisedFile::look() {
   bool found = false;
   for (const auto& way : ways()) {
     const bool has_ended = way->has_ended();
-    const auto read = way->look(advice_->expected());
+    const auto seen = way->look(advice_->expected());
     if (has_ended) forget(way);
-    if (!read) continue;
+    if (!seen) continue;
     found = true;
+    // It is about to read what comes soon and was not told yet.
+    if (!advice_->foresaw(seen->read) && advice_->foresaw(seen->sought)) continue;
     advice_->tell_time(steady_ns());
-    carry_out(advice_->observe(*read));
+    carry_out(advice_->observe(seen->read));
   }
   return found;
 }

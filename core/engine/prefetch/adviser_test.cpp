@@ -6,10 +6,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <mutex>
+#include <string>
 
 #include "core/plan/block_advice.hpp"
+#include "core/plan/extent_advice.hpp"
+#include "core/storage/descriptor.hpp"
 
 namespace forebay {
 namespace {
@@ -29,6 +35,19 @@ class Told {
     changed_.wait(lock, [&] { return all_.size() >= count; });
     return all_;
   }
+  /// Whether `extent` was told to be needed, waiting for it until `is_over` says that there is no
+  /// use in that.
+  template <typename IsOver>
+  bool wait_for(Extent extent, IsOver&& is_over) {
+    const auto is_told = [&] {
+      return std::ranges::find(all_, ReadAdvice::Item{extent, true}) != all_.end();
+    };
+    std::unique_lock lock(mutex_);
+    while (!is_told() && !is_over()) changed_.wait_for(lock, std::chrono::milliseconds(1));
+    return is_told();
+  }
+  /// While it is held, whoever tells waits.
+  std::unique_lock<std::mutex> hold() { return std::unique_lock(mutex_); }
 
  private:
   std::mutex mutex_;
@@ -86,9 +105,9 @@ TEST(Adviser, ARefusalIsCounted) {
 class SeenProgress final : public ReadProgress {
  public:
   explicit SeenProgress(std::vector<Extent> seen) : seen_(std::move(seen)) {}
-  std::optional<Extent> look(std::span<const Extent>) override {
+  std::optional<Seen> look(std::span<const Extent>) override {
     if (next_ == seen_.size()) return std::nullopt;
-    return seen_[next_++];
+    return Seen{seen_[next_++]};
   }
 
  private:
@@ -105,6 +124,43 @@ TEST(Adviser, AReaderThatDoesNotCallIsWatched) {
               ElementsAre(ReadAdvice::Item{{0, 10}, true}, ReadAdvice::Item{{10, 10}, true},
                           ReadAdvice::Item{{20, 10}, true}, ReadAdvice::Item{{0, 10}, false}));
   EXPECT_EQ(file->figures().reads, 0);
+}
+
+/// What numpy.fromfile does for each piece: a stream on a descriptor that others move, too, which
+/// seeks to the page where the piece begins, and reads whole pages. On a busy machine hundreds of
+/// streams come and go before the thread looks again, and then the reader is far beyond all that
+/// was told: it must be found again.
+TEST(Adviser, AReaderThatRanAwayIsFoundAgain) {
+  constexpr int count = 400;
+  constexpr Bytes page = 4 * KiB;
+  std::vector<Extent> pieces;
+  pieces.reserve(count);
+  for (int i = 0; i < count; ++i) pieces.push_back({100'000 * i + 8 * i, 10'000});
+  std::string name = ::testing::TempDir() + "adviser_XXXXXX";
+  const Descriptor program(::mkstemp(name.data()));
+  ::unlink(name.c_str());
+  const FileId id = version_of(program.get()).value_or(FileVersion{}).id;
+
+  Told told;
+  Adviser adviser;
+  auto held = told.hold();
+  const auto file = adviser.add("a", std::make_unique<ToldSource>(told),
+                                std::make_unique<ExtentAdvice>(pieces, 100'000 * count, 160 * KiB));
+  const auto read = [&](const Extent& piece, bool only_seeks = false) {
+    ::lseek(program.get(), piece.offset, SEEK_SET);
+    file->watch(std::make_shared<PositionProgress>(program.get(), id));
+    const Bytes to = only_seeks ? piece.offset / page : (piece.end() + page - 1) / page;
+    ::lseek(program.get(), to * page, SEEK_SET);
+    file->closing(program.get());
+  };
+  int next = 0;
+  for (; next < count / 2; ++next) read(pieces[next], next % 3 == 0);
+  held.unlock();
+  for (; next < count - 1; ++next) {
+    read(pieces[next]);
+    ASSERT_TRUE(told.wait_for(pieces[next + 1], [&] { return file->figures().plans_given_up > 0; }))
+        << "given up at piece " << next;
+  }
 }
 
 TEST(Adviser, AfterItsEndNothingIsTold) {

@@ -153,7 +153,7 @@ void PrefetchedFile::judge(Extent read, Bytes served) {
   if (!next && live_.empty() && served == 0) return;  // Nothing was.
   if (take_resident(read)) return;
   const bool foreseen = served > 0 || (next && next->touches(read));
-  const bool strays = !foreseen && !was_right_ && !plan_.covers(read.offset);
+  const bool strays = !foreseen && !was_right_ && !plan_.covers(read);
   if (strays && ++strays_ <= most_strays) return;
   confidence_.observe(foreseen);
   if (foreseen) {
@@ -167,7 +167,7 @@ void PrefetchedFile::judge(Extent read, Bytes served) {
     give_up_plan();
   } else if (misses_ >= misses_before_seeking && !by_pattern_) {
     const ReadingPlace behind = plan_.beyond();
-    if (!plan_.seek(read.offset)) return;
+    if (!plan_.seek(read)) return;
     upcoming_.reset();
     front_ = behind;  // What is there lies behind now.
     misses_ = 0;
