@@ -5,18 +5,24 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace forebay {
 
-PositionProgress::PositionProgress(int descriptor, FileId file)
-    : program_(descriptor), file_(file), position_(position()) {}
+PositionProgress::PositionProgress(int descriptor, FileId file, std::function<Bytes(int)> asked)
+    : program_(descriptor), file_(file), asked_(std::move(asked)), position_(position()) {}
 
-/// 0: it is not to be had.
+Bytes PositionProgress::position_of(int descriptor) { return ::lseek(descriptor, 0, SEEK_CUR); }
+
+/// 0: it is not to be had. On a busy machine the program closes the descriptor while its position
+/// is asked for, and has opened the same file by the same number, for a later piece.
 Bytes PositionProgress::position() const {
   if (const Bytes last = end_.load(); last >= 0) return last;
   const auto version = version_of(program_);
   if (!version || !(version->id == file_)) return 0;
-  return std::max<Bytes>(::lseek(program_, 0, SEEK_CUR), 0);
+  const Bytes now = asked_(program_);
+  const Bytes last = end_.load();
+  return std::max<Bytes>(last >= 0 ? last : now, 0);
 }
 
 bool PositionProgress::end(int descriptor) {

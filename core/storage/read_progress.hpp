@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -50,16 +51,19 @@ class PositionProgress final : public ReadProgress {
   /// as large as the file system's blocks, and no larger than this.
   static constexpr Bytes longest_buffer = 8 * KiB;
 
-  PositionProgress(int descriptor, FileId file);
+  /// `asked`: what the kernel says of the position of a descriptor.
+  PositionProgress(int descriptor, FileId file, std::function<Bytes(int)> asked = position_of);
   std::optional<Seen> look(std::span<const Extent> expected) override;
   bool end(int descriptor) override;
   bool has_ended() const override { return end_.load() >= 0; }
 
  private:
+  static Bytes position_of(int descriptor);
   Bytes position() const;
 
   const int program_;
   const FileId file_;
+  const std::function<Bytes(int)> asked_;
   std::atomic<Bytes> end_{-1};  ///< Where it was closed.
   Bytes position_;              ///< At the last look.
 };

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace forebay {
@@ -79,6 +81,23 @@ TEST_F(PositionTest, OfAClosedDescriptorTheLastPositionCounts) {
   go_to(MiB);
   EXPECT_TRUE(progress.has_ended());
   EXPECT_EQ(progress.look(std::vector{at(4000, 2000)}), (Seen{at(4999, 1)}));
+}
+
+TEST_F(PositionTest, ADescriptorThatIsClosedMeanwhileIsNotTheOneAfterIt) {
+  const std::vector<Extent> pieces = {at(100'000, 50'000), at(900'000, 50'000)};
+  const std::function<void()> nothing = [] {};
+  std::function<void()> meanwhile = nothing;
+  PositionProgress progress(descriptor(), version_of(descriptor()).value_or(FileVersion{}).id,
+                            [&](int fd) {
+                              std::exchange(meanwhile, nothing)();
+                              return ::lseek(fd, 0, SEEK_CUR);
+                            });
+  go_to(150'000);
+  meanwhile = [&] {
+    EXPECT_TRUE(progress.end(descriptor()));
+    go_to(910'000);  // The next stream's.
+  };
+  EXPECT_EQ(progress.look(pieces), (Seen{at(149'999, 1)}));
 }
 
 }  // namespace
