@@ -22,7 +22,7 @@ _library = cffi_backend.libdutil
 
 _EXE_MAX = 4096  # DARSHAN_EXE_LEN of the library
 
-_SEGMENT = np.dtype([("offset", "<i8"), ("length", "<i8"), ("start", "<f8"), ("end", "<f8")])
+SEGMENT = np.dtype([("offset", "<i8"), ("length", "<i8"), ("start", "<f8"), ("end", "<f8")])
 
 #: Modules whose records are two arrays of counters: the struct of their record, and the word in the
 #: names of the counters.
@@ -204,9 +204,9 @@ class DarshanLog:
         for pointer in self._records(module):
             record = _ffi.cast("struct dxt_file_record *", pointer)
             writes, reads = int(record.write_count), int(record.read_count)
-            size = (writes + reads) * _SEGMENT.itemsize
+            size = (writes + reads) * SEGMENT.itemsize
             content = _ffi.buffer(_ffi.cast("char *", pointer) + header, size)
-            both = np.frombuffer(content, _SEGMENT).copy()
+            both = np.frombuffer(content, SEGMENT).copy()
             yield Segments(
                 int(record.base_rec.id),
                 int(record.base_rec.rank),

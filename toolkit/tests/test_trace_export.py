@@ -1,0 +1,243 @@
+"""Goal: what other tools read of an export is what the trace holds, and what Darshan would have
+counted is counted alike.
+
+Method: logs there and back; Darshan's own counters beside ours of the calls that it traced; the
+timeline's JSON beside the calls.
+"""
+
+import gzip
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from conftest import Forebay
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_darshan_import import LOGS
+
+from forebay.trace import (
+    darshan_counters,
+    darshan_export,
+    darshan_import,
+    perfetto_export,
+    tables,
+)
+from forebay.trace.directory import Run, Trace, TraceWriter, paths
+
+KEPT = ("counters_posix", "counters_mpi_io", "counters_stdio", "posix", "mpiio", "processes")
+
+
+@pytest.mark.parametrize("log", LOGS, ids=[f"{log.parent.name}-{log.stem[:24]}" for log in LOGS])
+def test_a_log_that_is_exported_and_imported_again_is_the_same(log: Path, tmp_path: Path) -> None:
+    darshan_import.import_here(log, tmp_path / "a")
+    once = Trace(tmp_path / "a")
+    darshan_export.export(once, tmp_path / "out.darshan")
+    darshan_import.import_here(tmp_path / "out.darshan", tmp_path / "b")
+    again = Trace(tmp_path / "b")
+    for name in KEPT:
+        if once.rows(name) and name.startswith("counters_"):  # in a log, empty cells are nan
+            _same_counters(once.table(name), again.table(name))
+        else:
+            assert once.table(name).equals(again.table(name)), name
+    assert once.table("files")["path"].equals(again.table("files")["path"])
+    assert again.run.command == once.run.command
+    assert again.run.start_unix_ns == once.run.start_unix_ns
+    mounts = [sorted(m["mount_point"] for m in each.run.file_systems) for each in (once, again)]
+    assert mounts[0] == mounts[1]
+
+
+def _same_counters(one: pa.Table, other: pa.Table) -> None:
+    for column in one.column_names:
+        mine, theirs = one.column(column).to_numpy(), other.column(column).to_numpy()
+        np.testing.assert_array_equal(mine, theirs, column)
+
+
+def test_calls_are_counted_as_darshan_counted_them(tmp_path: Path) -> None:
+    (log,) = (log for log in LOGS if log.name == "dxt.darshan")
+    darshan_import.import_here(log, tmp_path / "run")
+    trace = Trace(tmp_path / "run")
+    mine, theirs = darshan_counters.posix(trace.table("posix")), trace.table("counters_posix")
+    place = {file: i for i, file in enumerate(tables.integers(theirs, "file").tolist())}
+    rows = np.array([place[file] for file in mine.files.tolist()])
+    assert len(rows) > 150
+    exact = ("POSIX_READS", "POSIX_WRITES", "POSIX_BYTES", "POSIX_SIZE", "POSIX_MAX_BYTE")
+    times = ("POSIX_F_READ", "POSIX_F_WRITE", "POSIX_F_MAX")
+    nearly = ("POSIX_SEQ", "POSIX_CONSEC", "POSIX_RW", "POSIX_ACCESS1_C", "POSIX_STRIDE1_C")
+    for name, values in mine.columns.items():
+        expected = theirs.column(name).to_numpy()[rows]
+        if name.startswith(times):
+            np.testing.assert_allclose(values, expected, atol=1e-4, err_msg=name)
+        if name.startswith(exact):
+            np.testing.assert_array_equal(values, expected, name)
+        if name.startswith(nearly):
+            # Extended traces have the calls of several threads in one row, in another order.
+            assert np.count_nonzero(values != expected) <= 5, name
+
+
+_Calls = list[tuple[int, int, bool, int, int]]
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 2),  # process
+            st.integers(-1, 1),  # file
+            st.booleans(),  # writes
+            st.integers(0, 40),  # offset
+            st.integers(0, 9),  # length
+        ),
+        min_size=1,
+    )
+)
+def test_counters_are_those_of_each_process_and_file(listed: _Calls) -> None:
+    listed = sorted(listed, key=lambda call: call[0])
+    table = tables.conforming(
+        "posix",
+        pa.table(
+            {
+                "process": [p for p, *_ in listed],
+                "thread": [0] * len(listed),
+                "file": [f for _, f, *_ in listed],
+                "call": ["pwrite" if w else "pread" for _, _, w, *_ in listed],
+                "offset": [o * 4096 for *_, o, _ in listed],
+                "length": [n for *_, n in listed],
+                "start_ns": list(range(len(listed))),
+                "duration_ns": [1] * len(listed),
+            }
+        ),
+    )
+    counted = darshan_counters.posix(table)
+    keys = sorted({(p, f) for p, f, *_ in listed if f >= 0})
+    assert list(zip(counted.processes.tolist(), counted.files.tolist(), strict=True)) == keys
+    for i, key in enumerate(keys):
+        own = [(w, o * 4096, n) for p, f, w, o, n in listed if (p, f) == key]
+        got = {name: values[i] for name, values in counted.columns.items()}
+        sizes = [n for *_, n in own if n > 0]
+        assert got["POSIX_READS"] == sum(not w for w, *_ in own)
+        assert got["POSIX_BYTES_WRITTEN"] == sum(n for w, _, n in own if w)
+        assert got["POSIX_SIZE_READ_0_100"] == got["POSIX_READS"]
+        assert got["POSIX_RW_SWITCHES"] == sum(
+            a[0] != b[0] for a, b in itertools.pairwise(own)
+        )
+        assert got["POSIX_ACCESS1_COUNT"] == max([0, *(sizes.count(n) for n in sizes)])
+        assert got["POSIX_F_WRITE_TIME"] == pytest.approx(1e-9 * sum(w for w, *_ in own))
+
+
+def _trace(path: Path, rows: list[dict[str, Any]], mpiio: list[dict[str, Any]]) -> Trace:
+    writer = TraceWriter(path)
+    for name, listed in (("posix", rows), ("mpiio", mpiio)):
+        if listed:
+            writer.add(name, pa.Table.from_pylist(listed, schema=tables.SCHEMAS[name]))
+    writer.add("files", pa.table(paths([b"/data/a b", b'/data/"\xff\n'])))
+    writer.add("processes", pa.table({"rank": [0, 1], "host": ["n0", None], "pid": [7, None]}))
+    writer.finish(Run(wall_ns=10_000))
+    return Trace(path)
+
+
+def _row(start: int, duration: int, **others: object) -> dict[str, Any]:
+    return {
+        "process": 0,
+        "thread": 0,
+        "call": "pread",
+        "file": 0,
+        "offset": 5,
+        "start_ns": start,
+        "duration_ns": duration,
+    } | others
+
+
+def test_the_timeline_has_every_call_of_the_window(forebay: Forebay, tmp_path: Path) -> None:
+    second = 1_000_000_000
+    _trace(
+        tmp_path / "run",
+        [
+            _row(1_234, 5_678),
+            _row(2 * second, 100),
+            _row(3 * second, 1, process=1, file=1, thread=4),
+        ],
+        [_row(2 * second - 50, 500, call="MPI_File_read", count=3)],
+    )
+    answer = forebay("export", "run", "--perfetto", "all.json.gz")
+    assert answer.code == 0, answer.errors
+    assert "4 calls" in answer.output
+    events = json.loads(gzip.decompress((tmp_path / "all.json.gz").read_bytes()))["traceEvents"]
+    names = [e["args"]["name"] for e in events if e["name"] == "process_name"]
+    assert names == ["rank 0 on n0 (pid 7)", "rank 1"]
+    slices = [event for event in events if event["ph"] == "X"]
+    assert [(e["cat"], e["name"]) for e in slices] == [
+        ("posix", "pread"),
+        ("posix", "pread"),
+        ("posix", "pread"),
+        ("mpiio", "MPI_File_read"),
+    ]
+    assert (slices[0]["ts"], slices[0]["dur"], slices[0]["args"]["offset"]) == (1.234, 5.678, 5)
+    assert (slices[2]["pid"], slices[2]["tid"]) == (1, 4)
+    assert slices[2]["args"]["file"] == '/data/"\ufffd\n'
+    assert forebay("export", "run", "--perfetto", "b.json", "--window", "1.5:2500ms").code == 0
+    events = json.loads((tmp_path / "b.json").read_text())["traceEvents"]
+    assert [e["ts"] for e in events if e["ph"] == "X"] == [2_000_000, 1_999_999.95]
+
+
+def test_calls_that_overlap_are_drawn_side_by_side(tmp_path: Path) -> None:
+    trace = _trace(
+        tmp_path / "run",
+        [_row(0, 10), _row(5, 10), _row(0, 10, process=1), _row(10, 10, process=1)],
+        [_row(0, 20, process=1, call="MPI_File_read")],
+    )
+    perfetto_export.export(trace, tmp_path / "out.json")
+    events = json.loads((tmp_path / "out.json").read_text())["traceEvents"]
+    assert [(e["ph"], e["ts"]) for e in events if e["pid"] == 0 and e["ph"] != "M"] == [
+        ("b", 0),
+        ("e", 0.01),
+        ("b", 0.005),
+        ("e", 0.015),
+    ]
+    assert [e["ph"] for e in events if e["pid"] == 1 and e["ph"] != "M"] == ["X", "X", "X"]
+
+
+def test_darshan_reads_what_is_captured(forebay: Forebay, tmp_path: Path) -> None:
+    import darshan
+
+    _trace(
+        tmp_path / "run",
+        [
+            _row(0, 10, call="openat", offset=None),
+            _row(20, 10, length=9, result=4, file=1),
+            _row(1000, 10, length=9, call="pwrite", process=1),
+            _row(1200, 10, length=9, call="pwrite", process=1, offset=14),
+            _row(1300, 10, call="close", process=1, file=None),
+        ],
+        [_row(5, 10, call="MPI_File_write_at_all", length=9, collective=True)],
+    )
+    answer = forebay("export", "run", "--darshan", "out.darshan")
+    assert answer.code == 0, answer.errors
+    report = darshan.DarshanReport(str(tmp_path / "out.darshan"), read_all=True)
+    counters = report.records["POSIX"].to_df()["counters"]
+    assert counters["rank"].tolist() == [0, 0, 1]
+    assert counters["POSIX_OPENS"].tolist() == [1, 0, 0]
+    assert counters["POSIX_BYTES_READ"].tolist() == [0, 4, 0]
+    assert counters["POSIX_CONSEC_WRITES"].tolist() == [0, 0, 1]
+    mpiio = report.records["MPI-IO"].to_df()["counters"]
+    assert mpiio["MPIIO_COLL_WRITES"].tolist() == [1]
+    (written,) = (r for r in report.records["DXT_POSIX"].to_df() if r["rank"] == 1)
+    assert written["write_segments"]["offset"].tolist() == [5, 14]
+
+
+def test_what_cannot_be_exported_is_told(forebay: Forebay, tmp_path: Path) -> None:
+    trace = _trace(tmp_path / "run", [_row(0, 1)], [])
+    assert "name what to write" in forebay("export", "run").errors
+    assert "write START:END" in forebay("export", "run", "--perfetto", "o", "--window", "3").errors
+    assert "is no time" in forebay("export", "run", "--perfetto", "o", "--window", "x:").errors
+    only = forebay("export", "run", "--darshan", "o", "--window", "1:2")
+    assert "--window is for --perfetto" in only.errors
+    assert "no directory" in forebay("export", "run", "--darshan", "none/o").errors
+    (trace.path / "posix.parquet").write_bytes(b"PAR1")
+    answer = forebay("export", "run", "--darshan", "o")
+    assert answer.code == 1
+    assert "is damaged" in answer.errors
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == []
