@@ -1,0 +1,113 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "core/engine/trace/ring.hpp"
+#include "core/engine/trace/trace_clock.hpp"
+#include "core/model/trace_event.hpp"
+
+/// What a process traces. It may be used inside any call of any library, in signal handlers and in
+/// the children of forks: nothing here allocates from the heap, waits for a lock, or calls a
+/// function of the C library that moves file bytes; errno stays.
+namespace forebay::trace {
+
+/// Called in each process that begins to trace, when events can be added: describes what was open
+/// before. A forked child begins with its first call.
+using AtStart = void (*)();
+
+/// Traces this process into a file of its own in `directory`, an absolute path. False: the path is
+/// too long, or there is no memory.
+bool start(const char* directory, AtStart at_start);
+
+/// What is in the rings is spilled, and a farewell left. What comes after it is spilled at once.
+void end();
+
+/// What is in the rings is spilled: this process may become another program.
+void spill_all();
+
+/// What tracing so many calls took, tried out, for the farewell.
+constexpr int calls_tried = 1024;
+void set_cost(std::uint64_t ticks_of_calls_tried);
+/// Takes back what the calling thread has added since it had `events` events.
+std::uint32_t events_of_this_thread();
+void take_back(std::uint32_t events);
+
+namespace detail {
+
+/// In memory that is all zero in a forked child, by whatever call it was forked.
+struct WipedOnFork {
+  std::atomic<std::uint32_t> is_alive;
+};
+extern constinit WipedOnFork* process;
+extern constinit thread_local Ring* own_ring;
+extern constinit bool has_ended;
+extern constinit std::uint64_t longest_wait;  ///< Ticks.
+
+/// The calling thread's ring, with is_busy set; null: there is none, and the event is counted.
+Ring* attach();
+void make_room(Ring& ring);
+
+inline Ring* enter() {
+  Ring* ring = own_ring;
+  if (ring == nullptr || process->is_alive.load(std::memory_order_relaxed) == 0) [[unlikely]]
+    ring = attach();
+  if (ring == nullptr) return nullptr;
+  if (ring->is_busy) [[unlikely]] {  // A signal handler interrupted it.
+    ring->lose(1);
+    return nullptr;
+  }
+  ring->is_busy = true;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  return ring;
+}
+
+inline void leave(Ring& ring) {
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  ring.is_busy = false;
+}
+
+}  // namespace detail
+
+/// Whether this process is traced.
+inline bool is_on() { return detail::process != nullptr; }
+
+/// Before a call of which an event will tell: a forked child says first what it has from its parent.
+inline void prepare() {
+  if (detail::process->is_alive.load(std::memory_order_relaxed) == 0) [[unlikely]]
+    detail::attach();
+}
+
+inline void add(const TraceEvent& event) {
+  Ring* ring = detail::enter();
+  if (ring == nullptr) return;
+  if (ring->events() == 0) ring->spill_at = event.begin + detail::longest_wait;
+  if (ring->events() == Ring::most_events || event.begin > ring->spill_at || detail::has_ended)
+      [[unlikely]] {
+    detail::make_room(*ring);
+  }
+  if (!ring->add(event)) ring->lose(1);
+  if (detail::has_ended) [[unlikely]]
+    detail::make_room(*ring);
+  detail::leave(*ring);
+}
+
+/// `first` and `second` follow each other. What is larger than a ring has room for is left out.
+void define(TraceDefinition kind, std::uint64_t key, std::span<const std::byte> first,
+            std::span<const std::byte> second = {});
+
+/// The key by which events speak of a name; its definition is there then.
+std::uint64_t key_of(std::string_view name);
+
+template <typename Value>
+std::span<const std::byte> bytes_of(const Value& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+inline std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
+}  // namespace forebay::trace

@@ -1,0 +1,155 @@
+// The calls that move a file's bytes by a descriptor, and those that move its position.
+
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+#include "core/intercept/posix/exported.hpp"
+#include "core/intercept/trace/real_calls.hpp"
+#include "core/intercept/trace/traced_call.hpp"
+
+namespace forebay::trace {
+namespace {
+
+/// Bytes that the pieces have room for; whatever the kernel answers to a wrong count.
+std::int64_t sum_of(const iovec* pieces, int count) {
+  std::int64_t sum = 0;
+  for (int i = 0; pieces != nullptr && i < count; ++i) {
+    sum += static_cast<std::int64_t>(pieces[i].iov_len);
+  }
+  return sum;
+}
+
+Told at(int fd, off_t offset, std::size_t length) {
+  return {fd, offset, static_cast<std::int64_t>(length), 0};
+}
+Told at_position(int fd, std::size_t length) { return at(fd, -1, length); }
+
+Told of(int fd, off_t offset, const iovec* pieces, int count) {
+  return {fd, offset, is_known_traced(fd) ? sum_of(pieces, count) : 0, 0};
+}
+
+}  // namespace
+}  // namespace forebay::trace
+
+using namespace forebay::trace;
+using forebay::TracedCall;
+
+extern "C" {
+
+FOREBAY_EXPORTED ssize_t read(int fd, void* buffer, size_t count) {
+  return traced_by(TracedCall::read, at_position(fd, count),
+                   [&] { return real().read(fd, buffer, count); });
+}
+
+FOREBAY_EXPORTED ssize_t pread(int fd, void* buffer, size_t count, off_t offset) {
+  return traced_by(TracedCall::pread, at(fd, offset, count),
+                   [&] { return real().pread64(fd, buffer, count, offset); });
+}
+
+FOREBAY_EXPORTED ssize_t pread64(int fd, void* buffer, size_t count, off64_t offset) {
+  return traced_by(TracedCall::pread, at(fd, offset, count),
+                   [&] { return real().pread64(fd, buffer, count, offset); });
+}
+
+FOREBAY_EXPORTED ssize_t readv(int fd, const iovec* pieces, int count) {
+  return traced_by(TracedCall::readv, of(fd, -1, pieces, count),
+                   [&] { return real().readv(fd, pieces, count); });
+}
+
+FOREBAY_EXPORTED ssize_t preadv(int fd, const iovec* pieces, int count, off_t offset) {
+  return traced_by(TracedCall::preadv, of(fd, offset, pieces, count),
+                   [&] { return real().preadv64(fd, pieces, count, offset); });
+}
+
+FOREBAY_EXPORTED ssize_t preadv64(int fd, const iovec* pieces, int count, off64_t offset) {
+  return traced_by(TracedCall::preadv, of(fd, offset, pieces, count),
+                   [&] { return real().preadv64(fd, pieces, count, offset); });
+}
+
+FOREBAY_EXPORTED ssize_t preadv2(int fd, const iovec* pieces, int count, off_t offset, int flags) {
+  return traced_by(TracedCall::preadv2, of(fd, offset, pieces, count),
+                   [&] { return real().preadv64v2(fd, pieces, count, offset, flags); });
+}
+
+FOREBAY_EXPORTED ssize_t preadv64v2(int fd, const iovec* pieces, int count, off64_t offset,
+                                    int flags) {
+  return traced_by(TracedCall::preadv2, of(fd, offset, pieces, count),
+                   [&] { return real().preadv64v2(fd, pieces, count, offset, flags); });
+}
+
+FOREBAY_EXPORTED ssize_t write(int fd, const void* buffer, size_t count) {
+  return traced_by(TracedCall::write, at_position(fd, count),
+                   [&] { return real().write(fd, buffer, count); });
+}
+
+FOREBAY_EXPORTED ssize_t pwrite(int fd, const void* buffer, size_t count, off_t offset) {
+  return traced_by(TracedCall::pwrite, at(fd, offset, count),
+                   [&] { return real().pwrite64(fd, buffer, count, offset); });
+}
+
+FOREBAY_EXPORTED ssize_t pwrite64(int fd, const void* buffer, size_t count, off64_t offset) {
+  return traced_by(TracedCall::pwrite, at(fd, offset, count),
+                   [&] { return real().pwrite64(fd, buffer, count, offset); });
+}
+
+FOREBAY_EXPORTED ssize_t writev(int fd, const iovec* pieces, int count) {
+  return traced_by(TracedCall::writev, of(fd, -1, pieces, count),
+                   [&] { return real().writev(fd, pieces, count); });
+}
+
+FOREBAY_EXPORTED ssize_t pwritev(int fd, const iovec* pieces, int count, off_t offset) {
+  return traced_by(TracedCall::pwritev, of(fd, offset, pieces, count),
+                   [&] { return real().pwritev64(fd, pieces, count, offset); });
+}
+
+FOREBAY_EXPORTED ssize_t pwritev64(int fd, const iovec* pieces, int count, off64_t offset) {
+  return traced_by(TracedCall::pwritev, of(fd, offset, pieces, count),
+                   [&] { return real().pwritev64(fd, pieces, count, offset); });
+}
+
+FOREBAY_EXPORTED ssize_t pwritev2(int fd, const iovec* pieces, int count, off_t offset,
+                                  int flags) {
+  return traced_by(TracedCall::pwritev2, of(fd, offset, pieces, count),
+                   [&] { return real().pwritev64v2(fd, pieces, count, offset, flags); });
+}
+
+FOREBAY_EXPORTED ssize_t pwritev64v2(int fd, const iovec* pieces, int count, off64_t offset,
+                                     int flags) {
+  return traced_by(TracedCall::pwritev2, of(fd, offset, pieces, count),
+                   [&] { return real().pwritev64v2(fd, pieces, count, offset, flags); });
+}
+
+FOREBAY_EXPORTED off_t lseek(int fd, off_t offset, int whence) noexcept {
+  return traced_by(TracedCall::lseek, {fd, offset, 0, static_cast<std::uint8_t>(whence)},
+                   [&] { return real().lseek64(fd, offset, whence); });
+}
+
+FOREBAY_EXPORTED off64_t lseek64(int fd, off64_t offset, int whence) noexcept {
+  return traced_by(TracedCall::lseek, {fd, offset, 0, static_cast<std::uint8_t>(whence)},
+                   [&] { return real().lseek64(fd, offset, whence); });
+}
+
+// What _FORTIFY_SOURCE makes of the plain calls.
+// NOLINTBEGIN(bugprone-reserved-identifier): the names are the C library's.
+FOREBAY_EXPORTED ssize_t __read_chk(int fd, void* buffer, size_t count, size_t room) {
+  return traced_by(TracedCall::read, at_position(fd, count),
+                   [&] { return real().__read_chk(fd, buffer, count, room); });
+}
+
+FOREBAY_EXPORTED ssize_t __pread_chk(int fd, void* buffer, size_t count, off_t offset,
+                                     size_t room) {
+  return traced_by(TracedCall::pread, at(fd, offset, count),
+                   [&] { return real().__pread64_chk(fd, buffer, count, offset, room); });
+}
+
+FOREBAY_EXPORTED ssize_t __pread64_chk(int fd, void* buffer, size_t count, off64_t offset,
+                                       size_t room) {
+  return traced_by(TracedCall::pread, at(fd, offset, count),
+                   [&] { return real().__pread64_chk(fd, buffer, count, offset, room); });
+}
+// NOLINTEND(bugprone-reserved-identifier)
+
+}  // extern "C"

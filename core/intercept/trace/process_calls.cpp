@@ -1,0 +1,139 @@
+// How the trace of a process begins and ends.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+
+#include "core/intercept/posix/exported.hpp"
+#include "core/intercept/trace/real_calls.hpp"
+#include "core/intercept/trace/traced_call.hpp"
+
+namespace forebay::trace {
+namespace {
+
+/// What tracing a call takes, by doing it without a call: of a few rounds the shortest, for the
+/// first meets memory that was never touched. Nothing of it is kept.
+void try_cost() {
+  constexpr int rounds = 3;
+  const std::uint32_t before = events_of_this_thread();
+  std::uint64_t shortest = std::numeric_limits<std::uint64_t>::max();
+  for (int round = 0; round < rounds; ++round) {
+    const std::uint64_t began = ticks();
+    for (int i = 0; i < calls_tried; ++i) {
+      traced(TracedCall::none, {0, i, 1, 0}, [] { return 0; });
+    }
+    shortest = std::min(shortest, ticks() - began);
+    take_back(before);
+  }
+  set_cost(shortest);
+}
+
+[[gnu::constructor(102)]] void load() {
+  const char* directory = std::getenv("FOREBAY_TRACE_DIR");
+  if (directory == nullptr || directory[0] != '/') return;
+  if (start(directory, describe_descriptors)) try_cost();
+}
+
+[[gnu::destructor]] void unload() { end(); }
+
+/// How many words follow, with the null pointer at their end.
+std::size_t count_words(va_list* rest) {
+  std::size_t count = 1;
+  while (va_arg(*rest, char*) != nullptr) ++count;
+  return count;
+}
+
+void take_words(char** words, const char* first, std::size_t count, va_list* rest) {
+  words[0] = const_cast<char*>(first);
+  for (std::size_t i = 1; i <= count; ++i) words[i] = va_arg(*rest, char*);
+}
+
+}  // namespace
+}  // namespace forebay::trace
+
+using namespace forebay::trace;
+
+extern "C" {
+
+// NOLINTBEGIN(bugprone-reserved-identifier): the names are the C library's.
+FOREBAY_EXPORTED void _exit(int status) {
+  end();
+  real()._exit(status);
+  __builtin_unreachable();
+}
+
+FOREBAY_EXPORTED void _Exit(int status) noexcept {
+  end();
+  real()._Exit(status);
+  __builtin_unreachable();
+}
+// NOLINTEND(bugprone-reserved-identifier)
+
+FOREBAY_EXPORTED int execve(const char* path, char* const words[], char* const environment[]) noexcept {
+  spill_all();
+  return real().execve(path, words, environment);
+}
+
+FOREBAY_EXPORTED int execv(const char* path, char* const words[]) noexcept {
+  spill_all();
+  return real().execv(path, words);
+}
+
+FOREBAY_EXPORTED int execvp(const char* file, char* const words[]) noexcept {
+  spill_all();
+  return real().execvp(file, words);
+}
+
+FOREBAY_EXPORTED int execvpe(const char* file, char* const words[],
+                             char* const environment[]) noexcept {
+  spill_all();
+  return real().execvpe(file, words, environment);
+}
+
+FOREBAY_EXPORTED int fexecve(int fd, char* const words[], char* const environment[]) noexcept {
+  spill_all();
+  return real().fexecve(fd, words, environment);
+}
+
+FOREBAY_EXPORTED int execl(const char* path, const char* first, ...) noexcept {
+  va_list rest;
+  va_start(rest, first);
+  const std::size_t count = count_words(&rest);
+  va_end(rest);
+  auto** words = static_cast<char**>(__builtin_alloca((count + 1) * sizeof(char*)));
+  va_start(rest, first);
+  take_words(words, first, count, &rest);
+  va_end(rest);
+  return execv(path, words);
+}
+
+FOREBAY_EXPORTED int execlp(const char* file, const char* first, ...) noexcept {
+  va_list rest;
+  va_start(rest, first);
+  const std::size_t count = count_words(&rest);
+  va_end(rest);
+  auto** words = static_cast<char**>(__builtin_alloca((count + 1) * sizeof(char*)));
+  va_start(rest, first);
+  take_words(words, first, count, &rest);
+  va_end(rest);
+  return execvp(file, words);
+}
+
+FOREBAY_EXPORTED int execle(const char* path, const char* first, ...) noexcept {
+  va_list rest;
+  va_start(rest, first);
+  const std::size_t count = count_words(&rest);
+  va_end(rest);
+  auto** words = static_cast<char**>(__builtin_alloca((count + 1) * sizeof(char*)));
+  va_start(rest, first);
+  take_words(words, first, count, &rest);
+  auto* const* environment = va_arg(rest, char* const*);
+  va_end(rest);
+  return execve(path, words, environment);
+}
+
+}  // extern "C"

@@ -1,0 +1,182 @@
+// C streams. What the C library reads and writes for them is seen by nobody: their own calls are
+// traced, in bytes.
+
+#include <fcntl.h>
+#include <stdio.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+#include "core/intercept/posix/exported.hpp"
+#include "core/intercept/trace/real_calls.hpp"
+#include "core/intercept/trace/traced_call.hpp"
+
+namespace forebay::trace {
+namespace {
+
+/// What stands before a comma; behind it is the encoding.
+bool has(const char* mode, char letter) {
+  return std::memchr(mode, letter, std::strcspn(mode, ",")) != nullptr;
+}
+
+/// As fopen opens it. [fopen(3)]
+int flags_of(const char* mode) {
+  const int access = has(mode, '+') ? O_RDWR : mode[0] == 'r' ? O_RDONLY : O_WRONLY;
+  if (mode[0] == 'w') return access | O_CREAT | O_TRUNC;
+  return mode[0] == 'a' ? access | O_CREAT | O_APPEND : access;
+}
+
+/// -1: it has none, as those in memory. errno stays.
+int descriptor_of(FILE* stream) {
+  const int before = errno;
+  const int fd = stream == nullptr ? -1 : ::fileno(stream);
+  errno = before;
+  return fd;
+}
+
+template <typename Open>
+[[gnu::always_inline]] inline FILE* traced_fopen(TracedCall call, const char* path,
+                                                 const char* mode, Open&& open) {
+  if (!is_on() || path == nullptr || mode == nullptr) return open();
+  const auto key = static_cast<std::int64_t>(key_of({path, std::strlen(path)}));
+  prepare();
+  const std::uint64_t begin = ticks();
+  FILE* stream = open();
+  const std::uint64_t end = ticks();
+  const int fd = descriptor_of(stream);
+  tell(call, {AT_FDCWD, flags_of(mode), key, 0}, begin, end, stream == nullptr ? -errno : fd,
+       __builtin_return_address(0));
+  if (fd >= 0) is_new(fd);
+  return stream;
+}
+
+/// `count` items of `size` bytes.
+template <typename Move>
+[[gnu::always_inline]] inline size_t traced_items(TracedCall call, size_t size, size_t count,
+                                                  FILE* stream, Move&& move) {
+  const int fd = descriptor_of(stream);
+  if (fd < 0 || !is_traced(fd)) return move();
+  prepare();
+  const std::uint64_t begin = ticks();
+  const size_t moved = move();
+  tell(call, {fd, -1, static_cast<std::int64_t>(size * count), 0}, begin, ticks(),
+       static_cast<std::int64_t>(moved * size), __builtin_return_address(0));
+  return moved;
+}
+
+template <typename Seek>
+[[gnu::always_inline]] inline int traced_seek(FILE* stream, off_t offset, int whence,
+                                              Seek&& seek) {
+  const int fd = descriptor_of(stream);
+  if (fd < 0 || !is_traced(fd)) return seek();
+  prepare();
+  const std::uint64_t begin = ticks();
+  const int result = seek();
+  const std::uint64_t end = ticks();
+  const off_t position = result == 0 ? ::ftello(stream) : -errno;
+  tell(TracedCall::fseek, {fd, offset, 0, static_cast<std::uint8_t>(whence)}, begin, end, position,
+       __builtin_return_address(0));
+  return result;
+}
+
+}  // namespace
+}  // namespace forebay::trace
+
+using namespace forebay::trace;
+using forebay::TracedCall;
+
+extern "C" {
+
+FOREBAY_EXPORTED FILE* fopen(const char* path, const char* mode) {
+  return traced_fopen(TracedCall::fopen, path, mode, [&] { return real().fopen(path, mode); });
+}
+
+FOREBAY_EXPORTED FILE* fopen64(const char* path, const char* mode) {
+  return traced_fopen(TracedCall::fopen, path, mode, [&] { return real().fopen64(path, mode); });
+}
+
+FOREBAY_EXPORTED FILE* freopen(const char* path, const char* mode, FILE* stream) {
+  is_over(descriptor_of(stream));
+  return traced_fopen(TracedCall::freopen, path, mode,
+                      [&] { return real().freopen(path, mode, stream); });
+}
+
+FOREBAY_EXPORTED FILE* freopen64(const char* path, const char* mode, FILE* stream) {
+  is_over(descriptor_of(stream));
+  return traced_fopen(TracedCall::freopen, path, mode,
+                      [&] { return real().freopen64(path, mode, stream); });
+}
+
+FOREBAY_EXPORTED int fclose(FILE* stream) {
+  const int fd = descriptor_of(stream);
+  const bool is_file = is_known_traced(fd);
+  is_over(fd);
+  const auto body = [&] { return real().fclose(stream); };
+  return is_file ? traced(TracedCall::fclose, {fd, -1, 0, 0}, body) : body();
+}
+
+FOREBAY_EXPORTED int fflush(FILE* stream) {
+  const auto body = [&] { return real().fflush(stream); };
+  return traced_by(TracedCall::fflush, {descriptor_of(stream), -1, 0, 0}, body);
+}
+
+FOREBAY_EXPORTED int fseek(FILE* stream, long offset, int whence) {
+  return traced_seek(stream, offset, whence, [&] { return real().fseek(stream, offset, whence); });
+}
+
+FOREBAY_EXPORTED int fseeko(FILE* stream, off_t offset, int whence) {
+  return traced_seek(stream, offset, whence,
+                     [&] { return real().fseeko64(stream, offset, whence); });
+}
+
+FOREBAY_EXPORTED int fseeko64(FILE* stream, off64_t offset, int whence) {
+  return traced_seek(stream, offset, whence,
+                     [&] { return real().fseeko64(stream, offset, whence); });
+}
+
+FOREBAY_EXPORTED void rewind(FILE* stream) {
+  traced_seek(stream, 0, SEEK_SET, [&] {
+    real().rewind(stream);
+    return 0;
+  });
+}
+
+FOREBAY_EXPORTED size_t fread(void* buffer, size_t size, size_t count, FILE* stream) {
+  return traced_items(TracedCall::fread, size, count, stream,
+                      [&] { return real().fread(buffer, size, count, stream); });
+}
+
+FOREBAY_EXPORTED size_t fread_unlocked(void* buffer, size_t size, size_t count, FILE* stream) {
+  return traced_items(TracedCall::fread, size, count, stream,
+                      [&] { return real().fread_unlocked(buffer, size, count, stream); });
+}
+
+FOREBAY_EXPORTED size_t fwrite(const void* buffer, size_t size, size_t count, FILE* stream) {
+  return traced_items(TracedCall::fwrite, size, count, stream,
+                      [&] { return real().fwrite(buffer, size, count, stream); });
+}
+
+FOREBAY_EXPORTED size_t fwrite_unlocked(const void* buffer, size_t size, size_t count,
+                                        FILE* stream) {
+  return traced_items(TracedCall::fwrite, size, count, stream,
+                      [&] { return real().fwrite_unlocked(buffer, size, count, stream); });
+}
+
+// What _FORTIFY_SOURCE makes of them.
+// NOLINTBEGIN(bugprone-reserved-identifier): the names are the C library's.
+FOREBAY_EXPORTED size_t __fread_chk(void* buffer, size_t room, size_t size, size_t count,
+                                    FILE* stream) {
+  return traced_items(TracedCall::fread, size, count, stream,
+                      [&] { return real().__fread_chk(buffer, room, size, count, stream); });
+}
+
+FOREBAY_EXPORTED size_t __fread_unlocked_chk(void* buffer, size_t room, size_t size, size_t count,
+                                             FILE* stream) {
+  return traced_items(TracedCall::fread, size, count, stream, [&] {
+    return real().__fread_unlocked_chk(buffer, room, size, count, stream);
+  });
+}
+// NOLINTEND(bugprone-reserved-identifier)
+
+}  // extern "C"

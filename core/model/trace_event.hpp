@@ -1,0 +1,133 @@
+#pragma once
+
+#include <cstdint>
+
+// What a trace keeps of a call (docs/formats/trace-spill.md). The memory of these structures is what
+// stands on disk.
+
+namespace forebay {
+
+/// The calls that are traced, as (name). Their order is no part of the format: a spill names them.
+#define FOREBAY_TRACED_CALLS(CALL)                                                             \
+  CALL(none)                                                                                   \
+  /* By a descriptor, at an offset. */                                                         \
+  CALL(pread) CALL(preadv) CALL(preadv2) CALL(pwrite) CALL(pwritev) CALL(pwritev2)             \
+  CALL(fallocate) CALL(posix_fallocate) CALL(posix_fadvise) CALL(sync_file_range)              \
+  /* By a descriptor, at its position. */                                                      \
+  CALL(read) CALL(readv) CALL(write) CALL(writev) CALL(lseek)                                  \
+  /* By a C stream: the length and the result are bytes. */                                    \
+  CALL(fread) CALL(fwrite) CALL(fseek) CALL(fflush) CALL(fclose)                               \
+  /* Of a descriptor as a whole. */                                                            \
+  CALL(close) CALL(fsync) CALL(fdatasync) CALL(ftruncate) CALL(fstat) CALL(dup) CALL(dup2)     \
+  CALL(fchdir)                                                                                 \
+  /* Of a name: the offset is an opening's flags, the length the name. */                      \
+  CALL(open) CALL(openat) CALL(creat) CALL(fopen) CALL(freopen)                                \
+  CALL(stat) CALL(lstat) CALL(fstatat) CALL(access) CALL(truncate) CALL(unlink) CALL(unlinkat) \
+  CALL(mkdir) CALL(rmdir) CALL(opendir) CALL(chdir)                                            \
+  /* Of two names: the offset is the old one, the length the new one. */                       \
+  CALL(rename) CALL(renameat)                                                                  \
+  /* No call: which file a new descriptor is of. */                                            \
+  CALL(is_file)
+
+/// Ids of calls; those of MPI-IO follow from mpi_calls_from on.
+enum class TracedCall : std::uint16_t {
+#define FOREBAY_CALL(name) name,
+  FOREBAY_TRACED_CALLS(FOREBAY_CALL)
+#undef FOREBAY_CALL
+};
+constexpr std::uint16_t mpi_calls_from = 256;
+
+/// Who made a call.
+enum class TracedWithin : std::uint8_t { program, mpi, forebay };
+
+/// One call. What the fields from `offset` on hold depends on the call. An `is_file` holds a
+/// device, an inode, a size and a mode in duration, offset, length and result.
+struct TraceEvent {
+  std::uint64_t begin;     ///< Ticks of the trace's clock, when it began.
+  std::uint64_t duration;  ///< Ticks.
+  std::int64_t offset;     ///< Bytes; -1: at the position.
+  std::int64_t length;     ///< Bytes asked for.
+  std::int64_t result;     ///< What it returned; of a call that failed -errno.
+  std::int32_t descriptor;
+  std::uint16_t call;
+  std::uint8_t within;
+  std::uint8_t argument;  ///< Whence of lseek, advice of posix_fadvise.
+};
+static_assert(sizeof(TraceEvent) == 48);
+
+/// What a trace says once and events refer to.
+enum class TraceDefinition : std::uint16_t {
+  process = 1,      ///< ProcessStart and texts.
+  end = 2,          ///< ProcessEnd. Without one the process was killed.
+  call = 3,         ///< key: id of a call; its name.
+  name = 4,         ///< key: of a file's name; the name as the program gave it.
+  descriptor = 5,   ///< FoundDescriptor and a name: open before the trace began.
+  mpi_process = 6,  ///< MpiProcess and the version of the MPI.
+  mpi_opening = 7,  ///< key: of an opening by MPI_File_open; MpiOpening and a name.
+  mpi_view = 8,     ///< key: of an opening; MpiView and the representation.
+  mpi_hints = 9,    ///< key: of an opening; ticks, then the hints in force from then on.
+  mpi_type = 10,    ///< key: of a datatype's shape; MpiType and the combiner.
+};
+
+/// Before each definition; what it holds follows, filled up to a multiple of 8 bytes.
+struct DefinitionHeader {
+  std::uint16_t kind = 0;
+  std::uint16_t reserved = 0;
+  std::uint32_t length = 0;  ///< Bytes that follow, without filling.
+  std::uint64_t key = 0;
+};
+static_assert(sizeof(DefinitionHeader) == 16);
+
+/// What ticks are.
+enum class TickSource : std::uint32_t { monotonic = 0, tsc = 1, system_counter = 2 };
+
+/// Host, executable and working directory follow, each with a zero byte at its end.
+struct ProcessStart {
+  std::int64_t process = 0;
+  std::int64_t parent = 0;
+  std::int64_t started_jiffies = 0;  ///< Since boot: with the process, the same after an exec.
+  std::uint64_t ticks = 0;           ///< The same moment by three clocks.
+  std::int64_t monotonic_ns = 0;
+  std::int64_t realtime_ns = 0;
+  std::uint32_t tick_source = 0;
+  std::int32_t rank = -1;  ///< As the launcher told; -1: it did not.
+};
+static_assert(sizeof(ProcessStart) == 56);
+
+struct ProcessEnd {
+  std::uint64_t ticks = 0;
+  std::uint64_t start_ticks = 0;          ///< What beginning to trace took.
+  std::uint64_t ticks_of_1024_calls = 0;  ///< What tracing them took, tried out at the start.
+};
+static_assert(sizeof(ProcessEnd) == 24);
+
+struct FoundDescriptor {
+  std::uint64_t ticks = 0;
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::int64_t size = 0;
+  std::int64_t position = 0;
+  std::int32_t descriptor = 0;
+  std::uint32_t mode = 0;
+  std::int32_t flags = 0;
+  std::int32_t reserved = 0;
+};
+static_assert(sizeof(FoundDescriptor) == 56);
+
+/// Before each piece of a ring that is spilled. Definitions follow, then events.
+struct SpillHeader {
+  std::uint8_t magic[8] = {'F', 'B', 'S', 'P', 'I', 'L', 'L', '\n'};
+  std::uint32_t version = 1;
+  std::uint32_t events = 0;
+  std::uint64_t checksum = 0;  ///< XXH3, 64 bits, of header (with 0 here), definitions and events.
+  std::uint64_t definition_bytes = 0;
+  std::int64_t thread = 0;       ///< As gettid() says.
+  std::uint64_t sequence = 0;    ///< Counts the pieces of the process from 0.
+  std::uint64_t ticks = 0;       ///< When it was spilled, by two clocks.
+  std::int64_t monotonic_ns = 0;
+  std::uint64_t lost = 0;         ///< Events of this thread that were not kept, until now.
+  std::uint64_t spill_ticks = 0;  ///< What spilling took this thread, until now.
+};
+static_assert(sizeof(SpillHeader) == 80);
+
+}  // namespace forebay
