@@ -13,6 +13,8 @@ namespace forebay {
   /* By a descriptor, at an offset. */                                                         \
   CALL(pread) CALL(preadv) CALL(preadv2) CALL(pwrite) CALL(pwritev) CALL(pwritev2)             \
   CALL(fallocate) CALL(posix_fallocate) CALL(posix_fadvise) CALL(sync_file_range)              \
+  /* From one to another: two events, of the reading side (argument 0) and the writing one (1). */ \
+  CALL(copy_file_range) CALL(sendfile)                                                         \
   /* By a descriptor, at its position. */                                                      \
   CALL(read) CALL(readv) CALL(write) CALL(writev) CALL(lseek)                                  \
   /* By a C stream: the length and the result are bytes. */                                    \
@@ -67,6 +69,7 @@ enum class TraceDefinition : std::uint16_t {
   mpi_view = 8,     ///< key: of an opening; MpiView and the representation.
   mpi_hints = 9,    ///< key: of an opening; ticks, then the hints in force from then on.
   mpi_type = 10,    ///< key: of a datatype's shape; MpiType and the combiner.
+  exec = 11,        ///< The process is about to become another program.
 };
 
 /// Before each definition; what it holds follows, filled up to a multiple of 8 bytes.
@@ -97,7 +100,7 @@ static_assert(sizeof(ProcessStart) == 56);
 struct ProcessEnd {
   std::uint64_t ticks = 0;
   std::uint64_t start_ticks = 0;          ///< What beginning to trace took.
-  std::uint64_t ticks_of_1024_calls = 0;  ///< What tracing them took, tried out at the start.
+  std::uint64_t ticks_of_256_calls = 0;  ///< What tracing them took, tried out at the start.
 };
 static_assert(sizeof(ProcessEnd) == 24);
 

@@ -159,6 +159,59 @@ def run_command(
 
 
 @app.command(
+    "trace",
+    context_settings=_TAKES_COMMAND,
+    epilog="Examples:\n\n"
+    "  forebay trace -- mpiexec -n 4 ./simulation input.nml\n\n"
+    "  forebay trace -o reader.trace -- python3 analyse.py\n\n"
+    "  forebay trace --spills reader.trace.spills -o reader.trace",
+)
+def trace_command(
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(help="The command as you would start it, after '--'.", metavar="COMMAND"),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="The trace directory, a new one.  [default: PROGRAM.trace]",
+        ),
+    ] = None,
+    spills: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            exists=True,
+            file_okay=False,
+            help="Run nothing: make a trace of what an interrupted one left.",
+        ),
+    ] = None,
+    mpi: MpiOption = "auto",
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no summary.")] = False,
+) -> None:
+    """Run a program as it is and write down each call of its I/O.
+
+    Forebay's engine stays out. The exit status is the command's, or 1 if there is no trace of a
+    command that succeeded. The summary goes to standard error.
+    """
+    from forebay import trace_run
+
+    if spills is not None:
+        directory = out or Path(spills.name.removesuffix(".spills"))
+        captured = trace_run.convert(spills, directory)
+        for line in trace_run.summary(captured, directory):
+            error_console().print(line, markup=False, soft_wrap=True)
+        return
+    if not command:
+        raise ForebayError("there is no command", "Write it after '--'.")
+    options = trace_run.TraceOptions(command, out, mpi, quiet)
+    raise typer.Exit(trace_run.trace(options, error_console()))
+
+
+@app.command(
     "compare",
     context_settings=_TAKES_COMMAND,
     epilog="Examples:\n\n"

@@ -9,6 +9,7 @@ from forebay.errors import ForebayError
 
 PRELOAD = "libforebay.so"
 POSIX_PRELOAD = "libforebay-posix.so"
+TRACE_PRELOAD = "libforebay-trace.so"
 BACK_ENDS = {
     "mpich": "libforebay-mpich.so",
     "openmpi": "libforebay-openmpi.so",
@@ -61,6 +62,14 @@ def posix_library() -> Path:
         "lib",
         "The intent file speaks of reads (willneed, block, budget, ahead, gap). Build the library "
         "with 'make build', or take these keys out.",
+    )
+
+
+def trace_library() -> Path:
+    """The object to preload for programs whose calls are to be traced. Raises ForebayError where it
+    is not installed."""
+    return _required(
+        TRACE_PRELOAD, "lib", "Build the library with 'make build', or set FOREBAY_LIBRARY_DIR."
     )
 
 

@@ -75,7 +75,7 @@ void give_back(void* ending) {
   const KeptErrno kept;
   auto* ring = static_cast<Ring*>(ending);
   if (process->is_alive.load(std::memory_order_relaxed) == 0) return;
-  ring->is_busy = true;
+  ring->state = Ring::State::busy;
   detail::make_room(*ring);
   own_ring = nullptr;
   ring->thread.store(0, std::memory_order_release);
@@ -171,27 +171,52 @@ bool start(const char* directory, AtStart at_start) {
   void* place = memory(page);
   if (place == nullptr || ::madvise(place, page, MADV_WIPEONFORK) != 0) return false;
   if (::pthread_key_create(&end_of_thread, give_back) != 0) return false;
-  detail::longest_wait = ticks_per_second() * Ring::longest_wait_s;
+  detail::longest_wait = ticks_of_a_while();
   process = new (place) detail::WipedOnFork{};
   begin_process();
   return true;
 }
 
-void spill_all() {
+namespace {
+
+void spill_rings() {
   const KeptErrno kept;
-  if (process == nullptr || process->is_alive.load(std::memory_order_relaxed) == 0) return;
   for (Ring* ring = rings.load(std::memory_order_acquire); ring != nullptr; ring = ring->next) {
     if (ring->thread.load(std::memory_order_acquire) != 0) spill(*ring, ring == own_ring);
   }
 }
 
+bool is_alive() {
+  return process != nullptr && process->is_alive.load(std::memory_order_relaxed) != 0;
+}
+
+}  // namespace
+
+void before_exec() {
+  if (!is_alive() || is_vforked()) return;
+  define(TraceDefinition::exec, 0, {});
+  spill_rings();
+}
+
 void end() {
-  if (process == nullptr || process->is_alive.load(std::memory_order_relaxed) == 0) return;
+  if (!is_alive() || is_vforked()) return;
   const ProcessEnd farewell{ticks(), start_ticks, ticks_tried};
   define(TraceDefinition::end, 0, bytes_of(farewell));
-  spill_all();
+  spill_rings();
   detail::has_ended = true;
 }
+
+void begin_vfork() {
+  if (is_alive() && own_ring != nullptr && own_ring->state == Ring::State::idle) {
+    own_ring->state = Ring::State::vforked;
+  }
+}
+
+void end_vfork() {
+  if (is_vforked()) own_ring->state = Ring::State::idle;
+}
+
+bool is_vforked() { return own_ring != nullptr && own_ring->state == Ring::State::vforked; }
 
 void set_cost(std::uint64_t ticks_of_calls_tried) { ticks_tried = ticks_of_calls_tried; }
 
@@ -217,7 +242,7 @@ std::uint64_t key_of(std::string_view name) {
   const std::uint64_t key = XXH3_64bits(name.data(), name.size());
   Ring* ring = own_ring;
   const bool is_known = ring != nullptr && process->is_alive.load(std::memory_order_relaxed) != 0 &&
-                        !ring->is_busy && !ring->is_new_name(key);
+                        ring->state == Ring::State::idle && !ring->is_new_name(key);
   if (!is_known) define(TraceDefinition::name, key, bytes_of(name));
   return key;
 }

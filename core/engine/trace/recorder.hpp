@@ -27,10 +27,17 @@ bool start(const char* directory, AtStart at_start);
 void end();
 
 /// What is in the rings is spilled: this process may become another program.
-void spill_all();
+void before_exec();
+
+/// Around a vfork: until it has become another program or ended, the child is in this thread's
+/// memory and would speak in its name. Nothing is traced then. A thread without a ring has none to
+/// speak by.
+void begin_vfork();
+void end_vfork();
+bool is_vforked();
 
 /// What tracing so many calls took, tried out, for the farewell.
-constexpr int calls_tried = 1024;
+constexpr int calls_tried = 256;
 void set_cost(std::uint64_t ticks_of_calls_tried);
 /// Takes back what the calling thread has added since it had `events` events.
 std::uint32_t events_of_this_thread();
@@ -47,7 +54,7 @@ extern constinit thread_local Ring* own_ring;
 extern constinit bool has_ended;
 extern constinit std::uint64_t longest_wait;  ///< Ticks.
 
-/// The calling thread's ring, with is_busy set; null: there is none, and the event is counted.
+/// The calling thread's ring; null: there is no memory for one, and the event is counted.
 Ring* attach();
 void make_room(Ring& ring);
 
@@ -56,18 +63,18 @@ inline Ring* enter() {
   if (ring == nullptr || process->is_alive.load(std::memory_order_relaxed) == 0) [[unlikely]]
     ring = attach();
   if (ring == nullptr) return nullptr;
-  if (ring->is_busy) [[unlikely]] {  // A signal handler interrupted it.
-    ring->lose(1);
+  if (ring->state != Ring::State::idle) [[unlikely]] {
+    if (ring->state == Ring::State::busy) ring->lose(1);  // A signal handler interrupted it.
     return nullptr;
   }
-  ring->is_busy = true;
+  ring->state = Ring::State::busy;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   return ring;
 }
 
 inline void leave(Ring& ring) {
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  ring.is_busy = false;
+  ring.state = Ring::State::idle;
 }
 
 }  // namespace detail

@@ -25,7 +25,7 @@ bool Ring::define(TraceDefinition kind, std::uint64_t key, std::span<const std::
 
 void Ring::reset(std::int64_t owner) {
   thread = owner;
-  is_busy = false;
+  state = State::idle;
   spill_at = 0;
   spill_ticks = 0;
   is_spilling_ = false;

@@ -60,7 +60,13 @@ class Ring {
 
   std::atomic<Ring*> next{nullptr};         ///< Of all rings.
   std::atomic<std::int64_t> thread{0};      ///< Whose it is; 0: nobody's.
-  bool is_busy = false;                     ///< Its thread is at it; a signal handler must not.
+  /// Of its thread.
+  enum class State : std::uint8_t {
+    idle,
+    busy,     ///< It is adding to it: a signal handler must not.
+    vforked,  ///< A child is in its memory.
+  };
+  State state = State::idle;
   std::uint64_t spill_at = 0;               ///< Ticks.
   std::atomic<std::uint64_t> spill_ticks{0};  ///< What spilling took.
 

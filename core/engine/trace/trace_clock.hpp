@@ -47,7 +47,7 @@ struct TickPair {
 };
 TickPair tick_pair();
 
-/// About how many ticks a second has; measured, which takes 100 us where nobody tells.
-std::uint64_t ticks_per_second();
+/// Ticks of one to two seconds, or less where a processor counts beyond 2 GHz: nothing is measured.
+std::uint64_t ticks_of_a_while();
 
 }  // namespace forebay::trace

@@ -31,6 +31,31 @@ Told of(int fd, off_t offset, const iovec* pieces, int count) {
   return {fd, offset, is_known_traced(fd) ? sum_of(pieces, count) : 0, 0};
 }
 
+/// Where a descriptor's side of a copy begins: at the position if `offset` is null.
+off_t side(const off_t* offset) { return offset == nullptr ? -1 : *offset; }
+
+/// From one descriptor to another, which move by themselves. The time is told of the writing side.
+template <typename Copy>
+[[gnu::always_inline]] inline ssize_t traced_copy(TracedCall call, int from, const off_t* from_at,
+                                                  int into, const off_t* into_at, size_t length,
+                                                  Copy&& copy) {
+  const bool is_from_file = is_traced(from);
+  const bool is_into_file = is_traced(into);
+  if (!is_from_file && !is_into_file) return copy();
+  prepare();
+  Told reading = at(from, side(from_at), length);
+  Told writing = at(into, side(into_at), length);
+  writing.argument = 1;
+  const void* caller = __builtin_return_address(0);
+  const std::uint64_t begin = ticks();
+  const ssize_t result = copy();
+  const std::uint64_t end = ticks();
+  const std::int64_t told = told_result(result);
+  if (is_from_file) tell(call, reading, begin, is_into_file ? begin : end, told, caller);
+  if (is_into_file) tell(call, writing, begin, end, told, caller);
+  return result;
+}
+
 }  // namespace
 }  // namespace forebay::trace
 
@@ -130,6 +155,23 @@ FOREBAY_EXPORTED off_t lseek(int fd, off_t offset, int whence) noexcept {
 FOREBAY_EXPORTED off64_t lseek64(int fd, off64_t offset, int whence) noexcept {
   return traced_by(TracedCall::lseek, {fd, offset, 0, static_cast<std::uint8_t>(whence)},
                    [&] { return real().lseek64(fd, offset, whence); });
+}
+
+FOREBAY_EXPORTED ssize_t copy_file_range(int from, off64_t* from_at, int into, off64_t* into_at,
+                                         size_t length, unsigned flags) {
+  return traced_copy(TracedCall::copy_file_range, from, from_at, into, into_at, length, [&] {
+    return real().copy_file_range(from, from_at, into, into_at, length, flags);
+  });
+}
+
+FOREBAY_EXPORTED ssize_t sendfile(int into, int from, off_t* from_at, size_t length) noexcept {
+  return traced_copy(TracedCall::sendfile, from, from_at, into, nullptr, length,
+                     [&] { return real().sendfile64(into, from, from_at, length); });
+}
+
+FOREBAY_EXPORTED ssize_t sendfile64(int into, int from, off64_t* from_at, size_t length) noexcept {
+  return traced_copy(TracedCall::sendfile, from, from_at, into, nullptr, length,
+                     [&] { return real().sendfile64(into, from, from_at, length); });
 }
 
 // What _FORTIFY_SOURCE makes of the plain calls.

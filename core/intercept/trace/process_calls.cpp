@@ -59,6 +59,10 @@ using namespace forebay::trace;
 
 extern "C" {
 
+// Of vfork_*.S.
+void forebay_before_vfork() noexcept { begin_vfork(); }
+void forebay_after_vfork() noexcept { end_vfork(); }
+
 // NOLINTBEGIN(bugprone-reserved-identifier): the names are the C library's.
 FOREBAY_EXPORTED void _exit(int status) {
   end();
@@ -73,29 +77,30 @@ FOREBAY_EXPORTED void _Exit(int status) noexcept {
 }
 // NOLINTEND(bugprone-reserved-identifier)
 
-FOREBAY_EXPORTED int execve(const char* path, char* const words[], char* const environment[]) noexcept {
-  spill_all();
+FOREBAY_EXPORTED int execve(const char* path, char* const words[],
+                            char* const environment[]) noexcept {
+  before_exec();
   return real().execve(path, words, environment);
 }
 
 FOREBAY_EXPORTED int execv(const char* path, char* const words[]) noexcept {
-  spill_all();
+  before_exec();
   return real().execv(path, words);
 }
 
 FOREBAY_EXPORTED int execvp(const char* file, char* const words[]) noexcept {
-  spill_all();
+  before_exec();
   return real().execvp(file, words);
 }
 
 FOREBAY_EXPORTED int execvpe(const char* file, char* const words[],
                              char* const environment[]) noexcept {
-  spill_all();
+  before_exec();
   return real().execvpe(file, words, environment);
 }
 
 FOREBAY_EXPORTED int fexecve(int fd, char* const words[], char* const environment[]) noexcept {
-  spill_all();
+  before_exec();
   return real().fexecve(fd, words, environment);
 }
 

@@ -23,6 +23,8 @@ namespace forebay::trace {
   CALL(readv, ssize_t, (int, const iovec*, int))                               \
   CALL(write, ssize_t, (int, const void*, size_t))                             \
   CALL(writev, ssize_t, (int, const iovec*, int))                              \
+  CALL(copy_file_range, ssize_t, (int, off64_t*, int, off64_t*, size_t, unsigned)) \
+  CALL(sendfile64, ssize_t, (int, int, off_t*, size_t))                        \
   CALL(lseek64, off_t, (int, off_t, int))                                      \
   CALL(fallocate64, int, (int, int, off_t, off_t))                             \
   CALL(posix_fallocate64, int, (int, off_t, off_t))                            \

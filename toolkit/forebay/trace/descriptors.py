@@ -1,0 +1,287 @@
+"""Which file is behind a descriptor, and where it stands: found by following a process's calls, for
+a traced call says no more than its number."""
+
+import os
+import posixpath
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forebay.trace.spills import Image
+
+_OPENINGS = ("open", "openat", "creat", "fopen", "freopen")
+_NAMED = (
+    *_OPENINGS,
+    *("stat", "lstat", "fstatat", "access", "truncate", "unlink", "unlinkat", "mkdir", "rmdir"),
+    *("opendir", "chdir", "rename", "renameat"),
+)
+_SEQUENTIAL = (
+    *("read", "readv", "write", "writev", "fread", "fwrite", "preadv2", "pwritev2"),
+    *("copy_file_range", "sendfile"),
+)
+_SEEKS = ("lseek", "fseek")
+_HERE = -100  # AT_FDCWD
+_NONE = -1
+
+Integers = NDArray[np.int64]
+
+
+@dataclass
+class KnownFile:
+    """What was seen of a file, by its path."""
+
+    path: bytes
+    mode: int = 0
+    device: int = 0
+    inode: int = 0
+    size_start: int | None = None
+    size_end: int | None = None
+
+    def saw(self, mode: int, device: int, inode: int, size: int) -> None:
+        if self.size_start is None or (device, inode) != (self.device, self.inode):
+            self.mode, self.device, self.inode, self.size_start = mode, device, inode, size
+        self.size_end = size
+
+    @property
+    def kind(self) -> str | None:
+        for test, name in ((stat.S_ISREG, "file"), (stat.S_ISDIR, "directory")):
+            if test(self.mode):
+                return name
+        return "device" if stat.S_ISBLK(self.mode) else None
+
+
+class KnownFiles:
+    """The files of a run, each once."""
+
+    def __init__(self) -> None:
+        self.files: list[KnownFile] = []
+        self._places: dict[bytes, int] = {}
+
+    def place(self, path: bytes) -> int:
+        """The file's number."""
+        place = self._places.setdefault(path, len(self.files))
+        if place == len(self.files):
+            self.files.append(KnownFile(path))
+        return place
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """Of each event of an image: the file's number or -1, the descriptor that an opening made or
+    that the call was given or -1, and where its bytes begin or -1."""
+
+    file: Integers
+    descriptor: Integers
+    offset: Integers
+
+
+def resolve(image: Image, events: NDArray[Any], files: KnownFiles) -> Resolved:
+    """`events` are those of all threads, each thread's in the order in which they ended, one thread
+    after the other."""
+    return _Resolution(image, events, files).carry_out()
+
+
+def is_one_of(image: Image, events: NDArray[Any], names: tuple[str, ...]) -> NDArray[np.bool_]:
+    """Which events are calls of these names."""
+    ids = [key for key, name in image.calls.items() if name in names]
+    return np.isin(events["call"], ids)
+
+
+class _Resolution:
+    def __init__(self, image: Image, events: NDArray[Any], files: KnownFiles) -> None:
+        self._image = image
+        self._events = events
+        self._files = files
+        self._end = events["begin"] + events["duration"]
+        # Open file descriptions: the file, and the position to begin with (-1: not known).
+        self._description_files: list[int] = []
+        self._description_starts: list[int] = []
+        # What a descriptor is from a moment on: number, ticks, description.
+        self._changes: list[tuple[int, int, int]] = []
+        self._directories = [(0, image.process.directory)]
+
+    def carry_out(self) -> Resolved:
+        events = self._events
+        count = len(events)
+        named = np.flatnonzero(is_one_of(self._image, events, _NAMED))
+        file = np.full(count, _NONE, np.int64)
+        descriptor = events["descriptor"].astype(np.int64)
+        self._follow(named)
+        description = self._descriptions(descriptor)
+        opened = is_one_of(self._image, events, _OPENINGS)
+        description[opened] = _NONE
+        is_known = description != _NONE
+        of_description = np.array([*self._description_files, _NONE], np.int64)
+        file[is_known] = of_description[description[is_known]]
+        descriptor[named] = _NONE
+        descriptor[opened] = np.where(events["result"][opened] >= 0, events["result"][opened], -1)
+        file[named] = self._files_named(named)
+        return Resolved(file, descriptor, self._offsets(description))
+
+    def _follow(self, named: Integers) -> None:
+        """Collects what descriptors are, in the order of time: a duplicate is of the description
+        that its original has then, and a name beside a directory of that directory."""
+        steps: list[tuple[int, Callable[[], None]]] = [
+            (found.ticks, lambda found=found: self._add_found(found))  # type: ignore[misc]
+            for found in self._image.found
+        ]
+        events = self._events
+        for name, step in (
+            ("is_file", self._add_opened),
+            ("dup", self._add_copy),
+            ("chdir", self._change_directory),
+            ("fchdir", self._change_to_descriptor),
+        ):
+            for place in np.flatnonzero(is_one_of(self._image, events, (name,))):
+                steps.append((int(self._end[place]), lambda s=step, p=int(place): s(p)))  # type: ignore[misc]
+        self._current: dict[int, int] = {}
+        for _, step in sorted(steps, key=lambda item: item[0]):
+            step()
+
+    def _set(self, descriptor: int, ticks: int, description: int) -> None:
+        self._changes.append((descriptor, ticks, description))
+        self._current[descriptor] = description
+
+    def _describe(self, file: int, start: int) -> int:
+        self._description_files.append(file)
+        self._description_starts.append(start)
+        return len(self._description_files) - 1
+
+    def _add_found(self, found: Any) -> None:
+        place = self._files.place(found.name)
+        self._files.files[place].saw(found.mode, found.device, found.inode, found.size)
+        self._set(found.descriptor, found.ticks, self._describe(place, found.position))
+
+    def _add_opened(self, place: int) -> None:
+        """The opening is the event before, by the same thread, unless it was lost."""
+        told = self._events[place]
+        descriptor, size = int(told["descriptor"]), int(told["length"])
+        path, start = b"", 0
+        if place > 0:
+            opening = self._events[place - 1]
+            if (
+                self._image.calls.get(int(opening["call"])) in _OPENINGS
+                and int(opening["result"]) == descriptor
+            ):
+                path = self._path(opening, int(opening["length"]))
+                start = size if int(opening["offset"]) & os.O_APPEND else 0
+        path = path or b"inode %d of device %d" % (int(told["offset"]), int(told["duration"]))
+        file = self._files.place(path)
+        self._files.files[file].saw(
+            int(told["result"]), int(told["duration"]), int(told["offset"]), size
+        )
+        self._set(descriptor, int(told["begin"]), self._describe(file, start))
+
+    def _add_copy(self, place: int) -> None:
+        told = self._events[place]
+        made, description = int(told["result"]), self._current.get(int(told["descriptor"]))
+        if made >= 0 and description is not None:
+            self._set(made, int(self._end[place]), description)
+
+    def _change_directory(self, place: int) -> None:
+        told = self._events[place]
+        if told["result"] == 0:
+            self._directories.append((int(self._end[place]), self._path(told, int(told["length"]))))
+
+    def _change_to_descriptor(self, place: int) -> None:
+        told = self._events[place]
+        description = self._current.get(int(told["descriptor"]))
+        if told["result"] == 0 and description is not None:
+            path = self._files.files[self._description_files[description]].path
+            self._directories.append((int(self._end[place]), path))
+
+    def _path(self, event: Any, key: int) -> bytes:
+        """A name that an event refers to, made absolute. Empty: its definition is not there."""
+        name = self._image.names.get(key % (1 << 64), b"")
+        if not name or name.startswith(b"/"):
+            return _tidied(name)
+        directory = int(event["descriptor"])
+        begin = int(event["begin"])
+        if directory == _HERE:
+            beside = next(path for ticks, path in reversed(self._directories) if ticks <= begin)
+        else:
+            description = self._description_of(directory, begin)
+            beside = (
+                b"(directory %d)" % directory
+                if description is None
+                else self._files.files[self._description_files[description]].path
+            )
+        return _tidied(posixpath.join(beside, name))
+
+    def _description_of(self, descriptor: int, ticks: int) -> int | None:
+        for number, since, description in reversed(self._changes):
+            if number == descriptor and since <= ticks:
+                return description
+        return None
+
+    def _files_named(self, named: Integers) -> Integers:
+        """The files that calls name. Most names come again and again, beside the same directory."""
+        events = self._events[named]
+        moves = np.array([ticks for ticks, _ in self._directories], np.int64)
+        where = np.searchsorted(moves, events["begin"].astype(np.int64), side="right")
+        # What a directory's descriptor is may change at any time: such names are looked up singly.
+        single = np.where(events["descriptor"] == _HERE, 0, np.arange(1, len(named) + 1))
+        keys = np.stack([events["length"], where, single], axis=1)
+        _, firsts, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        found = [self._path(events[place], int(events[place]["length"])) for place in firsts]
+        places = np.array([self._files.place(p) if p else _NONE for p in found] or [0], np.int64)
+        return places[inverse.ravel()]
+
+    def _descriptions(self, descriptor: Integers) -> Integers:
+        """The description behind the descriptor of each event when it began."""
+        result = np.full(len(descriptor), _NONE, np.int64)
+        if not self._changes:
+            return result
+        changes = np.array(self._changes, np.int64)
+        changes = changes[np.lexsort((changes[:, 1], changes[:, 0]))]
+        begin = self._events["begin"].astype(np.int64)
+        order = np.argsort(descriptor, kind="stable")
+        numbers = descriptor[order]
+        for number in np.unique(changes[:, 0]):
+            first, last = np.searchsorted(changes[:, 0], [number, number + 1])
+            a, b = np.searchsorted(numbers, [number, number + 1])
+            if a == b:
+                continue
+            events = order[a:b]
+            place = np.searchsorted(changes[first:last, 1], begin[events], side="right") - 1
+            result[events] = np.where(place >= 0, changes[first + np.maximum(place, 0), 2], _NONE)
+        return result
+
+    def _offsets(self, description: Integers) -> Integers:
+        """Where each call's bytes begin: as it said, or at the position that the calls before it by
+        the same description left."""
+        events = self._events
+        offset = np.where(events["offset"] >= 0, events["offset"], _NONE).astype(np.int64)
+        offset[is_one_of(self._image, events, _NAMED)] = _NONE
+        seeks = is_one_of(self._image, events, _SEEKS)
+        offset[seeks] = np.maximum(events["result"][seeks], _NONE)
+        moves = is_one_of(self._image, events, _SEQUENTIAL) & (events["offset"] == _NONE)
+        places = np.flatnonzero((moves | seeks) & (description != _NONE))
+        if len(places) == 0:
+            return offset
+        places = places[np.lexsort((events["begin"][places], description[places]))]
+        which = description[places]
+        moved = np.where(moves[places], np.maximum(events["result"][places], 0), 0)
+        before = np.cumsum(moved) - moved
+        is_first = np.ones(len(places), np.bool_)
+        is_first[1:] = which[1:] != which[:-1]
+        starts = np.array(self._description_starts, np.int64)[which]
+        sought = seeks[places] & (events["result"][places] >= 0)
+        anchors = np.where(sought, events["result"][places], starts) - before
+        is_known = sought | (is_first & (starts != _NONE))
+        last = np.maximum.accumulate(np.where(sought | is_first, np.arange(len(places)), 0))
+        position = np.where(is_known[last], anchors[last] + before, _NONE)
+        by_position = moves[places]
+        offset[places[by_position]] = position[by_position]
+        return offset
+
+
+def _tidied(path: bytes) -> bytes:
+    """Without what changes nothing; `..` stays, for behind a link it is not the place before."""
+    if b".." in path:
+        return path
+    return posixpath.normpath(path) if path else path

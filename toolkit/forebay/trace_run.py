@@ -1,0 +1,159 @@
+"""`forebay trace`: one command, and a trace directory of its calls."""
+
+import contextlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+import forebay
+from forebay import environment, job, launcher, native
+from forebay.errors import ForebayError
+from forebay.trace import capture
+from forebay.trace.capture import Captured
+from forebay.trace.directory import Run, require_new
+from forebay.units import show_bytes, show_count
+
+_RUN_FILE = "command.json"
+_TOLD_VARIABLES = ("FOREBAY_", "OMPI_", "MPICH_", "MPIR_", "ROMIO_", "I_MPI_", "HDF5_", "PNETCDF_")
+
+
+@dataclass(frozen=True)
+class TraceOptions:
+    """One `forebay trace` command line."""
+
+    command: list[str]
+    directory: Path | None = None
+    mpi: str = "auto"
+    quiet: bool = False
+
+
+class Tracing:
+    """What a run needs to be traced, and what comes out of it. The spills stand beside the trace
+    directory until that is made of them."""
+
+    def __init__(self, command: list[str], directory: Path | None) -> None:
+        """Raises ForebayError where there is no place for it."""
+        self.directory = directory or _free_name(Path(command[0]).name)
+        self.spills = self.directory.absolute().with_name(self.directory.name + ".spills")
+        require_new(self.directory)
+        self.library = native.trace_library()
+        self._command = command
+        self._begun_unix_ns = 0
+        try:
+            self.spills.mkdir(parents=True)
+        except FileExistsError as error:
+            raise ForebayError(
+                f"{self.spills} is there: what a run traced, and nobody made a trace of",
+                f"Make one: forebay trace --spills {self.spills} -o NAME. Or remove it.",
+            ) from error
+
+    def variables(self) -> dict[str, str]:
+        return {"FOREBAY_TRACE_DIR": str(self.spills)}
+
+    def begin(self, environ: Mapping[str, str]) -> None:
+        """The command is about to start."""
+        self._begun_unix_ns = time.time_ns()
+        told = {k: v for k, v in environ.items() if k.startswith(_TOLD_VARIABLES)}
+        content = {"command": self._command, "begun": self._begun_unix_ns, "environment": told}
+        (self.spills / _RUN_FILE).write_text(json.dumps(content))
+
+    def finish(self) -> Captured:
+        """It has ended. Raises ForebayError; what was spilled stays then."""
+        wall_ns = time.time_ns() - self._begun_unix_ns
+        return convert(self.spills, self.directory, wall_ns)
+
+
+def convert(spills: Path, directory: Path, wall_ns: int = 0) -> Captured:
+    """Makes the trace directory of what a run spilled, which is removed then. Raises
+    ForebayError."""
+    try:
+        told: dict[str, Any] = json.loads((spills / _RUN_FILE).read_bytes())
+    except (OSError, ValueError) as error:
+        raise ForebayError(
+            f"{spills} holds no spills of a traced run", "Name a directory NAME.spills."
+        ) from error
+    machine = environment.describe([], [], [])
+    run = Run(
+        origin={
+            "kind": "capture",
+            "source": str(spills),
+            "tool": f"forebay {forebay.__version__}",
+        },
+        command=told["command"],
+        start_unix_ns=told["begun"],
+        wall_ns=wall_ns,
+        machine={key: machine[key] for key in ("cpu", "cores", "memory_bytes", "kernel")},
+        environment=told["environment"],
+    )
+    captured = capture.convert(spills, directory, run)
+    shutil.rmtree(spills)
+    return captured
+
+
+def trace(options: TraceOptions, console: Console) -> int:
+    """Runs the command and makes the trace directory. Returns the command's exit status, or 1 where
+    that is 0 and there is no trace. Raises ForebayError before the command starts."""
+    tracing = Tracing(options.command, options.directory)
+    dialect = launcher.identify(options.command, options.mpi)
+    preload = f"{native.preload_library()}:{tracing.library}"
+    variables = {"FOREBAY_MODE": "off", **tracing.variables()}
+    launch = launcher.rewrite(options.command, dialect, variables, os.environ, preload=preload)
+    tracing.begin(os.environ)
+    exit_code = job.run_attached(launch)
+    return exit_code or tell(tracing, console, options.quiet)
+
+
+def tell(tracing: Tracing, console: Console, quiet: bool) -> int:
+    """Makes the trace directory and says what is in it. The command's own status must not be lost
+    for what goes wrong here: 1 is returned, and it is told."""
+    try:
+        captured = tracing.finish()
+        lines = [] if quiet else summary(captured, tracing.directory)
+        code = 0
+    except ForebayError as error:
+        lines = [f"forebay: no trace was made: {error.message}", error.advice]
+        code = 1
+    with contextlib.suppress(OSError):
+        for line in lines:
+            console.print(line, markup=False, soft_wrap=True)
+    return code
+
+
+_MOST_NOTES = 5
+
+
+def summary(captured: Captured, directory: Path) -> list[str]:
+    """What is in a trace, what is missing, and what tracing cost."""
+    lines = [
+        f"{directory}: {show_count(captured.calls)} calls of {show_count(captured.processes)} "
+        f"processes, {show_count(captured.files)} files, {show_bytes(captured.stored_bytes)}",
+        f"tracing took {captured.ns_per_call:.0f} ns a call, "
+        f"{captured.share_of_wall * 100:.2g} % of the time of the thread that it delayed most",
+    ]
+    if captured.lost:
+        lines.append(f"forebay: {show_count(captured.lost)} calls are missing in it")
+    if not captured.complete:
+        lines.append(
+            "forebay: it is not complete: a process was killed, or what it left is damaged"
+        )
+    lines += [f"note: {note}" for note in captured.notes[:_MOST_NOTES]]
+    if len(captured.notes) > _MOST_NOTES:
+        lines.append(f"{len(captured.notes) - _MOST_NOTES} notes more are in run.json")
+    return lines
+
+
+def _free_name(program: str) -> Path:
+    """A name for the trace directory that nothing has yet."""
+    number = 1
+    while True:
+        path = Path(f"{program}.trace" if number == 1 else f"{program}-{number}.trace")
+        if not path.exists() and not path.with_name(path.name + ".spills").exists():
+            return path
+        number += 1
