@@ -2,34 +2,33 @@
 
 #include <cstdint>
 
-// What a trace keeps of a call (docs/formats/trace-spill.md). The memory of these structures is what
-// stands on disk.
+// What a trace keeps of a call (docs/formats/trace-spill.md). The memory of these structures is
+// what stands on disk.
 
 namespace forebay {
 
 /// The calls that are traced, as (name). Their order is no part of the format: a spill names them.
-#define FOREBAY_TRACED_CALLS(CALL)                                                             \
-  CALL(none)                                                                                   \
-  /* By a descriptor, at an offset. */                                                         \
-  CALL(pread) CALL(preadv) CALL(preadv2) CALL(pwrite) CALL(pwritev) CALL(pwritev2)             \
-  CALL(fallocate) CALL(posix_fallocate) CALL(posix_fadvise) CALL(sync_file_range)              \
-  /* From one to another: two events, of the reading side (argument 0) and the writing one (1). */ \
-  CALL(copy_file_range) CALL(sendfile)                                                         \
-  /* By a descriptor, at its position. */                                                      \
-  CALL(read) CALL(readv) CALL(write) CALL(writev) CALL(lseek)                                  \
-  /* By a C stream: the length and the result are bytes. */                                    \
-  CALL(fread) CALL(fwrite) CALL(fseek) CALL(fflush) CALL(fclose)                               \
-  /* Of a descriptor as a whole. */                                                            \
-  CALL(close) CALL(fsync) CALL(fdatasync) CALL(ftruncate) CALL(fstat) CALL(dup) CALL(dup2)     \
-  CALL(fchdir)                                                                                 \
-  /* Of a name: the offset is an opening's flags, the length the name. */                      \
-  CALL(open) CALL(openat) CALL(creat) CALL(fopen) CALL(freopen)                                \
-  CALL(stat) CALL(lstat) CALL(fstatat) CALL(access) CALL(truncate) CALL(unlink) CALL(unlinkat) \
-  CALL(mkdir) CALL(rmdir) CALL(opendir) CALL(chdir)                                            \
-  /* Of two names: the offset is the old one, the length the new one. */                       \
-  CALL(rename) CALL(renameat)                                                                  \
-  /* No call: which file a new descriptor is of. */                                            \
-  CALL(is_file)
+#define FOREBAY_TRACED_CALLS(CALL)                                                                \
+  CALL(none)                                                                                      \
+  /* By a descriptor, at an offset. */                                                            \
+  CALL(pread)                                                                                     \
+  CALL(preadv) CALL(preadv2) CALL(pwrite) CALL(pwritev) CALL(pwritev2) CALL(fallocate)            \
+      CALL(posix_fallocate) CALL(posix_fadvise)                                                   \
+          CALL(sync_file_range) /* From one to another: two events, of the reading side (argument \
+                                   0) and the writing one (1). */                                 \
+      CALL(copy_file_range) CALL(sendfile) /* By a descriptor, at its position. */                \
+      CALL(read) CALL(readv) CALL(write) CALL(writev)                                             \
+          CALL(lseek) /* By a C stream: the length and the result are bytes. */                   \
+      CALL(fread) CALL(fwrite) CALL(fseek) CALL(fflush)                                           \
+          CALL(fclose) /* Of a descriptor as a whole. */                                          \
+      CALL(close) CALL(fsync) CALL(fdatasync) CALL(ftruncate) CALL(fstat) CALL(dup) CALL(dup2)    \
+          CALL(fchdir) /* Of a name: the offset is an opening's flags, the length the name. */    \
+      CALL(open) CALL(openat) CALL(creat) CALL(fopen) CALL(freopen) CALL(stat) CALL(lstat)        \
+          CALL(fstatat) CALL(access) CALL(truncate) CALL(unlink) CALL(unlinkat) CALL(mkdir)       \
+              CALL(rmdir) CALL(opendir) CALL(                                                     \
+                  chdir) /* Of two names: the offset is the old one, the length the new one. */   \
+      CALL(rename) CALL(renameat) /* No call: which file a new descriptor is of. */               \
+      CALL(is_file)
 
 /// Ids of calls; those of MPI-IO follow from mpi_calls_from on.
 enum class TracedCall : std::uint16_t {
@@ -99,7 +98,7 @@ static_assert(sizeof(ProcessStart) == 56);
 
 struct ProcessEnd {
   std::uint64_t ticks = 0;
-  std::uint64_t start_ticks = 0;          ///< What beginning to trace took.
+  std::uint64_t start_ticks = 0;         ///< What beginning to trace took.
   std::uint64_t ticks_of_256_calls = 0;  ///< What tracing them took, tried out at the start.
 };
 static_assert(sizeof(ProcessEnd) == 24);
@@ -124,9 +123,9 @@ struct SpillHeader {
   std::uint32_t events = 0;
   std::uint64_t checksum = 0;  ///< XXH3, 64 bits, of header (with 0 here), definitions and events.
   std::uint64_t definition_bytes = 0;
-  std::int64_t thread = 0;       ///< As gettid() says.
-  std::uint64_t sequence = 0;    ///< Counts the pieces of the process from 0.
-  std::uint64_t ticks = 0;       ///< When it was spilled, by two clocks.
+  std::int64_t thread = 0;     ///< As gettid() says.
+  std::uint64_t sequence = 0;  ///< Counts the pieces of the process from 0.
+  std::uint64_t ticks = 0;     ///< When it was spilled, by two clocks.
   std::int64_t monotonic_ns = 0;
   std::uint64_t lost = 0;         ///< Events of this thread that were not kept, until now.
   std::uint64_t spill_ticks = 0;  ///< What spilling took this thread, until now.

@@ -137,6 +137,10 @@ def run_command(
             help="Where --record leaves the intent file.  [default: reads.toml]",
         ),
     ] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option("--trace", metavar="DIR", help="Also write down each call, into a new trace."),
+    ] = None,
     json: JsonOption = None,
     ranks_per_node: RanksPerNodeOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no summary.")] = False,
@@ -152,6 +156,7 @@ def run_command(
         settings=Settings(mpi, intent, parse_hints(hint or []), ranks_per_node),
         observe=observe,
         record_to=(intent_out or Path("reads.toml")) if record or intent_out else None,
+        trace_to=trace,
         json_path=json,
         quiet=quiet,
     )

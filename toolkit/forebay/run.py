@@ -21,6 +21,7 @@ from forebay import (
     read_traces,
     records,
     summary,
+    trace_run,
     unsafe_data,
 )
 from forebay.exit_status import describe
@@ -38,6 +39,7 @@ class RunOptions:
     settings: Settings
     observe: bool = False  # time the calls, leave the I/O to the MPI
     record_to: Path | None = None  # for an intent file of what is read
+    trace_to: Path | None = None  # for a trace directory
     json_path: Path | None = None
     quiet: bool = False
 
@@ -45,7 +47,10 @@ class RunOptions:
 def run(options: RunOptions, console: Console) -> int:
     """Runs the command, prints the summary to `console` and returns the command's exit status.
     Raises ForebayError."""
-    preload = _preload(options)
+    tracing = None
+    if options.trace_to is not None:
+        tracing = trace_run.Tracing(options.command, options.trace_to)
+    preload = _preload(options, tracing)
     dialect = launcher.identify(options.command, options.settings.mpi)
     mode = "observe" if options.observe else "engine"
     shared = launcher.spans_hosts(options.command, dialect, os.environ)
@@ -53,6 +58,8 @@ def run(options: RunOptions, console: Console) -> int:
         variables = runtime_variables(options.settings, mode, directory, os.environ)
         if options.record_to is not None:
             variables["FOREBAY_RECORD_READS"] = "1"
+        if tracing is not None:
+            variables |= tracing.begin({**os.environ, **variables})
         launch = launcher.rewrite(options.command, dialect, variables, os.environ, preload=preload)
         begun_unix_s = time.time()
         start = time.perf_counter()
@@ -74,6 +81,8 @@ def run(options: RunOptions, console: Console) -> int:
             prefetch_records.show(console, read_ahead)
             for line in lines:
                 console.print(line, markup=False, soft_wrap=True)
+    if tracing is not None:
+        exit_code = exit_code or trace_run.tell(tracing, console, options.quiet)
     if options.json_path is not None:
         content = {
             "version": 1,
@@ -97,10 +106,12 @@ def run(options: RunOptions, console: Console) -> int:
     return exit_code
 
 
-def _preload(options: RunOptions) -> str:
-    """What the command's processes preload: where the intent speaks of reads, also what reads
-    ahead."""
+def _preload(options: RunOptions, tracing: trace_run.Tracing | None) -> str:
+    """What the command's processes preload: where they are traced, what traces; where the intent
+    speaks of reads, also what reads ahead, to which a call comes after that."""
     preload = str(native.preload_library())
+    if tracing is not None:
+        preload += f":{tracing.library}"
     inherited = os.environ.get("FOREBAY_INTENT")
     intent = options.settings.intent or (Path(inherited) if inherited else None)
     reads_ahead = not options.observe and intent_file.declares_reads(intent)

@@ -54,15 +54,14 @@ class Tracing:
                 f"Make one: forebay trace --spills {self.spills} -o NAME. Or remove it.",
             ) from error
 
-    def variables(self) -> dict[str, str]:
-        return {"FOREBAY_TRACE_DIR": str(self.spills)}
-
-    def begin(self, environ: Mapping[str, str]) -> None:
-        """The command is about to start."""
+    def begin(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """The command is about to start in `environ`, to which the variables are added that this
+        returns."""
         self._begun_unix_ns = time.time_ns()
         told = {k: v for k, v in environ.items() if k.startswith(_TOLD_VARIABLES)}
         content = {"command": self._command, "begun": self._begun_unix_ns, "environment": told}
         (self.spills / _RUN_FILE).write_text(json.dumps(content))
+        return {"FOREBAY_TRACE_DIR": str(self.spills)}
 
     def finish(self) -> Captured:
         """It has ended. Raises ForebayError; what was spilled stays then."""
@@ -103,11 +102,11 @@ def trace(options: TraceOptions, console: Console) -> int:
     tracing = Tracing(options.command, options.directory)
     dialect = launcher.identify(options.command, options.mpi)
     preload = f"{native.preload_library()}:{tracing.library}"
-    variables = {"FOREBAY_MODE": "off", **tracing.variables()}
+    variables = {"FOREBAY_MODE": "off", **tracing.begin(os.environ)}
     launch = launcher.rewrite(options.command, dialect, variables, os.environ, preload=preload)
-    tracing.begin(os.environ)
     exit_code = job.run_attached(launch)
-    return exit_code or tell(tracing, console, options.quiet)
+    code = tell(tracing, console, options.quiet)
+    return exit_code or code
 
 
 def tell(tracing: Tracing, console: Console, quiet: bool) -> int:

@@ -20,8 +20,8 @@ namespace {
 /// hold anything. [proc(5)]
 std::int64_t start_of_process() {
   std::array<char, 1024> text{};
-  const auto fd = static_cast<int>(
-      ::syscall(SYS_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC));
+  const auto fd =
+      static_cast<int>(::syscall(SYS_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC));
   if (fd < 0) return 0;
   const long length = ::syscall(SYS_read, fd, text.data(), text.size());
   ::syscall(SYS_close, fd);

@@ -64,9 +64,7 @@ void* memory(std::size_t size) {
 bool spill(Ring& ring, bool by_own_thread) {
   return ring.spill(
       [](Ring& spilled, std::span<const std::byte> definitions,
-         std::span<const TraceEvent> events) {
-        return file.append(spilled, definitions, events);
-      },
+         std::span<const TraceEvent> events) { return file.append(spilled, definitions, events); },
       by_own_thread);
 }
 
@@ -87,6 +85,7 @@ Ring* found_ring(std::int64_t thread) {
     std::int64_t nobody = 0;
     if (ring->thread.compare_exchange_strong(nobody, thread, std::memory_order_acquire)) {
       ring->reset(thread);
+      ring->spill_at = ticks() + detail::longest_wait;
       return ring;
     }
   }
@@ -94,6 +93,7 @@ Ring* found_ring(std::int64_t thread) {
   if (place == nullptr) return nullptr;
   auto* ring = new (place) Ring;
   ring->thread = thread;
+  ring->spill_at = ticks() + detail::longest_wait;
   Ring* first = rings.load(std::memory_order_relaxed);
   do {
     ring->next.store(first, std::memory_order_relaxed);
@@ -124,6 +124,7 @@ void begin_process() {
   // Of the parent's threads only this one is here, and what is in its ring is the parent's.
   for (Ring* ring = rings; ring != nullptr; ring = ring->next) {
     ring->reset(ring == own_ring ? thread : 0);
+    ring->spill_at = began + detail::longest_wait;
   }
   detail::has_ended = false;
   const ProcessText text(source);
@@ -132,6 +133,8 @@ void begin_process() {
   define(TraceDefinition::process, 0, bytes_of(text.start()), bytes_of(text.words()));
   define_calls();
   if (describe_process != nullptr) describe_process();
+  // At once: what other threads spill cannot be read without it.
+  if (own_ring != nullptr) detail::make_room(*own_ring);
   start_ticks = ticks() - began;
 }
 
@@ -158,6 +161,7 @@ void make_room(Ring& ring) {
   const KeptErrno kept;
   constexpr int most_tries = 10'000;
   for (int i = 0; i < most_tries && !spill(ring, true); ++i) ::sched_yield();
+  ring.spill_at = ticks() + longest_wait;
 }
 
 }  // namespace detail

@@ -82,7 +82,8 @@ inline void leave(Ring& ring) {
 /// Whether this process is traced.
 inline bool is_on() { return detail::process != nullptr; }
 
-/// Before a call of which an event will tell: a forked child says first what it has from its parent.
+/// Before a call of which an event will tell: a forked child says first what it has from its
+/// parent.
 inline void prepare() {
   if (detail::process->is_alive.load(std::memory_order_relaxed) == 0) [[unlikely]]
     detail::attach();
@@ -91,7 +92,6 @@ inline void prepare() {
 inline void add(const TraceEvent& event) {
   Ring* ring = detail::enter();
   if (ring == nullptr) return;
-  if (ring->events() == 0) ring->spill_at = event.begin + detail::longest_wait;
   if (ring->events() == Ring::most_events || event.begin > ring->spill_at || detail::has_ended)
       [[unlikely]] {
     detail::make_room(*ring);

@@ -17,8 +17,6 @@ class Ring {
  public:
   static constexpr std::size_t most_events = 4096;
   static constexpr std::size_t most_definition_bytes = std::size_t{48} * 1024;
-  /// A thread that makes few calls spills them so long after the first.
-  static constexpr std::int64_t longest_wait_s = 1;
 
   /// By its thread. Whether there was room.
   bool add(const TraceEvent& event) {
@@ -46,9 +44,9 @@ class Ring {
   void lose(std::uint64_t count) { lost_.fetch_add(count, std::memory_order_relaxed); }
   std::uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
 
-  /// Hands what was not yet spilled to `write`, as a header, definitions and events, which answers
-  /// whether it is safe now; else it is lost. By its own thread, whose ring is then empty. False,
-  /// and nothing happened: another thread is at it.
+  /// Hands what was not yet spilled to `write`, definitions and events, which answers whether it is
+  /// safe now; if it is not, the events are lost. By its own thread there is room for events again
+  /// then. False, and nothing happened: another thread is at it.
   template <typename Write>
   bool spill(Write&& write, bool by_own_thread);
 
@@ -58,8 +56,8 @@ class Ring {
   /// Without its thread's knowledge: after a fork, in the child.
   void reset(std::int64_t thread);
 
-  std::atomic<Ring*> next{nullptr};         ///< Of all rings.
-  std::atomic<std::int64_t> thread{0};      ///< Whose it is; 0: nobody's.
+  std::atomic<Ring*> next{nullptr};     ///< Of all rings.
+  std::atomic<std::int64_t> thread{0};  ///< Whose it is; 0: nobody's.
   /// Of its thread.
   enum class State : std::uint8_t {
     idle,
@@ -67,7 +65,7 @@ class Ring {
     vforked,  ///< A child is in its memory.
   };
   State state = State::idle;
-  std::uint64_t spill_at = 0;               ///< Ticks.
+  std::uint64_t spill_at = 0;                 ///< Ticks: a thread that makes few calls spills then.
   std::atomic<std::uint64_t> spill_ticks{0};  ///< What spilling took.
 
  private:
@@ -93,15 +91,21 @@ bool Ring::spill(Write&& write, bool by_own_thread) {
     const auto definitions =
         std::span<const std::byte>(definitions_)
             .subspan(spilled_definition_bytes_, bytes - spilled_definition_bytes_);
-    const auto records = std::span<const TraceEvent>(records_).subspan(
-        spilled_events_, events - spilled_events_);
-    if (!write(*this, definitions, records)) lose(records.size());
+    const auto records =
+        std::span<const TraceEvent>(records_).subspan(spilled_events_, events - spilled_events_);
+    const bool is_safe = write(*this, definitions, records);
+    if (!is_safe) lose(records.size());
+    // What other events refer to is tried again with the next ones.
+    if (is_safe) spilled_definition_bytes_ = bytes;
   }
-  spilled_events_ = by_own_thread ? 0 : events;
-  spilled_definition_bytes_ = by_own_thread ? 0 : bytes;
+  spilled_events_ = events;
   if (by_own_thread) {
+    spilled_events_ = 0;
     events_.store(0, std::memory_order_relaxed);
-    definition_bytes_.store(0, std::memory_order_relaxed);
+    if (spilled_definition_bytes_ == bytes) {
+      spilled_definition_bytes_ = 0;
+      definition_bytes_.store(0, std::memory_order_relaxed);
+    }
   }
   is_spilling_.store(false, std::memory_order_release);
   return true;

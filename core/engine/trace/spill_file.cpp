@@ -73,8 +73,7 @@ bool SpillFile::append(Ring& ring, std::span<const std::byte> definitions,
   const auto fd = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path_.data(), how, 0600));
   bool is_safe = false;
   if (fd >= 0) {
-    is_safe = ::syscall(SYS_writev, fd, pieces.data(), pieces.size()) ==
-              static_cast<long>(length);
+    is_safe = ::syscall(SYS_writev, fd, pieces.data(), pieces.size()) == static_cast<long>(length);
     ::syscall(SYS_close, fd);
   }
   ring.spill_ticks.fetch_add(ticks() - now.ticks, std::memory_order_relaxed);

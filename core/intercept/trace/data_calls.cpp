@@ -135,8 +135,7 @@ FOREBAY_EXPORTED ssize_t pwritev64(int fd, const iovec* pieces, int count, off64
                    [&] { return real().pwritev64(fd, pieces, count, offset); });
 }
 
-FOREBAY_EXPORTED ssize_t pwritev2(int fd, const iovec* pieces, int count, off_t offset,
-                                  int flags) {
+FOREBAY_EXPORTED ssize_t pwritev2(int fd, const iovec* pieces, int count, off_t offset, int flags) {
   return traced_by(TracedCall::pwritev2, of(fd, offset, pieces, count),
                    [&] { return real().pwritev64v2(fd, pieces, count, offset, flags); });
 }

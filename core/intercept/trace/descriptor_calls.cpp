@@ -247,9 +247,8 @@ FOREBAY_EXPORTED int posix_fadvise64(int fd, off64_t offset, off64_t length, int
 }
 
 FOREBAY_EXPORTED int fstat(int fd, struct stat* status) noexcept {
-  return traced_by(TracedCall::fstat, whole(fd), [&] {
-    return real().fstat64(fd, reinterpret_cast<struct stat64*>(status));
-  });
+  return traced_by(TracedCall::fstat, whole(fd),
+                   [&] { return real().fstat64(fd, reinterpret_cast<struct stat64*>(status)); });
 }
 
 FOREBAY_EXPORTED int fstat64(int fd, struct stat64* status) noexcept {

@@ -10,84 +10,84 @@ namespace forebay::trace {
 
 /// Functions behind ours in the order of loading: symbol, result and parameters. What takes a mode
 /// or an argument behind its flags is called with it always.
-#define FOREBAY_TRACE_REAL(CALL)                                               \
-  CALL(pread64, ssize_t, (int, void*, size_t, off_t))                          \
-  CALL(preadv64, ssize_t, (int, const iovec*, int, off_t))                     \
-  CALL(preadv64v2, ssize_t, (int, const iovec*, int, off_t, int))              \
-  CALL(pwrite64, ssize_t, (int, const void*, size_t, off_t))                   \
-  CALL(pwritev64, ssize_t, (int, const iovec*, int, off_t))                    \
-  CALL(pwritev64v2, ssize_t, (int, const iovec*, int, off_t, int))             \
-  CALL(__pread64_chk, ssize_t, (int, void*, size_t, off_t, size_t))            \
-  CALL(read, ssize_t, (int, void*, size_t))                                    \
-  CALL(__read_chk, ssize_t, (int, void*, size_t, size_t))                      \
-  CALL(readv, ssize_t, (int, const iovec*, int))                               \
-  CALL(write, ssize_t, (int, const void*, size_t))                             \
-  CALL(writev, ssize_t, (int, const iovec*, int))                              \
+#define FOREBAY_TRACE_REAL(CALL)                                                   \
+  CALL(pread64, ssize_t, (int, void*, size_t, off_t))                              \
+  CALL(preadv64, ssize_t, (int, const iovec*, int, off_t))                         \
+  CALL(preadv64v2, ssize_t, (int, const iovec*, int, off_t, int))                  \
+  CALL(pwrite64, ssize_t, (int, const void*, size_t, off_t))                       \
+  CALL(pwritev64, ssize_t, (int, const iovec*, int, off_t))                        \
+  CALL(pwritev64v2, ssize_t, (int, const iovec*, int, off_t, int))                 \
+  CALL(__pread64_chk, ssize_t, (int, void*, size_t, off_t, size_t))                \
+  CALL(read, ssize_t, (int, void*, size_t))                                        \
+  CALL(__read_chk, ssize_t, (int, void*, size_t, size_t))                          \
+  CALL(readv, ssize_t, (int, const iovec*, int))                                   \
+  CALL(write, ssize_t, (int, const void*, size_t))                                 \
+  CALL(writev, ssize_t, (int, const iovec*, int))                                  \
   CALL(copy_file_range, ssize_t, (int, off64_t*, int, off64_t*, size_t, unsigned)) \
-  CALL(sendfile64, ssize_t, (int, int, off_t*, size_t))                        \
-  CALL(lseek64, off_t, (int, off_t, int))                                      \
-  CALL(fallocate64, int, (int, int, off_t, off_t))                             \
-  CALL(posix_fallocate64, int, (int, off_t, off_t))                            \
-  CALL(posix_fadvise64, int, (int, off_t, off_t, int))                         \
-  CALL(sync_file_range, int, (int, off64_t, off64_t, unsigned))                \
-  CALL(fsync, int, (int))                                                      \
-  CALL(fdatasync, int, (int))                                                  \
-  CALL(ftruncate64, int, (int, off_t))                                         \
-  CALL(fstat64, int, (int, struct stat64*))                                    \
-  CALL(close, int, (int))                                                      \
-  CALL(close_range, int, (unsigned, unsigned, int))                            \
-  CALL(closefrom, void, (int))                                                 \
-  CALL(closedir, int, (DIR*))                                                  \
-  CALL(dup, int, (int))                                                        \
-  CALL(dup2, int, (int, int))                                                  \
-  CALL(dup3, int, (int, int, int))                                             \
-  CALL(fcntl, int, (int, int, ...))                                            \
-  CALL(fcntl64, int, (int, int, ...))                                          \
-  CALL(fchdir, int, (int))                                                     \
-  CALL(open, int, (const char*, int, ...))                                     \
-  CALL(open64, int, (const char*, int, ...))                                   \
-  CALL(openat, int, (int, const char*, int, ...))                              \
-  CALL(openat64, int, (int, const char*, int, ...))                            \
-  CALL(__open_2, int, (const char*, int))                                      \
-  CALL(__open64_2, int, (const char*, int))                                    \
-  CALL(__openat_2, int, (int, const char*, int))                               \
-  CALL(__openat64_2, int, (int, const char*, int))                             \
-  CALL(creat64, int, (const char*, mode_t))                                    \
-  CALL(fopen, FILE*, (const char*, const char*))                               \
-  CALL(fopen64, FILE*, (const char*, const char*))                             \
-  CALL(freopen, FILE*, (const char*, const char*, FILE*))                      \
-  CALL(freopen64, FILE*, (const char*, const char*, FILE*))                    \
-  CALL(fclose, int, (FILE*))                                                   \
-  CALL(fflush, int, (FILE*))                                                   \
-  CALL(fread, size_t, (void*, size_t, size_t, FILE*))                          \
-  CALL(fread_unlocked, size_t, (void*, size_t, size_t, FILE*))                 \
-  CALL(__fread_chk, size_t, (void*, size_t, size_t, size_t, FILE*))            \
-  CALL(__fread_unlocked_chk, size_t, (void*, size_t, size_t, size_t, FILE*))   \
-  CALL(fwrite, size_t, (const void*, size_t, size_t, FILE*))                   \
-  CALL(fwrite_unlocked, size_t, (const void*, size_t, size_t, FILE*))          \
-  CALL(fseek, int, (FILE*, long, int))                                         \
-  CALL(fseeko64, int, (FILE*, off_t, int))                                     \
-  CALL(rewind, void, (FILE*))                                                  \
-  CALL(stat64, int, (const char*, struct stat64*))                             \
-  CALL(lstat64, int, (const char*, struct stat64*))                            \
-  CALL(fstatat64, int, (int, const char*, struct stat64*, int))                \
-  CALL(access, int, (const char*, int))                                        \
-  CALL(truncate64, int, (const char*, off_t))                                  \
-  CALL(unlink, int, (const char*))                                             \
-  CALL(unlinkat, int, (int, const char*, int))                                 \
-  CALL(remove, int, (const char*))                                             \
-  CALL(mkdir, int, (const char*, mode_t))                                      \
-  CALL(rmdir, int, (const char*))                                              \
-  CALL(opendir, DIR*, (const char*))                                           \
-  CALL(chdir, int, (const char*))                                              \
-  CALL(rename, int, (const char*, const char*))                                \
-  CALL(renameat, int, (int, const char*, int, const char*))                    \
-  CALL(_exit, void, (int))                                                     \
-  CALL(_Exit, void, (int))                                                     \
-  CALL(execve, int, (const char*, char* const*, char* const*))                 \
-  CALL(execv, int, (const char*, char* const*))                                \
-  CALL(execvp, int, (const char*, char* const*))                               \
-  CALL(execvpe, int, (const char*, char* const*, char* const*))                \
+  CALL(sendfile64, ssize_t, (int, int, off_t*, size_t))                            \
+  CALL(lseek64, off_t, (int, off_t, int))                                          \
+  CALL(fallocate64, int, (int, int, off_t, off_t))                                 \
+  CALL(posix_fallocate64, int, (int, off_t, off_t))                                \
+  CALL(posix_fadvise64, int, (int, off_t, off_t, int))                             \
+  CALL(sync_file_range, int, (int, off64_t, off64_t, unsigned))                    \
+  CALL(fsync, int, (int))                                                          \
+  CALL(fdatasync, int, (int))                                                      \
+  CALL(ftruncate64, int, (int, off_t))                                             \
+  CALL(fstat64, int, (int, struct stat64*))                                        \
+  CALL(close, int, (int))                                                          \
+  CALL(close_range, int, (unsigned, unsigned, int))                                \
+  CALL(closefrom, void, (int))                                                     \
+  CALL(closedir, int, (DIR*))                                                      \
+  CALL(dup, int, (int))                                                            \
+  CALL(dup2, int, (int, int))                                                      \
+  CALL(dup3, int, (int, int, int))                                                 \
+  CALL(fcntl, int, (int, int, ...))                                                \
+  CALL(fcntl64, int, (int, int, ...))                                              \
+  CALL(fchdir, int, (int))                                                         \
+  CALL(open, int, (const char*, int, ...))                                         \
+  CALL(open64, int, (const char*, int, ...))                                       \
+  CALL(openat, int, (int, const char*, int, ...))                                  \
+  CALL(openat64, int, (int, const char*, int, ...))                                \
+  CALL(__open_2, int, (const char*, int))                                          \
+  CALL(__open64_2, int, (const char*, int))                                        \
+  CALL(__openat_2, int, (int, const char*, int))                                   \
+  CALL(__openat64_2, int, (int, const char*, int))                                 \
+  CALL(creat64, int, (const char*, mode_t))                                        \
+  CALL(fopen, FILE*, (const char*, const char*))                                   \
+  CALL(fopen64, FILE*, (const char*, const char*))                                 \
+  CALL(freopen, FILE*, (const char*, const char*, FILE*))                          \
+  CALL(freopen64, FILE*, (const char*, const char*, FILE*))                        \
+  CALL(fclose, int, (FILE*))                                                       \
+  CALL(fflush, int, (FILE*))                                                       \
+  CALL(fread, size_t, (void*, size_t, size_t, FILE*))                              \
+  CALL(fread_unlocked, size_t, (void*, size_t, size_t, FILE*))                     \
+  CALL(__fread_chk, size_t, (void*, size_t, size_t, size_t, FILE*))                \
+  CALL(__fread_unlocked_chk, size_t, (void*, size_t, size_t, size_t, FILE*))       \
+  CALL(fwrite, size_t, (const void*, size_t, size_t, FILE*))                       \
+  CALL(fwrite_unlocked, size_t, (const void*, size_t, size_t, FILE*))              \
+  CALL(fseek, int, (FILE*, long, int))                                             \
+  CALL(fseeko64, int, (FILE*, off_t, int))                                         \
+  CALL(rewind, void, (FILE*))                                                      \
+  CALL(stat64, int, (const char*, struct stat64*))                                 \
+  CALL(lstat64, int, (const char*, struct stat64*))                                \
+  CALL(fstatat64, int, (int, const char*, struct stat64*, int))                    \
+  CALL(access, int, (const char*, int))                                            \
+  CALL(truncate64, int, (const char*, off_t))                                      \
+  CALL(unlink, int, (const char*))                                                 \
+  CALL(unlinkat, int, (int, const char*, int))                                     \
+  CALL(remove, int, (const char*))                                                 \
+  CALL(mkdir, int, (const char*, mode_t))                                          \
+  CALL(rmdir, int, (const char*))                                                  \
+  CALL(opendir, DIR*, (const char*))                                               \
+  CALL(chdir, int, (const char*))                                                  \
+  CALL(rename, int, (const char*, const char*))                                    \
+  CALL(renameat, int, (int, const char*, int, const char*))                        \
+  CALL(_exit, void, (int))                                                         \
+  CALL(_Exit, void, (int))                                                         \
+  CALL(execve, int, (const char*, char* const*, char* const*))                     \
+  CALL(execv, int, (const char*, char* const*))                                    \
+  CALL(execvp, int, (const char*, char* const*))                                   \
+  CALL(execvpe, int, (const char*, char* const*, char* const*))                    \
   CALL(fexecve, int, (int, char* const*, char* const*))
 
 struct RealCalls {

@@ -66,8 +66,7 @@ template <typename Move>
 }
 
 template <typename Seek>
-[[gnu::always_inline]] inline int traced_seek(FILE* stream, off_t offset, int whence,
-                                              Seek&& seek) {
+[[gnu::always_inline]] inline int traced_seek(FILE* stream, off_t offset, int whence, Seek&& seek) {
   const int fd = descriptor_of(stream);
   if (fd < 0 || !is_traced(fd)) return seek();
   prepare();

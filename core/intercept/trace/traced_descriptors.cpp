@@ -56,8 +56,7 @@ DescriptorKind find(int descriptor) {
     std::array<char, 32> link{};
     std::array<char, PATH_MAX> name{};
     std::snprintf(link.data(), link.size(), "/proc/self/fd/%d", descriptor);
-    const long length =
-        ::syscall(SYS_readlinkat, AT_FDCWD, link.data(), name.data(), name.size());
+    const long length = ::syscall(SYS_readlinkat, AT_FDCWD, link.data(), name.data(), name.size());
     define(TraceDefinition::descriptor, 0, bytes_of(found),
            bytes_of({name.data(), static_cast<std::size_t>(std::max(length, 0L))}));
   }
@@ -109,8 +108,8 @@ void is_copied(int descriptor, int copy) {
 }
 
 void describe_descriptors() {
-  const auto directory = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, "/proc/self/fd",
-                                                    O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const auto directory = static_cast<int>(
+      ::syscall(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory < 0) return;
   alignas(dirent64) std::array<char, 2048> entries{};
   for (long length = 0;

@@ -15,8 +15,8 @@ from forebay.errors import ForebayError
 from forebay.trace import descriptors, spills
 from forebay.trace.descriptors import KnownFiles
 from forebay.trace.directory import Run, TraceWriter, paths
-from forebay.trace.spills import Image
 from forebay.trace.spill_clock import SpillClock
+from forebay.trace.spills import Image
 
 SUFFIX = ".spill"
 _WITHIN = ["program", "mpi", "forebay"]
@@ -25,9 +25,7 @@ _CALLS_TRIED = 256
 # Their result is an error number.
 _RETURN_ERRORS = ("posix_fallocate", "posix_fadvise")
 _FLAGS_IN_OFFSET = ("open", "openat", "creat", "fopen", "freopen", "fstatat", "unlinkat", "access")
-_WITH_ARGUMENT = (
-    *("lseek", "fseek", "posix_fadvise", "fallocate", "copy_file_range", "sendfile"),
-)
+_WITH_ARGUMENT = (*("lseek", "fseek", "posix_fadvise", "fallocate", "copy_file_range", "sendfile"),)
 _WITHOUT_LENGTH = ("lseek", "fseek", "close", "fclose", "fflush", "fsync", "fdatasync", "fstat")
 
 
@@ -110,9 +108,7 @@ def _processes(images: Iterable[Image]) -> list[ProcessImages]:
 
 
 class _Conversion:
-    def __init__(
-        self, images: list[Image], directory: Path, run: Run, notes: list[str]
-    ) -> None:
+    def __init__(self, images: list[Image], directory: Path, run: Run, notes: list[str]) -> None:
         self._processes = _processes(images)
         self._run = run
         self._notes = notes
@@ -122,8 +118,7 @@ class _Conversion:
         run.start_unix_ns = start
         hosts = {image.process.host for image in images}
         self._clocks = {
-            host: SpillClock([i for i in images if i.process.host == host], start)
-            for host in hosts
+            host: SpillClock([i for i in images if i.process.host == host], start) for host in hosts
         }
         self._words: dict[str, int] = {}  # names of calls, by a number each in the whole run
         self._threads: list[tuple[int, int, int, int, int]] = []
@@ -207,9 +202,7 @@ class _Conversion:
                 at_start = image.end.start_ticks if thread.tid == image.process.pid else 0
                 self._shares.append((events * cost + thread.spill_ticks + at_start) / wall)
 
-    def _columns(
-        self, number: int, image: Image, tids: list[int]
-    ) -> dict[str, NDArray[Any]]:
+    def _columns(self, number: int, image: Image, tids: list[int]) -> dict[str, NDArray[Any]]:
         """The calls of an image, as columns of the table, and `call` as a place in `_names`."""
         threads = list(image.threads.values())
         each = [thread.events() for thread in threads]
@@ -226,7 +219,7 @@ class _Conversion:
         errno = np.where(result < 0, -result, 0)
         returned = those(_RETURN_ERRORS)
         errno[returned] = result[returned]
-        result[(result < 0) & ~those(("opendir",))] = -1
+        result[result < 0] = -1
         length = events["length"].copy()
         named = resolved.descriptor != events["descriptor"]  # of an opening, the new one
         length[named | those(_WITHOUT_LENGTH)] = -1

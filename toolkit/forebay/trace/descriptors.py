@@ -4,14 +4,14 @@ a traced call says no more than its number."""
 import os
 import posixpath
 import stat
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from forebay.trace.spills import Image
+from forebay.trace.spills import Found, Image
 
 _OPENINGS = ("open", "openat", "creat", "fopen", "freopen")
 _NAMED = (
@@ -96,7 +96,8 @@ class _Resolution:
         self._image = image
         self._events = events
         self._files = files
-        self._end = events["begin"] + events["duration"]
+        takes_no_time = is_one_of(image, events, ("is_file",))
+        self._end = events["begin"] + np.where(takes_no_time, 0, events["duration"]).astype("u8")
         # Open file descriptions: the file, and the position to begin with (-1: not known).
         self._description_files: list[int] = []
         self._description_starts: list[int] = []
@@ -110,7 +111,7 @@ class _Resolution:
         named = np.flatnonzero(is_one_of(self._image, events, _NAMED))
         file = np.full(count, _NONE, np.int64)
         descriptor = events["descriptor"].astype(np.int64)
-        self._follow(named)
+        self._follow()
         description = self._descriptions(descriptor)
         opened = is_one_of(self._image, events, _OPENINGS)
         description[opened] = _NONE
@@ -122,25 +123,21 @@ class _Resolution:
         file[named] = self._files_named(named)
         return Resolved(file, descriptor, self._offsets(description))
 
-    def _follow(self, named: Integers) -> None:
+    def _follow(self) -> None:
         """Collects what descriptors are, in the order of time: a duplicate is of the description
         that its original has then, and a name beside a directory of that directory."""
-        steps: list[tuple[int, Callable[[], None]]] = [
-            (found.ticks, lambda found=found: self._add_found(found))  # type: ignore[misc]
-            for found in self._image.found
-        ]
-        events = self._events
+        steps = [(f.ticks, partial(self._add_found, f)) for f in self._image.found]
         for name, step in (
             ("is_file", self._add_opened),
             ("dup", self._add_copy),
             ("chdir", self._change_directory),
             ("fchdir", self._change_to_descriptor),
         ):
-            for place in np.flatnonzero(is_one_of(self._image, events, (name,))):
-                steps.append((int(self._end[place]), lambda s=step, p=int(place): s(p)))  # type: ignore[misc]
+            for place in np.flatnonzero(is_one_of(self._image, self._events, (name,))):
+                steps.append((int(self._end[place]), partial(step, int(place))))
         self._current: dict[int, int] = {}
-        for _, step in sorted(steps, key=lambda item: item[0]):
-            step()
+        for _, carry_out in sorted(steps, key=lambda item: item[0]):
+            carry_out()
 
     def _set(self, descriptor: int, ticks: int, description: int) -> None:
         self._changes.append((descriptor, ticks, description))
@@ -151,7 +148,7 @@ class _Resolution:
         self._description_starts.append(start)
         return len(self._description_files) - 1
 
-    def _add_found(self, found: Any) -> None:
+    def _add_found(self, found: Found) -> None:
         place = self._files.place(found.name)
         self._files.files[place].saw(found.mode, found.device, found.inode, found.size)
         self._set(found.descriptor, found.ticks, self._describe(place, found.position))
@@ -194,7 +191,7 @@ class _Resolution:
             path = self._files.files[self._description_files[description]].path
             self._directories.append((int(self._end[place]), path))
 
-    def _path(self, event: Any, key: int) -> bytes:
+    def _path(self, event: np.void, key: int) -> bytes:
         """A name that an event refers to, made absolute. Empty: its definition is not there."""
         name = self._image.names.get(key % (1 << 64), b"")
         if not name or name.startswith(b"/"):

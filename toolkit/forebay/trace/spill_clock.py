@@ -50,4 +50,7 @@ class SpillClock:
     def _at(self, ticks: NDArray[np.float64]) -> NDArray[np.int64]:
         inside = np.interp(ticks, self._ticks, self._ns)
         beyond = np.maximum(ticks - self._ticks[-1], 0) + np.minimum(ticks, 0)
-        return np.rint(inside + beyond / self.ticks_per_second * 1e9).astype(np.int64) + self._base_ns
+        elapsed: NDArray[np.int64] = np.rint(inside + beyond / self.ticks_per_second * 1e9).astype(
+            np.int64
+        )
+        return elapsed + self._base_ns

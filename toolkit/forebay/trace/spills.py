@@ -48,6 +48,9 @@ class Process:
     """What a process said of itself as its trace began. `ticks`, `monotonic_ns` and `realtime_ns`
     are the same moment."""
 
+    host: str
+    executable: bytes
+    directory: bytes
     pid: int
     parent: int
     started_jiffies: int
@@ -56,9 +59,6 @@ class Process:
     realtime_ns: int
     tick_source: int
     rank: int
-    host: str
-    executable: bytes
-    directory: bytes
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,7 @@ class Farewell:
 class Found:
     """A descriptor that was open before the trace began."""
 
+    name: bytes
     ticks: int
     device: int
     inode: int
@@ -82,7 +83,6 @@ class Found:
     descriptor: int
     mode: int
     flags: int
-    name: bytes
 
 
 @dataclass(frozen=True)
@@ -140,37 +140,40 @@ class _Piece:
 
 
 def read(path: Path) -> Image | None:
-    """What is whole in a spill file; None if its beginning is not. Raises ForebayError for a file
-    of a later version."""
+    """What is whole in a spill file; None if what the process said of itself is not. Raises
+    ForebayError for a file of a later version."""
     content = path.read_bytes()
-    image: Image | None = None
-    sequences: set[int] = set()
-    damaged = 0
-    last_kind = 0
-    for piece in _pieces(content, path):
-        if isinstance(piece, int):
-            damaged += piece
-            continue
-        sequences.add(piece.sequence)
+    found = list(_pieces(content, path))
+    pieces = [piece for piece in found if isinstance(piece, _Piece)]
+    processes = [
+        data
+        for piece in pieces
+        for kind, _, data in _definitions(piece.definitions)
+        if kind == PROCESS
+    ]
+    if not processes:
+        return None
+    image = Image(path, _process(processes[0]))
+    image.damaged_bytes = sum(piece for piece in found if isinstance(piece, int))
+    sequences = {piece.sequence for piece in pieces}
+    image.missing_pieces = max(sequences) + 1 - len(sequences)
+    became_another = 0
+    for piece in pieces:
         for kind, key, data in _definitions(piece.definitions):
-            if kind == PROCESS and image is None:
-                image = Image(path, _process(data))
-            if image is not None:
-                _define(image, Definition(kind, key, data, piece.ticks))
-                last_kind = kind
-        if image is None:
-            continue
+            _define(image, Definition(kind, key, data, piece.ticks))
+            if kind == EXEC:  # It was spilled at once.
+                became_another = piece.ticks
         thread = image.threads.setdefault(piece.thread, Thread(piece.thread))
         if len(piece.events):
             thread.parts.append(piece.events)
-            last_kind = 0
         thread.lost = max(thread.lost, piece.lost)
         thread.spill_ticks = max(thread.spill_ticks, piece.spill_ticks)
         image.moments.append((piece.ticks, piece.monotonic_ns))
-    if image is not None:
-        image.damaged_bytes = damaged
-        image.missing_pieces = max(sequences) + 1 - len(sequences)
-        image.execs = last_kind == EXEC
+    image.execs = became_another > 0 and not any(
+        np.any(part["begin"] > became_another)
+        for thread in image.threads.values()
+        for part in thread.parts
+    )
     return image
 
 
@@ -243,7 +246,7 @@ def _define(image: Image, given: Definition) -> None:
         image.names[given.key] = given.content
     elif given.kind == DESCRIPTOR:
         fields = _DESCRIPTOR.unpack_from(given.content)
-        image.found.append(Found(*fields[:-1], given.content[_DESCRIPTOR.size :]))
+        image.found.append(Found(given.content[_DESCRIPTOR.size :], *fields[:-1]))
     elif given.kind not in (PROCESS, EXEC):
         image.definitions.append(given)
 
@@ -251,4 +254,4 @@ def _define(image: Image, given: Definition) -> None:
 def _process(data: bytes) -> Process:
     fields = _PROCESS.unpack_from(data)
     host, executable, directory = data[_PROCESS.size :].split(b"\0")[:3]
-    return Process(*fields, host.decode(errors="replace"), executable, directory)
+    return Process(host.decode(errors="replace"), executable, directory, *fields)

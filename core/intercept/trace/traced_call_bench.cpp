@@ -1,0 +1,122 @@
+// What tracing costs a call: the same call through this library, with its events spilled to disk on
+// the way, and straight to the C library, in turns. The bar is 150 ns (counter `added_ns`). The
+// program is linked with the library, which comes before the C library then, as a preload does.
+
+#include <benchmark/benchmark.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr int calls_in_a_row = 2000;
+
+/// The C library's own, past the library.
+template <typename Function>
+Function direct(const char* name) {
+  return reinterpret_cast<Function>(::dlsym(::dlopen("libc.so.6", RTLD_NOLOAD | RTLD_LAZY), name));
+}
+
+template <typename Call>
+double nanoseconds_a_call(Call call) {
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < calls_in_a_row; ++i) benchmark::DoNotOptimize(call());
+  const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - start;
+  return took.count() / calls_in_a_row;
+}
+
+double median(std::vector<double>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+template <typename Through, typename Straight>
+void compare(benchmark::State& state, Through through, Straight straight) {
+  std::vector<double> traced;
+  std::vector<double> plain;
+  for (auto _ : state) {
+    traced.push_back(nanoseconds_a_call(through));
+    plain.push_back(nanoseconds_a_call(straight));
+  }
+  state.counters["libc_ns"] = median(plain);
+  state.counters["added_ns"] = median(traced) - state.counters["libc_ns"];
+}
+
+void pread_of_a_byte(benchmark::State& state) {
+  const auto plain = direct<ssize_t (*)(int, void*, std::size_t, off_t)>("pread64");
+  const int fd = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+  char byte = 0;
+  compare(state, [&] { return ::pread(fd, &byte, 1, 0); }, [&] { return plain(fd, &byte, 1, 0); });
+  ::close(fd);
+}
+BENCHMARK(pread_of_a_byte)->Iterations(300);
+
+/// The shortest way into the kernel: most of what is added shows.
+void lseek_nowhere(benchmark::State& state) {
+  const auto plain = direct<off_t (*)(int, off_t, int)>("lseek64");
+  const int fd = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+  compare(state, [&] { return ::lseek(fd, 0, SEEK_CUR); }, [&] { return plain(fd, 0, SEEK_CUR); });
+  ::close(fd);
+}
+BENCHMARK(lseek_nowhere)->Iterations(300);
+
+void stat_of_a_name(benchmark::State& state) {
+  const auto plain = direct<int (*)(const char*, struct stat*)>("stat");
+  struct stat status{};
+  compare(
+      state, [&] { return ::stat("/proc/self/exe", &status); },
+      [&] { return plain("/proc/self/exe", &status); });
+}
+BENCHMARK(stat_of_a_name)->Iterations(100);
+
+/// Two calls.
+void open_and_close(benchmark::State& state) {
+  const auto open = direct<int (*)(const char*, int, ...)>("open");
+  const auto close = direct<int (*)(int)>("close");
+  const char* path = "/proc/self/exe";
+  compare(
+      state, [&] { return ::close(::open(path, O_RDONLY)); },
+      [&] { return close(open(path, O_RDONLY)); });
+}
+BENCHMARK(open_and_close)->Iterations(100);
+
+/// A pipe is not traced.
+void read_of_no_file(benchmark::State& state) {
+  const auto plain = direct<ssize_t (*)(int, void*, std::size_t)>("read");
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_NONBLOCK) != 0) state.SkipWithError("there is no pipe");
+  char byte = 0;
+  compare(
+      state, [&] { return ::read(ends[0], &byte, 1); }, [&] { return plain(ends[0], &byte, 1); });
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+BENCHMARK(read_of_no_file)->Iterations(300);
+
+}  // namespace
+
+/// The library looks for its directory when it is loaded: the program starts itself again with one.
+int main(int argc, char** argv) {
+  const char* directory = std::getenv("FOREBAY_TRACE_DIR");
+  if (directory == nullptr) {
+    std::string made = std::filesystem::temp_directory_path() / "traced-call-bench-XXXXXX";
+    if (::mkdtemp(made.data()) == nullptr) return 1;
+    ::setenv("FOREBAY_TRACE_DIR", made.c_str(), 1);
+    ::execv("/proc/self/exe", argv);
+    return 1;
+  }
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+  std::filesystem::remove_all(directory);
+  return 0;
+}

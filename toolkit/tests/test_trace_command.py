@@ -1,0 +1,316 @@
+"""`forebay trace` with the real library: what a program does is in the trace, row by row."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Forebay
+
+from forebay.trace.directory import Trace
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+REAL_LIBRARY = Path(os.environ.get("FOREBAY_LIBRARY_DIR", REPOSITORY / "build" / "lib"))
+MOST_EVENTS = 4096  # core/engine/trace/ring.hpp
+
+pytestmark = pytest.mark.skipif(
+    not (REAL_LIBRARY / "libforebay-trace.so").is_file(),
+    reason="libforebay-trace.so is not built (make build, or set FOREBAY_LIBRARY_DIR)",
+)
+
+
+@pytest.fixture
+def environ(environ: dict[str, str]) -> dict[str, str]:
+    return {**environ, "FOREBAY_LIBRARY_DIR": str(REAL_LIBRARY)}
+
+
+def traced(forebay: Forebay, script: str, exit_code: int = 0) -> Trace:
+    """The trace of a Python program."""
+    program = [sys.executable, "-c", textwrap.dedent(script)]
+    answer = forebay("trace", "-o", "run.trace", "--", *program)
+    assert answer.code == exit_code, answer.errors
+    return Trace(Path("run.trace"))
+
+
+def rows(trace: Trace, name: str) -> list[dict[str, Any]]:
+    """The calls on the files that are called `name`, as the program made them."""
+    paths = trace.table("files").column("path").to_pylist()
+    places = [place for place, path in enumerate(paths) if Path(path).name == name]
+    return [row for row in trace.table("posix").to_pylist() if row["file"] in places]
+
+
+def told(trace: Trace, name: str, *columns: str) -> list[tuple[Any, ...]]:
+    return [tuple(row[column] for column in columns) for row in rows(trace, name)]
+
+
+def test_each_call_is_a_row_with_what_it_did(forebay: Forebay, tmp_path: Path) -> None:
+    trace = traced(
+        forebay,
+        """
+        import os
+        file = os.open("data", os.O_RDWR | os.O_CREAT)
+        os.write(file, bytes(1000))
+        os.pwrite(file, bytes(50), 2000)
+        os.writev(file, [bytes(10), bytes(20)])
+        os.pwritev(file, [bytes(5), bytes(6)], 100)
+        os.lseek(file, 30, os.SEEK_SET)
+        os.read(file, 70)
+        os.readv(file, [bytearray(8), bytearray(9)])
+        os.pread(file, 100, 2040)
+        os.preadv(file, [bytearray(1), bytearray(2)], 7)
+        os.posix_fadvise(file, 0, 4096, os.POSIX_FADV_DONTNEED)
+        os.ftruncate(file, 500)
+        os.fsync(file)
+        os.fdatasync(file)
+        os.close(file)
+        """,
+    )
+    assert told(trace, "data", "call", "offset", "length", "result")[1:] == [
+        ("write", 0, 1000, 1000),
+        ("pwrite", 2000, 50, 50),
+        ("writev", 1000, 30, 30),
+        ("pwritev2", 100, 11, 11),
+        ("lseek", 30, None, 30),
+        ("read", 30, 70, 70),
+        ("readv", 100, 17, 17),
+        ("pread", 2040, 100, 10),
+        ("preadv2", 7, 3, 3),
+        ("posix_fadvise", 0, 4096, 0),
+        ("ftruncate", None, 500, 0),
+        ("fsync", None, None, 0),
+        ("fdatasync", None, None, 0),
+        ("close", None, None, 0),
+    ]
+    opening = rows(trace, "data")[0]
+    assert (opening["call"], opening["argument"] & os.O_CREAT) == ("open", os.O_CREAT)
+    assert all(row["errno"] == 0 and row["duration_ns"] > 0 for row in rows(trace, "data"))
+    (file,) = [f for f in trace.table("files").to_pylist() if f["path"] == str(tmp_path / "data")]
+    assert (file["kind"], file["inode"]) == ("file", (tmp_path / "data").stat().st_ino)
+    assert trace.run.complete
+    assert trace.run.losses == {}
+    assert trace.run.origin["kind"] == "capture"
+    assert trace.run.overhead["ns_per_call"] > 0
+    assert not Path("run.trace.spills").exists()
+
+
+def test_a_position_is_followed_through_copies_and_seeks(forebay: Forebay) -> None:
+    trace = traced(
+        forebay,
+        """
+        import os
+        file = os.open("data", os.O_RDWR | os.O_CREAT)
+        os.write(file, bytes(1000))
+        copy = os.dup(file)
+        os.lseek(copy, -300, os.SEEK_END)
+        os.read(file, 100)
+        os.close(file)
+        os.read(copy, 50)
+        other = os.open("data", os.O_RDONLY)
+        os.dup2(other, copy)
+        os.read(copy, 25)
+        os.read(other, 25)
+        end = os.open("data", os.O_WRONLY | os.O_APPEND)
+        os.write(end, bytes(3))
+        os.write(end, bytes(4))
+        """,
+    )
+    moves = [row for row in told(trace, "data", "call", "offset") if row[0] in ("read", "write")]
+    assert moves == [
+        ("write", 0),
+        ("read", 700),
+        ("read", 800),
+        ("read", 0),
+        ("read", 25),
+        ("write", 1000),
+        ("write", 1003),
+    ]
+
+
+def test_c_streams_and_copies_in_the_kernel_are_traced(forebay: Forebay) -> None:
+    trace = traced(
+        forebay,
+        """
+        import ctypes, os
+        libc = ctypes.CDLL(None)
+        libc.fopen.restype = ctypes.c_void_p
+        stream = ctypes.c_void_p(libc.fopen(b"stream", b"w+"))
+        libc.fwrite(bytes(800), 8, 100, stream)
+        libc.fseek(stream, 80, 0)
+        libc.fread(ctypes.create_string_buffer(40), 4, 10, stream)
+        libc.fclose(stream)
+        source = os.open("stream", os.O_RDONLY)
+        into = os.open("copy", os.O_WRONLY | os.O_CREAT)
+        os.copy_file_range(source, into, 500)
+        os.sendfile(into, source, 100, 50)
+        """,
+    )
+    wanted = ("call", "offset", "length", "result", "argument")
+    assert told(trace, "stream", *wanted)[1:] == [
+        ("fwrite", 0, 800, 800, None),
+        ("fseek", 80, None, 80, 0),
+        ("fread", 80, 40, 40, None),
+        ("fclose", None, None, 0, None),
+        ("open", None, None, rows(trace, "stream")[5]["descriptor"], os.O_RDONLY | os.O_CLOEXEC),
+        ("copy_file_range", 0, 500, 500, 0),
+        ("sendfile", 100, 50, 50, 0),
+    ]
+    assert told(trace, "copy", *wanted)[1:] == [
+        ("copy_file_range", 0, 500, 500, 1),
+        ("sendfile", 500, 50, 50, 1),
+    ]
+
+
+def test_names_are_absolute_and_failures_have_their_error(forebay: Forebay, tmp_path: Path) -> None:
+    trace = traced(
+        forebay,
+        """
+        import os
+        os.mkdir("below")
+        os.chdir("below")
+        for wrong in (lambda: os.stat("nothing"), lambda: os.open("nothing", os.O_RDONLY)):
+            try:
+                wrong()
+            except FileNotFoundError:
+                pass
+        directory = os.open(".", os.O_RDONLY)
+        os.close(os.open("file", os.O_CREAT | os.O_WRONLY, dir_fd=directory))
+        os.rename("file", "other")
+        os.chdir("..")
+        os.unlink("below/other")
+        os.rmdir("below")
+        """,
+    )
+    paths = trace.table("files").column("path").to_pylist()
+    assert {str(tmp_path / "below" / name) for name in ("nothing", "file", "other")} <= set(paths)
+    assert told(trace, "nothing", "call", "result", "errno") == [
+        ("stat", -1, 2),
+        ("open", -1, 2),
+    ]
+    assert [call for (call,) in told(trace, "other", "call")] == ["rename", "unlink"]
+    assert [call for (call,) in told(trace, "file", "call")] == ["openat", "close"]
+
+
+def test_threads_have_rings_of_their_own(forebay: Forebay) -> None:
+    trace = traced(
+        forebay,
+        f"""
+        import os, threading
+        file = os.open("data", os.O_RDWR | os.O_CREAT)
+        os.ftruncate(file, 1 << 20)
+        def read(number):
+            for place in range({MOST_EVENTS + 100}):
+                os.pread(file, 1, number)
+        threads = [threading.Thread(target=read, args=(number,)) for number in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        """,
+    )
+    reads = [row for row in rows(trace, "data") if row["call"] == "pread"]
+    by_thread = {row["thread"]: row["offset"] for row in reads}
+    assert sorted(by_thread.values()) == [0, 1, 2]
+    assert 0 not in by_thread
+    assert all(by_thread[row["thread"]] == row["offset"] for row in reads)
+    assert len(reads) == 3 * (MOST_EVENTS + 100)
+    starts = [row["start_ns"] for row in reads if row["thread"] == reads[0]["thread"]]
+    assert starts == sorted(starts)
+
+
+def test_children_are_processes_and_a_new_program_is_the_same_one(forebay: Forebay) -> None:
+    trace = traced(
+        forebay,
+        """
+        import os, subprocess, sys
+        file = os.open("data", os.O_RDWR | os.O_CREAT)
+        os.write(file, bytes(100))
+        if os.fork() == 0:
+            os.write(file, bytes(20))
+            os._exit(0)
+        os.wait()
+        # A vfork: the child closes and copies descriptors in this process's memory.
+        subprocess.run(["true"], check=True)
+        os.pwrite(file, bytes(7), 0)
+        script = "import os; os.close(os.open('after', os.O_CREAT))"
+        os.execv(sys.executable, [sys.executable, "-c", script])
+        """,
+    )
+    table = trace.table("processes").to_pylist()
+    assert [row["ended"] for row in table] == ["exit"] * len(table)
+    writes = [row for row in rows(trace, "data") if row["call"] in ("write", "pwrite")]
+    first, child, last = sorted(writes, key=lambda row: row["start_ns"])
+    assert (first["offset"], child["offset"], last["offset"]) == (0, 100, 0)
+    assert first["process"] == last["process"] != child["process"]
+    assert table[child["process"]]["parent"] == first["process"]
+    assert {row["process"] for row in rows(trace, "after")} == {first["process"]}
+
+
+def test_a_killed_program_leaves_what_it_spilled(forebay: Forebay) -> None:
+    calls = 3 * MOST_EVENTS
+    trace = traced(
+        forebay,
+        f"""
+        import os, signal
+        file = os.open("data", os.O_RDWR | os.O_CREAT)
+        for place in range({calls}):
+            os.pwrite(file, b"x", place)
+        os.kill(os.getpid(), signal.SIGKILL)
+        """,
+        exit_code=137,
+    )
+    offsets = [row["offset"] for row in rows(trace, "data") if row["call"] == "pwrite"]
+    assert calls - MOST_EVENTS <= len(offsets) < calls
+    assert offsets == list(range(len(offsets)))
+    assert not trace.run.complete
+    assert trace.table("processes").to_pylist()[0]["ended"] == "killed"
+
+
+def test_calls_that_could_not_be_kept_are_counted(forebay: Forebay) -> None:
+    trace = traced(
+        forebay,
+        f"""
+        import os
+        spills = os.environ["FOREBAY_TRACE_DIR"]
+        file = os.open("data", os.O_RDWR | os.O_CREAT)
+        os.rename(spills, spills + "-away")
+        for place in range({MOST_EVENTS + 10}):
+            os.pwrite(file, b"x", place)
+        os.rename(spills + "-away", spills)
+        """,
+    )
+    (lost,) = trace.run.losses.values()
+    assert lost == MOST_EVENTS
+    assert not trace.run.complete  # a piece is missing
+    assert sum(row["lost"] for row in trace.table("threads").to_pylist()) == lost
+
+
+def test_what_an_interrupted_trace_left_can_be_made_a_trace(
+    forebay: Forebay, tmp_path: Path
+) -> None:
+    library = REAL_LIBRARY / "libforebay-trace.so"
+    spills = tmp_path / "run.trace.spills"
+    spills.mkdir()
+    (spills / "command.json").write_text('{"command": ["it"], "begun": 1, "environment": {}}')
+    variables = {"LD_PRELOAD": str(library), "FOREBAY_TRACE_DIR": str(spills)}
+    script = "import os; os.close(os.open('data', os.O_CREAT))"
+    subprocess.run([sys.executable, "-c", script], env={**os.environ, **variables}, check=True)
+    answer = forebay("trace", "--spills", spills)
+    assert answer.code == 0, answer.errors
+    assert told(Trace(tmp_path / "run.trace"), "data", "call") == [("open",), ("close",)]
+
+
+def test_a_trace_is_never_put_over_something_else(forebay: Forebay, tmp_path: Path) -> None:
+    (tmp_path / "run.trace").mkdir()
+    (tmp_path / "run.trace" / "precious").touch()
+    answer = forebay("trace", "-o", "run.trace", "--", "true")
+    assert answer.code == 2
+    assert "is not empty" in answer.errors
+
+
+def test_a_command_keeps_its_own_status(forebay: Forebay, tmp_path: Path) -> None:
+    answer = forebay("trace", "--", sys.executable, "-c", "raise SystemExit(7)")
+    assert answer.code == 7
+    assert Trace(tmp_path / f"{Path(sys.executable).name}.trace").run.complete
