@@ -7,34 +7,12 @@
 
 namespace forebay {
 
-/// The calls that are traced, as (name). Their order is no part of the format: a spill names them.
-#define FOREBAY_TRACED_CALLS(CALL)                                                                \
-  CALL(none)                                                                                      \
-  /* By a descriptor, at an offset. */                                                            \
-  CALL(pread)                                                                                     \
-  CALL(preadv) CALL(preadv2) CALL(pwrite) CALL(pwritev) CALL(pwritev2) CALL(fallocate)            \
-      CALL(posix_fallocate) CALL(posix_fadvise)                                                   \
-          CALL(sync_file_range) /* From one to another: two events, of the reading side (argument \
-                                   0) and the writing one (1). */                                 \
-      CALL(copy_file_range) CALL(sendfile) /* By a descriptor, at its position. */                \
-      CALL(read) CALL(readv) CALL(write) CALL(writev)                                             \
-          CALL(lseek) /* By a C stream: the length and the result are bytes. */                   \
-      CALL(fread) CALL(fwrite) CALL(fseek) CALL(fflush)                                           \
-          CALL(fclose) /* Of a descriptor as a whole. */                                          \
-      CALL(close) CALL(fsync) CALL(fdatasync) CALL(ftruncate) CALL(fstat) CALL(dup) CALL(dup2)    \
-          CALL(fchdir) /* Of a name: the offset is an opening's flags, the length the name. */    \
-      CALL(open) CALL(openat) CALL(creat) CALL(fopen) CALL(freopen) CALL(stat) CALL(lstat)        \
-          CALL(fstatat) CALL(access) CALL(truncate) CALL(unlink) CALL(unlinkat) CALL(mkdir)       \
-              CALL(rmdir) CALL(opendir) CALL(                                                     \
-                  chdir) /* Of two names: the offset is the old one, the length the new one. */   \
-      CALL(rename) CALL(renameat) /* No call: which file a new descriptor is of. */               \
-      CALL(is_file)
-
-/// Ids of calls; those of MPI-IO follow from mpi_calls_from on.
+/// Ids of calls; those of MPI-IO follow from mpi_calls_from on. They are no part of the format: a
+/// spill names them.
 enum class TracedCall : std::uint16_t {
-#define FOREBAY_CALL(name) name,
-  FOREBAY_TRACED_CALLS(FOREBAY_CALL)
-#undef FOREBAY_CALL
+#define FOREBAY_TRACED_CALL(name) name,
+#include "core/model/traced_calls.inc"
+#undef FOREBAY_TRACED_CALL
 };
 constexpr std::uint16_t mpi_calls_from = 256;
 
@@ -63,11 +41,6 @@ enum class TraceDefinition : std::uint16_t {
   call = 3,         ///< key: id of a call; its name.
   name = 4,         ///< key: of a file's name; the name as the program gave it.
   descriptor = 5,   ///< FoundDescriptor and a name: open before the trace began.
-  mpi_process = 6,  ///< MpiProcess and the version of the MPI.
-  mpi_opening = 7,  ///< key: of an opening by MPI_File_open; MpiOpening and a name.
-  mpi_view = 8,     ///< key: of an opening; MpiView and the representation.
-  mpi_hints = 9,    ///< key: of an opening; ticks, then the hints in force from then on.
-  mpi_type = 10,    ///< key: of a datatype's shape; MpiType and the combiner.
   exec = 11,        ///< The process is about to become another program.
 };
 

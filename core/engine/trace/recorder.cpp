@@ -107,9 +107,9 @@ void define_calls() {
     std::string_view name;
   };
   static constexpr Call calls[] = {
-#define FOREBAY_CALL(name) {TracedCall::name, #name},
-      FOREBAY_TRACED_CALLS(FOREBAY_CALL)
-#undef FOREBAY_CALL
+#define FOREBAY_TRACED_CALL(name) {TracedCall::name, #name},
+#include "core/model/traced_calls.inc"
+#undef FOREBAY_TRACED_CALL
   };
   for (const Call& call : calls) {
     define(TraceDefinition::call, static_cast<std::uint64_t>(call.id), bytes_of(call.name));

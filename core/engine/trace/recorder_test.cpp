@@ -58,8 +58,10 @@ Spilled read_spill(const std::filesystem::path& path) {
     auto& events = result.events[header.thread];
     const std::size_t before = events.size();
     events.resize(before + header.events);
-    std::memcpy(events.data() + before, piece.data() + sizeof header + header.definition_bytes,
-                header.events * sizeof(TraceEvent));
+    if (header.events > 0) {
+      std::memcpy(events.data() + before, piece.data() + sizeof header + header.definition_bytes,
+                  header.events * sizeof(TraceEvent));
+    }
     result.lost[header.thread] = header.lost;
     at += length;
   }

@@ -137,7 +137,7 @@ class _Conversion:
         images = [image for process in self._processes for image in process.images]
         run = self._run
         run.wall_ns = max([run.wall_ns, *self._ends])
-        run.levels = {"posix": "events", "mpiio": "events"}
+        run.levels = {"posix": "events", "mpiio": "none"}
         run.complete = all(process.said_farewell for process in self._processes) and not any(
             image.damaged_bytes or image.missing_pieces for image in images
         )
