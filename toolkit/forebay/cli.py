@@ -141,6 +141,14 @@ def run_command(
         Path | None,
         typer.Option("--trace", metavar="DIR", help="Also write down each call, into a new trace."),
     ] = None,
+    pages: Annotated[
+        bool,
+        typer.Option(
+            "--pages",
+            help="With --record, or an intent file: see reads in the kernel's page cache, also of "
+            "static and Go programs and of mappings. Takes root.",
+        ),
+    ] = False,
     json: JsonOption = None,
     ranks_per_node: RanksPerNodeOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no summary.")] = False,
@@ -157,6 +165,7 @@ def run_command(
         observe=observe,
         record_to=(intent_out or Path("reads.toml")) if record or intent_out else None,
         trace_to=trace,
+        pages=pages,
         json_path=json,
         quiet=quiet,
     )

@@ -83,6 +83,16 @@ def cache_program() -> Path:
     )
 
 
+def pages_program() -> Path:
+    """What sees reads in the kernel. Raises ForebayError where it is not installed."""
+    return _required(
+        "forebay-pages",
+        "bin",
+        "Install libtraceevent-dev (Debian: apt-get install libtraceevent-dev) and build again "
+        "with 'make build'.",
+    )
+
+
 def testbed_program() -> Path:
     """The testbed's file system daemon. Raises ForebayError where it is not installed."""
     return _required(

@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import time
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from forebay import (
     job,
     launcher,
     native,
+    page_watch,
     prefetch_records,
     program,
     read_traces,
@@ -24,6 +26,7 @@ from forebay import (
     trace_run,
     unsafe_data,
 )
+from forebay.errors import ForebayError
 from forebay.exit_status import describe
 from forebay.launcher import Dialect
 from forebay.records import Record, Records
@@ -40,6 +43,7 @@ class RunOptions:
     observe: bool = False  # time the calls, leave the I/O to the MPI
     record_to: Path | None = None  # for an intent file of what is read
     trace_to: Path | None = None  # for a trace directory
+    pages: bool = False  # reads are seen in the kernel
     json_path: Path | None = None
     quiet: bool = False
 
@@ -56,15 +60,16 @@ def run(options: RunOptions, console: Console) -> int:
     shared = launcher.spans_hosts(options.command, dialect, os.environ)
     with job.records_directory(shared) as directory:
         variables = runtime_variables(options.settings, mode, directory, os.environ)
-        if options.record_to is not None:
+        if options.record_to is not None and not options.pages:
             variables["FOREBAY_RECORD_READS"] = "1"
         if tracing is not None:
             variables |= tracing.begin({**os.environ, **variables})
         launch = launcher.rewrite(options.command, dialect, variables, os.environ, preload=preload)
         begun_unix_s = time.time()
-        start = time.perf_counter()
-        exit_code = job.run_attached(launch)
-        wall = time.perf_counter() - start
+        with _watched(options, directory) as seen:
+            start = time.perf_counter()
+            exit_code = job.run_attached(launch)
+            wall = time.perf_counter() - start
         found = records.load(directory)
         read_ahead = prefetch_records.load(directory)
         lines = []
@@ -72,6 +77,7 @@ def run(options: RunOptions, console: Console) -> int:
             lines = keep_reads(read_traces.load([directory]), options)
         elif found.records or not read_ahead.files:
             lines = remarks(options.command, dialect, exit_code, found, directory.parent)
+        lines = seen + lines
     unsafe = unsafe_data.left_in_logs(variables, found.records, exit_code != 0, begun_unix_s)
     lines += unsafe_data.advice(unsafe)
     files = summary.summarise(found.records)
@@ -112,12 +118,31 @@ def _preload(options: RunOptions, tracing: trace_run.Tracing | None) -> str:
     preload = str(native.preload_library())
     if tracing is not None:
         preload += f":{tracing.library}"
-    inherited = os.environ.get("FOREBAY_INTENT")
-    intent = options.settings.intent or (Path(inherited) if inherited else None)
-    reads_ahead = not options.observe and intent_file.declares_reads(intent)
-    if options.record_to is None and not reads_ahead:
+    reads_ahead = not options.observe and intent_file.declares_reads(_intent(options))
+    if options.pages or (options.record_to is None and not reads_ahead):
         return preload
     return f"{preload}:{native.posix_library()}"
+
+
+def _intent(options: RunOptions) -> Path | None:
+    inherited = os.environ.get("FOREBAY_INTENT")
+    return options.settings.intent or (Path(inherited) if inherited else None)
+
+
+def _watched(options: RunOptions, directory: Path) -> AbstractContextManager[list[str]]:
+    """With --pages the reads of what is started meanwhile are seen in the kernel: written down, or
+    read ahead. The list holds afterwards what is to be told of it. Raises ForebayError."""
+    if not options.pages:
+        return contextlib.nullcontext([])
+    if options.record_to is not None:
+        return page_watch.watched(directory, None)
+    intent = _intent(options)
+    if options.observe or not intent_file.declares_reads(intent):
+        raise ForebayError(
+            "--pages has nothing to do",
+            "Write --record to write reads down, or name an intent file that declares reads.",
+        )
+    return page_watch.watched(directory, intent)
 
 
 def keep_reads(recording: read_traces.Recording, options: RunOptions) -> list[str]:
@@ -138,7 +163,8 @@ def keep_reads(recording: read_traces.Recording, options: RunOptions) -> list[st
     except OSError as error:  # The command's own status must not be lost for it.
         return [*lines, f"forebay: no intent file was written: {error}"]
     lines += map(str, recording.files)
-    return [*lines, f"to read ahead next time: forebay run --intent {path} -- ..."]
+    words = f"--intent {path}{' --pages' if options.pages else ''}"
+    return [*lines, f"to read ahead next time: forebay run {words} -- ..."]
 
 
 _RECORD_BYTES = 64 * 1024  # more than the record of one file takes

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 from conftest import TIMEOUT_S, Forebay, read_json
 
+from forebay.errors import ForebayError
 from forebay.exit_status import describe
 from forebay.launcher import Dialect
+from forebay.page_watch import watched
 from forebay.records import Records
 from forebay.run import remarks
 
@@ -72,6 +74,38 @@ def test_hints_and_intent_reach_the_program_after_inherited_ones(
         FOREBAY_HINTS="a=1",
     )  # fmt: skip
     assert answer.output == f"a=1;b=2;c=3;d=4|{tmp_path}/intent.toml|2|engine\n"
+
+
+def test_pages_without_a_task_are_an_error(forebay: Forebay) -> None:
+    answer = forebay("run", "--pages", "--", "true")
+    assert answer.code == 2
+    assert "--pages has nothing to do" in answer.errors
+
+
+def test_pages_that_cannot_be_seen_are_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watcher = tmp_path / "bin" / "forebay-pages"
+    watcher.parent.mkdir()
+    watcher.write_text("#!/bin/sh\necho 'mount tracefs (which takes root)' >&2\nexit 1\n")
+    watcher.chmod(0o755)
+    monkeypatch.setattr("forebay.native.pages_program", lambda: watcher)
+    with pytest.raises(ForebayError, match="mount tracefs"), watched(tmp_path, None):
+        pytest.fail("it went on")
+
+
+def test_what_the_kernel_had_no_room_for_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watcher = tmp_path / "forebay-pages"
+    watcher.write_text('#!/bin/sh\necho ready\ncat\necho \'{"lost": 3, "unnamed": 1}\'\n')
+    watcher.chmod(0o755)
+    monkeypatch.setattr("forebay.native.pages_program", lambda: watcher)
+    with watched(tmp_path, None) as lines:
+        assert lines == []
+    assert len(lines) == 2
+    assert "no room for at least 3 reads" in lines[0]
+    assert "1 files were open before the run" in lines[1]
 
 
 def test_a_run_without_a_record_says_why_that_may_be(forebay: Forebay) -> None:

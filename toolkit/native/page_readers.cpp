@@ -1,0 +1,52 @@
+#include "toolkit/native/page_readers.hpp"
+
+#include <utility>
+
+#include "core/engine/prefetch/node_readers.hpp"
+#include "core/engine/prefetch/page_cache_fetch.hpp"
+#include "core/engine/prefetch/prefetcher.hpp"
+#include "core/intercept/posix/prefetch_record.hpp"
+#include "core/plan/extent_advice.hpp"
+#include "core/storage/fetch_source.hpp"
+#include "toolkit/native/page_trace.hpp"
+
+namespace forebay {
+
+void PageReaders::opened(const OpenedFiles::Opened& file) {
+  const FileId id = file.version.id;
+  if (file.was_written || readers_.contains(id)) return;
+  std::vector<const ReadSection*> matching;
+  for (const ReadSection& section : sections_) {
+    if (section_matches(section.pattern, file.path.c_str())) matching.push_back(&section);
+  }
+  const ReadIntent wishes = combined(matching);
+  if (wishes.willneed.empty()) return;
+  auto source = open_fetch_source(file.descriptor, file.path, Through::widened_page_cache);
+  if (!source) return;
+  const Bytes budget = wishes.budget.value_or(Prefetcher::usual_budget);
+  auto advice = std::make_unique<ExtentAdvice>(wishes.willneed, file.version.size, budget,
+                                               wishes.gap.value_or(GapChoice{}).bytes);
+  auto readers = NodeReaders::join(file.version, advice->plan().extents(), budget);
+  auto fetch = std::make_unique<PageCacheFetch>(std::move(readers), file.version.size);
+  readers_[id].file =
+      adviser_.add(file.path, *std::move(source), std::move(advice), std::move(fetch));
+}
+
+void PageReaders::read(const PageEvent& event) {
+  const auto found = readers_.find(event.file);
+  if (found == readers_.end()) return;
+  Reader& reader = found->second;
+  if (event.kind == PageEvent::Kind::fault) reader.last_fault = event.extent;
+  const bool is_around = event.kind == PageEvent::Kind::around;
+  reader.file->note(is_around ? pages_read(event.extent, reader.last_fault) : event.extent);
+}
+
+void PageReaders::finish() {
+  for (const auto& [id, reader] : readers_) {
+    reader.file->finish();
+    posix::write_prefetch_record(reader.file->path(), reader.file->figures());
+  }
+  readers_.clear();
+}
+
+}  // namespace forebay

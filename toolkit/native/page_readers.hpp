@@ -1,0 +1,38 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "core/engine/prefetch/adviser.hpp"
+#include "core/model/read_intent.hpp"
+#include "toolkit/native/opened_files.hpp"
+#include "toolkit/native/page_events.hpp"
+
+namespace forebay {
+
+/// Brings what an intent file declares into the page cache, for programs that nothing can be
+/// preloaded into: from when a file is opened, and as far ahead of them as its budget goes. One
+/// thread's.
+class PageReaders {
+ public:
+  explicit PageReaders(std::vector<ReadSection> sections) : sections_(std::move(sections)) {}
+
+  void opened(const OpenedFiles::Opened& file);
+  void read(const PageEvent& event);
+
+  /// Ends it, and leaves the records of all files.
+  void finish();
+
+ private:
+  struct Reader {
+    std::shared_ptr<AdvisedFile> file;
+    Extent last_fault;
+  };
+
+  const std::vector<ReadSection> sections_;
+  Adviser adviser_;
+  std::map<FileId, Reader> readers_;
+};
+
+}  // namespace forebay

@@ -1,0 +1,40 @@
+#include "toolkit/native/page_trace.hpp"
+
+#include <fstream>
+#include <string>
+
+namespace forebay {
+
+Extent pages_read(Extent around, Extent last_fault) {
+  const Extent shared = intersect(around, last_fault);
+  if (shared.empty()) return around;
+  return {shared.offset, around.end() - shared.offset};
+}
+
+void PageTrace::add(const PageEvent& event) {
+  const Key key{event.file, process_of(event.thread)};
+  Extent extent = event.extent;
+  if (event.kind == PageEvent::Kind::fault) faults_[key] = extent;
+  if (event.kind == PageEvent::Kind::around) {
+    const auto fault = faults_.find(key);
+    if (fault != faults_.end()) extent = pages_read(extent, fault->second);
+  }
+  traces_[key].add(extent);
+}
+
+/// Threads of a process read for it, and runtimes like Go's read by any of them. One that has ended
+/// already stands for itself.
+pid_t PageTrace::process_of(pid_t thread) {
+  const auto known = processes_.find(thread);
+  if (known != processes_.end()) return known->second;
+  pid_t process = thread;
+  std::ifstream status("/proc/" + std::to_string(thread) + "/status");
+  const std::string label = "Tgid:";
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(label)) process = std::stoi(line.substr(label.size()));
+  }
+  processes_.emplace(thread, process);
+  return process;
+}
+
+}  // namespace forebay

@@ -1,0 +1,49 @@
+// Goal: what a process read, from what the kernel tells of its pages.  Method: events by hand, of a
+// process that does not exist, so that each thread stands for itself.
+
+#include "toolkit/native/page_trace.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace forebay {
+namespace {
+
+using ::testing::ElementsAre;
+using Kind = PageEvent::Kind;
+
+constexpr Bytes page = 4096;
+constexpr pid_t nobody = 1 << 30;  // Beyond any number of the kernel's.
+
+PageEvent event(Kind kind, Bytes first, Bytes pages, pid_t thread = nobody) {
+  return {kind, {1, 2}, {first * page, pages * page}, thread};
+}
+
+TEST(PageTrace, ReadsThatGoOnAreOneExtent) {
+  PageTrace trace;
+  trace.add(event(Kind::read, 10, 40));
+  trace.add(event(Kind::read, 25, 25));  // The kernel goes on with what it did not get at once.
+  trace.add(event(Kind::read, 3, 1));
+  ASSERT_EQ(trace.traces().size(), 1U);
+  EXPECT_THAT(trace.traces().begin()->second.extents(),
+              ElementsAre(Extent{10 * page, 40 * page}, Extent{3 * page, page}));
+}
+
+TEST(PageTrace, WhatIsEnteredAroundAPageBeginsWithTheFaultBefore) {
+  PageTrace trace;
+  trace.add(event(Kind::fault, 20, 1));
+  trace.add(event(Kind::around, 16, 16));
+  trace.add(event(Kind::around, 64, 16));
+  EXPECT_THAT(trace.traces().begin()->second.extents(),
+              ElementsAre(Extent{20 * page, 12 * page}, Extent{64 * page, 16 * page}));
+}
+
+TEST(PageTrace, ProcessesAreKeptApart) {
+  PageTrace trace;
+  trace.add(event(Kind::read, 0, 1));
+  trace.add(event(Kind::read, 0, 1, nobody + 1));
+  EXPECT_EQ(trace.traces().size(), 2U);
+}
+
+}  // namespace
+}  // namespace forebay
