@@ -185,9 +185,9 @@ Status LogWriter::write_current(std::span<const iovec> pieces, Bytes length) {
     broken_ = written.error();
     return written;
   }
-  const Bytes half = current_bytes() / 2;
-  // Not before: a file that ends in this segment needs no next one.
-  if (position_ < half && position_ + length >= half) pool_.prepare();
+  // Not before: a file that ends in this segment needs no next one, which is twice as large.
+  const Bytes late = current_bytes() / 4 * 3;
+  if (position_ < late && position_ + length >= late) pool_.prepare();
   position_ += length;
   live_.back().end = position_;
   bytes_ += length;
