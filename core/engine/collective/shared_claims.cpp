@@ -27,6 +27,12 @@ std::uint64_t process_space() {
   return ::stat("/proc/self/ns/pid", &space) == 0 ? space.st_ino : 0;
 }
 
+void raise(std::atomic<std::int64_t>& value, std::int64_t least) {
+  std::int64_t now = value.load();
+  while (now < least && !value.compare_exchange_weak(now, least)) {
+  }
+}
+
 constexpr Bytes rounded_up(Bytes bytes) { return (bytes + 63) / 64 * 64; }
 
 }  // namespace
@@ -123,6 +129,8 @@ Result<std::optional<Claims::Foreign>> SharedClaims::foreign(Extent extent) {
 Result<std::optional<Claims::Foreign>> SharedClaims::claim(Extent extent) {
   const auto mine = static_cast<std::uint32_t>(rank_ + 1);
   const auto [first, last] = granules_of(extent);
+  raise(minus_first_, -first);
+  raise(end_, last);
   for (std::int64_t at = first; at < last; ++at) {
     std::uint32_t owner = 0;
     if (owner_of(at).compare_exchange_strong(owner, mine) || owner == mine) continue;
@@ -130,23 +138,25 @@ Result<std::optional<Claims::Foreign>> SharedClaims::claim(Extent extent) {
     // If it is given back just now, it is to be had by asking once more.
     return found ? found : Foreign{static_cast<int>(owner) - 1, {at * granule(), granule()}};
   }
-  auto& end = place(rank_).end;
-  std::int64_t now = end.load();
-  while (now < extent.end() && !end.compare_exchange_weak(now, extent.end())) {
-  }
+  raise(place(rank_).end, extent.end());
   return std::nullopt;
 }
 
 void SharedClaims::release(Extent extent) {
+  const auto mine = static_cast<std::uint32_t>(rank_ + 1);
   const auto [first, end] = granules_of(extent);
   for (std::int64_t at = first; at < end; ++at) {
-    auto mine = static_cast<std::uint32_t>(rank_ + 1);
-    owner_of(at).compare_exchange_strong(mine, 0);
+    // Most are others', or nobody's: to look does not take the line from those who use it.
+    if (owner_of(at).load() != mine) continue;
+    auto expected = mine;
+    owner_of(at).compare_exchange_strong(expected, 0);
   }
 }
 
 void SharedClaims::release_all() {
-  release({0, places * granule()});
+  const std::int64_t end = end_.load();
+  const Bytes first = end == 0 ? 0 : -minus_first_.load();
+  release({first * granule(), (end - first) * granule()});
   set_end(0);
 }
 

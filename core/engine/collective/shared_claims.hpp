@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 
@@ -82,6 +83,10 @@ class SharedClaims final : public Claims {
   const std::span<std::byte> memory_;
   const int ranks_;
   const int rank_;
+  /// Granules that this rank ever claimed lie from one to the other. The first one negative, so
+  /// that both only grow.
+  std::atomic<std::int64_t> minus_first_{std::numeric_limits<std::int64_t>::min()};
+  std::atomic<std::int64_t> end_{0};
 };
 
 }  // namespace forebay
