@@ -7,11 +7,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <future>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -35,6 +37,10 @@ using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds progress_period{200};
+
+/// While the notices of one file are withdrawn, one call after another, the servers are busy with
+/// the other.
+constexpr int files_recovered_at_once = 2;
 
 struct Options {
   LogSelection selection;
@@ -367,10 +373,23 @@ json remove_nameless(const FoundLogs& found, bool unreadable_too) {
   return removed;
 }
 
+/// What `each` makes of every one of `all`, in their order; up to `at_once` at a time.
 template <typename Each>
-void for_files(const FoundLogs& found, bool unreadable_too, Each each) {
-  json files = json::array();
-  for (const FileLogs& logs : by_file(found)) files.push_back(each(logs));
+json for_each_of(const std::vector<FileLogs>& all, int at_once, Each each) {
+  std::vector<json> made(all.size());
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t at = next++; at < all.size(); at = next++) made[at] = each(all[at]);
+  };
+  std::vector<std::future<void>> working;
+  for (int i = 0; i < at_once; ++i) working.push_back(std::async(std::launch::async, work));
+  for (std::future<void>& one : working) one.get();
+  return made;
+}
+
+template <typename Each>
+void for_files(const FoundLogs& found, bool unreadable_too, int at_once, Each each) {
+  json files = for_each_of(by_file(found), at_once, each);
   json unreadable = json::array();
   json removed = remove_nameless(found, unreadable_too);
   for (const FoundLog& log : found.logs) {
@@ -435,12 +454,12 @@ int run(int argc, char** argv) {
   if (recover_command->parsed()) {
     const FoundLogs found = find_logs(options.selection, ReadDepth::headers);
     ProgressPrinter printer;
-    for_files(found, false,
+    for_files(found, false, files_recovered_at_once,
               [&](const FileLogs& logs) { return recover_file(logs, options, printer); });
   }
   if (drop_command->parsed()) {
     const FoundLogs found = find_logs(options.selection, ReadDepth::headers);
-    for_files(found, !options.selection.names.empty(),
+    for_files(found, !options.selection.names.empty(), 1,
               [&](const FileLogs& logs) { return drop_file(logs); });
   }
   return 0;

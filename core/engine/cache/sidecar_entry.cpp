@@ -154,9 +154,12 @@ Result<std::optional<std::string>> get_entry(const std::string& path, bool own) 
     const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fail(errno, "read " + path);
-    if (got == 0) return std::optional(std::move(text));
     text.append(buffer.data(), static_cast<std::size_t>(got));
     if (text.size() > longest_text) return malformed(ErrorKind::io, path + " is too long");
+    // An entry gets its name when it is whole: to ask for more costs a request for nothing.
+    if (got == 0 || static_cast<off_t>(text.size()) == status.st_size) {
+      return std::optional(std::move(text));
+    }
   }
 }
 
