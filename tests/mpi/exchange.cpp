@@ -50,22 +50,6 @@ void nodes() {
   }
 }
 
-/// Ranks that are held to one core share it, however many the host has; a single one does not.
-void cores() {
-  cpu_set_t before, one;
-  CHECK(sched_getaffinity(0, sizeof before, &before) == 0);
-  int first = 0;
-  while (!CPU_ISSET(first, &before)) ++first;
-  CPU_ZERO(&one);
-  CPU_SET(first, &one);
-  CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
-  CHECK(make(0)->cores_are_shared());
-  MPI_Comm alone = MPI_COMM_NULL;
-  MPI_Comm_dup(MPI_COMM_SELF, &alone);
-  CHECK(!make_mpi_exchange(alone, 0)->cores_are_shared());
-  CHECK(sched_setaffinity(0, sizeof before, &before) == 0);
-}
-
 void reductions(Exchange& exchange) {
   const std::int64_t n = exchange.size();
   std::array<std::int64_t, 2> values{exchange.rank(), -exchange.rank()};
@@ -122,6 +106,50 @@ void messages(Exchange& exchange) {
   CHECK(incoming == bytes_of(before + 1));
 }
 
+/// A message of the program that its sender has begun arrives while the sender waits for others in
+/// a collective call, as MPI demands: whoever it is for may come only then.
+void progress(Exchange& exchange) {
+  std::vector<std::byte> message(std::size_t{8} << 20, std::byte(exchange.rank() + 1));
+  const auto length = static_cast<int>(message.size());
+  const bool sends = exchange.rank() % 2 == 0;
+  const int other = exchange.rank() + (sends ? 1 : -1);
+  if (other == exchange.size()) {
+    exchange.barrier();
+    return;
+  }
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (sends) {
+    MPI_Isend(message.data(), length, MPI_BYTE, other, 1, MPI_COMM_WORLD, &request);
+  } else {
+    MPI_Recv(message.data(), length, MPI_BYTE, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    CHECK(message.back() == std::byte(other + 1));
+  }
+  exchange.barrier();
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+/// Ranks that are held to one core share it, however many the host has; a single one does not. And
+/// they agree on things by other means.
+void cores() {
+  cpu_set_t before, one;
+  CHECK(sched_getaffinity(0, sizeof before, &before) == 0);
+  int first = 0;
+  while (!CPU_ISSET(first, &before)) ++first;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
+  const auto sharing = make(0);
+  CHECK(sharing->cores_are_shared());
+  reductions(*sharing);
+  gathers();
+  progress(*sharing);
+  messages(*sharing);
+  MPI_Comm alone = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_SELF, &alone);
+  CHECK(!make_mpi_exchange(alone, 0)->cores_are_shared());
+  CHECK(sched_setaffinity(0, sizeof before, &before) == 0);
+}
+
 void run() {
   nodes();
   cores();
@@ -131,6 +159,7 @@ void run() {
   gathers();
   shared_memory();
   messages(*exchange);
+  progress(*exchange);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace forebay {
 
 void Bell::ring() {
   // Sequentially consistent on purpose: this store and the load of `sleeping` below must not be
-  // reordered against the owner's store to `sleeping` and load of `rings` in wait().
+  // reordered against the sleeper's addition to `sleeping` and load of `rings` in wait().
   rings.fetch_add(1);
   if (sleeping.load() != 0) {
     // The memory is shared between processes, so not FUTEX_PRIVATE_FLAG.
@@ -20,12 +20,12 @@ void Bell::ring() {
 }
 
 void Bell::wait(std::uint32_t seen, std::chrono::nanoseconds limit) {
-  sleeping.store(1);
+  sleeping.fetch_add(1);
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limit);
   const timespec timeout{seconds.count(), (limit - seconds).count()};
   // Any return is fine (woken, moved on, timed out, interrupted): the caller looks again.
   ::syscall(SYS_futex, &rings, FUTEX_WAIT, seen, &timeout, nullptr, 0);
-  sleeping.store(0);
+  sleeping.fetch_sub(1);
 }
 
 }  // namespace forebay

@@ -6,16 +6,16 @@
 
 namespace forebay {
 
-/// Wakes one waiting rank: a counter in node-shared memory that only grows, and a futex on it. Busy
-/// polling would be faster by a microsecond and ruinous where ranks outnumber cores.
+/// Wakes those who wait, mostly one rank: a counter in shared memory that only grows, and a futex
+/// on it. Busy polling would be faster by a microsecond and ruinous where ranks outnumber cores.
 ///
-/// Protocol: whoever changes something that the owner may wait for changes it first and rings then;
-/// the owner reads `rings` before it looks. So a change between the look and the sleep is never
+/// Protocol: whoever changes something that somebody may wait for changes it first and rings then;
+/// who waits reads `rings` before looking. So a change between the look and the sleep is never
 /// missed: the futex sees a counter that has moved on and does not sleep.
 /// Zero-filled memory is a valid Bell.
 struct alignas(64) Bell {
   std::atomic<std::uint32_t> rings;
-  std::atomic<std::uint32_t> sleeping;
+  std::atomic<std::uint32_t> sleeping;  ///< How many, or more: a killed one stays counted.
 
   void ring();
 

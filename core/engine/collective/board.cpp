@@ -29,7 +29,10 @@ Result<std::shared_ptr<Board>> Board::make(Exchange& exchange, int aggregators,
   // Zero-filled memory is a valid Bell, a valid Slot and a turn that nobody has: nothing to
   // initialise, nothing to race for.
   std::byte* base = board->region_->bytes().data();
-  board->bells_ = reinterpret_cast<Bell*>(base);
+  for (std::size_t place = 0; place < mates.size(); ++place) {
+    Bell* bell = exchange.bell(mates[place]);
+    board->bells_.push_back(bell != nullptr ? bell : reinterpret_cast<Bell*>(base) + place);
+  }
   board->slots_ = reinterpret_cast<Slot*>(base + bells_bytes);
   board->writing_ = reinterpret_cast<std::atomic<std::uint32_t>*>(base + bells_bytes + slots_bytes);
   board->buffers_ = base + head;
@@ -69,6 +72,13 @@ bool Board::free(int aggregator, std::uint64_t window) const {
          uses * static_cast<std::uint64_t>(ranks_on_node_);
 }
 
+bool Board::all_free(std::uint64_t window) const {
+  for (int j = 0; j < aggregators_; ++j) {
+    if (!free(j, window)) return false;
+  }
+  return true;
+}
+
 void Board::set_valid_until(int aggregator, std::uint64_t window, Bytes offset) {
   slot(aggregator, window).valid_until.store(offset);
 }
@@ -77,8 +87,10 @@ Bytes Board::valid_until(int aggregator, std::uint64_t window) const {
   return slot(aggregator, window).valid_until.load();
 }
 
-void Board::ring_all() const {
-  for (int r = 0; r < ranks_on_node_; ++r) bells_[r].ring();
+void Board::ring_mates() const {
+  for (int place = 0; place < ranks_on_node_; ++place) {
+    if (place != local_rank_) bell(place).ring();
+  }
 }
 
 }  // namespace forebay

@@ -58,6 +58,7 @@ class Board {
   void release(int aggregator, std::uint64_t window, int amount);
   bool full(int aggregator, std::uint64_t window) const;
   bool free(int aggregator, std::uint64_t window) const;
+  bool all_free(std::uint64_t window) const;  ///< For every aggregator.
 
   /// Offsets in the file from which on a slot that was read holds nothing: the file ended there.
   void set_valid_until(int aggregator, std::uint64_t window, Bytes offset);
@@ -83,8 +84,10 @@ class Board {
     const bool mine_;
   };
 
-  Bell& bell(int local_rank) const { return bells_[local_rank]; }
-  void ring_all() const;
+  /// The exchange's where it has bells: a rank that waits for both then hears of both.
+  Bell& bell(int local_rank) const { return *bells_[static_cast<std::size_t>(local_rank)]; }
+  /// All ranks of this node but this one.
+  void ring_mates() const;
 
  private:
   struct alignas(64) Slot {
@@ -92,7 +95,7 @@ class Board {
     std::atomic<std::uint64_t> released;
     std::atomic<Bytes> valid_until;
   };
-  static constexpr std::size_t most_kept_bytes = std::size_t{16} << 20;  ///< Of a node.
+  static constexpr std::size_t most_kept_bytes = std::size_t{64} << 20;  ///< Of a node.
 
   Board(int aggregators, Bytes window_bytes)
       : aggregators_(aggregators), window_bytes_(window_bytes) {}
@@ -102,7 +105,7 @@ class Board {
   const Bytes window_bytes_;
   std::uint64_t next_window_ = 0;
   std::unique_ptr<SharedRegion> region_;
-  Bell* bells_ = nullptr;
+  std::vector<Bell*> bells_;
   std::atomic<std::uint32_t>* writing_ = nullptr;
   Slot* slots_ = nullptr;
   std::byte* buffers_ = nullptr;

@@ -14,6 +14,7 @@
 
 namespace forebay {
 
+struct Bell;
 class Board;
 class CallHistory;
 
@@ -87,6 +88,9 @@ class Exchange {
   virtual Ticket receive(int from, int tag, std::span<std::byte> data) = 0;
   /// True once complete; the ticket is then gone. `received` gets the size of a received message.
   virtual bool done(Ticket ticket, Bytes* received = nullptr) = 0;
+  /// What is rung for `rank` whenever a message from or to it has moved, and by others as they
+  /// like; null where nothing is, and who waits has to look again and again. On this rank's host.
+  virtual Bell* bell(int /*rank*/) { return nullptr; }
 
   /// What its ranks know of each other's calls, for the next file over this exchange; null at
   /// first.

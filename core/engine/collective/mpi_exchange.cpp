@@ -9,11 +9,14 @@
 #include <climits>
 #include <functional>
 #include <map>
+#include <memory>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <thread>
 
 #include "core/engine/collective/hardware.hpp"
+#include "core/engine/collective/meeting_point.hpp"
 #include "core/engine/collective/shared_memory.hpp"
 
 namespace forebay {
@@ -29,6 +32,18 @@ MPI_Op mpi_op(Reduce op) {
       break;
   }
   return MPI_SUM;
+}
+
+std::int64_t reduced(std::int64_t one, std::int64_t other, Reduce op) {
+  switch (op) {
+    case Reduce::min:
+      return std::min(one, other);
+    case Reduce::max:
+      return std::max(one, other);
+    case Reduce::sum:
+      break;
+  }
+  return one + other;
 }
 
 int checked_count(std::size_t bytes) {
@@ -89,6 +104,7 @@ class MpiExchange final : public Exchange {
       for (int r = 0; r < size_; ++r) ids[static_cast<std::size_t>(r)] = r / ranks_per_node;
       nodes_ = make_node_map(ids);
     }
+    if (patient_ && on_one_host() && size_ > 1) make_meeting_point();
   }
 
   ~MpiExchange() override { PMPI_Comm_free(&communicator_); }
@@ -103,11 +119,25 @@ class MpiExchange final : public Exchange {
   bool cores_are_shared() const override { return patient_; }
 
   void barrier() override {
+    if (meeting_ != nullptr) {
+      meeting_->gather({}, {});
+      return;
+    }
     together([&] { PMPI_Barrier(communicator_); },
              [&](MPI_Request* request) { PMPI_Ibarrier(communicator_, request); });
   }
 
   void all_reduce(std::span<std::int64_t> values, Reduce op) override {
+    if (meets(values.size_bytes())) {
+      const std::vector<std::int64_t> all = gathered(values);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        values[i] = all[i];
+        for (std::size_t at = i + values.size(); at < all.size(); at += values.size()) {
+          values[i] = reduced(values[i], all[at], op);
+        }
+      }
+      return;
+    }
     const int count = checked_count(values.size());
     together(
         [&] {
@@ -121,6 +151,10 @@ class MpiExchange final : public Exchange {
   }
 
   void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    if (meets(mine.size())) {
+      meeting_->gather(mine, all);
+      return;
+    }
     const int count = checked_count(mine.size());
     together(
         [&] {
@@ -166,6 +200,10 @@ class MpiExchange final : public Exchange {
 
   std::int64_t exclusive_sum(std::int64_t value) override {
     std::int64_t sum = 0;
+    if (meeting_ != nullptr) {
+      const std::vector<std::int64_t> all = gathered({&value, 1});
+      return std::accumulate(all.begin(), all.begin() + rank_, sum);
+    }
     together([&] { PMPI_Exscan(&value, &sum, 1, MPI_INT64_T, MPI_SUM, communicator_); },
              [&](MPI_Request* request) {
                PMPI_Iexscan(&value, &sum, 1, MPI_INT64_T, MPI_SUM, communicator_, request);
@@ -176,7 +214,70 @@ class MpiExchange final : public Exchange {
   Result<std::unique_ptr<SharedRegion>> share(Bytes size) override {
     const auto my_node =
         static_cast<std::size_t>(nodes_.node_of_rank[static_cast<std::size_t>(rank_)]);
-    const int leader = nodes_.ranks_of_node[my_node].front();
+    return share_from(nodes_.ranks_of_node[my_node].front(), size);
+  }
+
+  Ticket send(int to, int tag, std::span<const std::byte> data) override {
+    MPI_Request request = MPI_REQUEST_NULL;
+    PMPI_Issend(data.data(), checked_count(data.size()), MPI_BYTE, to, tag, communicator_,
+                &request);
+    ring(to);
+    return keep({request, std::nullopt});
+  }
+
+  Ticket receive(int from, int tag, std::span<std::byte> data) override {
+    MPI_Request request = MPI_REQUEST_NULL;
+    PMPI_Irecv(data.data(), checked_count(data.size()), MPI_BYTE, from, tag, communicator_,
+               &request);
+    return keep({request, from});
+  }
+
+  Bell* bell(int of_rank) override {
+    return meeting_ != nullptr ? &meeting_->bell(of_rank) : nullptr;
+  }
+
+  bool done(Ticket ticket, Bytes* received) override {
+    const auto found = requests_.find(ticket);
+    assert(found != requests_.end());
+    int complete = 0;
+    MPI_Status status;
+    PMPI_Test(&found->second.request, &complete, &status);
+    if (complete == 0) return false;
+    if (received != nullptr) {
+      int count = 0;
+      PMPI_Get_count(&status, MPI_BYTE, &count);
+      *received = count;
+    }
+    if (found->second.sender) ring(*found->second.sender);
+    requests_.erase(found);
+    return true;
+  }
+
+ private:
+  struct Pending {
+    MPI_Request request;
+    std::optional<int> sender;  ///< Who waits for it to be received.
+  };
+
+  /// A collective, as `blocking` or `started`. MPIs wait by polling: where ranks share cores, one
+  /// that polls keeps the core from the one it waits for, for a time slice at each step of the
+  /// collective. There, who waits sleeps between looks.
+  void together(const auto& blocking, const auto& started) {
+    if (!patient_) {
+      blocking();
+      return;
+    }
+    MPI_Request request = MPI_REQUEST_NULL;
+    started(&request);
+    int complete = 0;
+    while (PMPI_Test(&request, &complete, MPI_STATUS_IGNORE), complete == 0) {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+
+  /// Memory that `leader` makes and those who name the same one see; collective over all ranks, an
+  /// error on all of them if it is one on any.
+  Result<std::unique_ptr<SharedRegion>> share_from(int leader, Bytes size) {
     Error failure;
     std::unique_ptr<SharedMemory> region;
     std::array<char, 64> name{};
@@ -208,55 +309,33 @@ class MpiExchange final : public Exchange {
     return tl::unexpected(failure);
   }
 
-  Ticket send(int to, int tag, std::span<const std::byte> data) override {
-    MPI_Request request = MPI_REQUEST_NULL;
-    PMPI_Issend(data.data(), checked_count(data.size()), MPI_BYTE, to, tag, communicator_,
-                &request);
-    return keep(request);
+  /// From here on small collectives need no messages, and a message tells that it moved: if there
+  /// is memory.
+  void make_meeting_point() {
+    auto region = share_from(0, MeetingPoint::region_bytes(size_));
+    if (!region) return;
+    meeting_ = std::make_unique<MeetingPoint>(std::move(*region), rank_, size_, [this] {
+      int flag = 0;  // Makes MPI go on with whatever it has under way.
+      PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, communicator_, &flag, MPI_STATUS_IGNORE);
+    });
   }
 
-  Ticket receive(int from, int tag, std::span<std::byte> data) override {
-    MPI_Request request = MPI_REQUEST_NULL;
-    PMPI_Irecv(data.data(), checked_count(data.size()), MPI_BYTE, from, tag, communicator_,
-               &request);
-    return keep(request);
+  bool meets(std::size_t bytes) const {
+    return meeting_ != nullptr && bytes <= MeetingPoint::most_bytes;
   }
 
-  bool done(Ticket ticket, Bytes* received) override {
-    const auto found = requests_.find(ticket);
-    assert(found != requests_.end());
-    int complete = 0;
-    MPI_Status status;
-    PMPI_Test(&found->second, &complete, &status);
-    if (complete == 0) return false;
-    if (received != nullptr) {
-      int count = 0;
-      PMPI_Get_count(&status, MPI_BYTE, &count);
-      *received = count;
-    }
-    requests_.erase(found);
-    return true;
+  std::vector<std::int64_t> gathered(std::span<const std::int64_t> mine) {
+    std::vector<std::int64_t> all(static_cast<std::size_t>(size_) * mine.size());
+    meeting_->gather(std::as_bytes(mine), std::as_writable_bytes(std::span(all)));
+    return all;
   }
 
- private:
-  /// A collective, as `blocking` or `started`. MPIs wait by polling: where ranks share cores, one
-  /// that polls keeps the core from the one it waits for, for a time slice at each step of the
-  /// collective. There, who waits sleeps between looks.
-  void together(const auto& blocking, const auto& started) {
-    if (!patient_) {
-      blocking();
-      return;
-    }
-    MPI_Request request = MPI_REQUEST_NULL;
-    started(&request);
-    int complete = 0;
-    while (PMPI_Test(&request, &complete, MPI_STATUS_IGNORE), complete == 0) {
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-    }
+  void ring(int other) {
+    if (meeting_ != nullptr) meeting_->bell(other).ring();
   }
 
-  Ticket keep(MPI_Request request) {
-    requests_.emplace(++last_ticket_, request);
+  Ticket keep(const Pending& pending) {
+    requests_.emplace(++last_ticket_, pending);
     return last_ticket_;
   }
 
@@ -279,7 +358,8 @@ class MpiExchange final : public Exchange {
   bool patient_ = false;  ///< Sleep between looks; the same on all ranks.
   NodeMap nodes_;
   std::vector<int> hosts_;
-  std::map<Ticket, MPI_Request> requests_;
+  std::unique_ptr<MeetingPoint> meeting_;  ///< Null: waiting is left to MPI.
+  std::map<Ticket, Pending> requests_;
   Ticket last_ticket_ = 0;
 };
 

@@ -89,7 +89,7 @@ Bytes ReadRounds::run(const TiledTree& memory) {
     }
     move_pieces(cursor, round, direction);
     for (int j = 0; j < aggregators(); ++j) context_.board.release(j, number, 1);
-    context_.board.ring_all();
+    context_.board.ring_mates();
     progress();
   }
   wait_until([&] {
@@ -143,7 +143,7 @@ bool ReadRounds::progress_errand(Errand& errand) {
     }
     context_.board.set_valid_until(errand.aggregator, number, valid_until);
     context_.board.fill(errand.aggregator, number, context_.board.ranks_on_node());
-    context_.board.ring_all();
+    context_.board.ring_mates();
     ++errand.next;
     moved = true;
   }
@@ -244,7 +244,7 @@ bool ReadRounds::finish_fetching() {
     }
     context_.board.set_valid_until(my_domain(), number, valid_until);
     context_.board.fill(my_domain(), number, context_.board.ranks_on_node());
-    context_.board.ring_all();
+    context_.board.ring_mates();
     fetching_.pop_front();
     moved = true;
   }

@@ -15,6 +15,14 @@ namespace {
 /// cache two hundred: who waits for a mate's window should not fall asleep over it.
 constexpr std::chrono::microseconds longer_than_a_window(500);
 
+/// Where nothing rings for messages, somebody who waits for one looks for it often. Where something
+/// does, it does so for their beginning and end: in between MPI may need this rank now and then.
+constexpr std::chrono::microseconds between_looks_unrung(50);
+constexpr std::chrono::microseconds between_looks_rung(100);
+/// For all else the bell rings, and the limit is only there to survive a mate that was killed
+/// between a change and its ring.
+constexpr std::chrono::milliseconds longest_sleep(100);
+
 }  // namespace
 
 Rounds::Rounds(const RoundsContext& context) : context_(context) {
@@ -26,6 +34,8 @@ Rounds::Rounds(const RoundsContext& context) : context_(context) {
   // Looking again costs nothing where every rank has a core of its own, and takes the core from the
   // one we wait for where it has not.
   if (!context_.exchange.cores_are_shared()) patience_ = longer_than_a_window;
+  const bool rung = context_.exchange.bell(my_rank()) != nullptr;
+  between_looks_ = rung ? between_looks_rung : between_looks_unrung;
 }
 
 std::vector<Extent> Rounds::window(int aggregator, std::size_t round) const {
@@ -196,11 +206,7 @@ void Rounds::run_storage(std::function<void()> job) {
 void Rounds::sleep(std::uint32_t seen) {
   const ScopedNanoseconds timer(context_.counters.waiting_ns);
   Bell& bell = context_.board.bell(context_.board.local_rank());
-  // Nothing rings when a message arrives, so look for it often; otherwise the bell does, and the
-  // limit is only there to survive a mate that was killed between a change and its ring.
-  const auto limit =
-      messages_pending() ? std::chrono::nanoseconds(50'000) : std::chrono::nanoseconds(100'000'000);
-  bell.wait(seen, limit);
+  bell.wait(seen, messages_pending() ? between_looks_ : longest_sleep);
 }
 
 }  // namespace forebay

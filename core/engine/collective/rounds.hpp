@@ -144,6 +144,7 @@ class Rounds {
   std::vector<int> errands_;
   /// How long to look again before sleeping.
   std::chrono::nanoseconds patience_{0};
+  std::chrono::nanoseconds between_looks_{0};  ///< For messages.
   Error error_;
 };
 
@@ -156,8 +157,12 @@ void Rounds::wait_until(Ready ready) {
     const std::uint32_t seen = bell.rings.load();
     const bool moved = progress();
     if (ready()) return;
+    if (moved) {  // One duty done may have made room for another.
+      idle_since.reset();
+      continue;
+    }
     const auto now = Clock::now();
-    if (moved || !idle_since) idle_since = now;
+    if (!idle_since) idle_since = now;
     if (now - *idle_since < patience_) {
       pause_processor();
     } else {
@@ -182,6 +187,8 @@ class WriteRounds final : public Rounds {
   bool progress() override;
   bool messages_pending() const override;
   bool progress_errand(Errand& errand);
+  /// A slot of this node is empty again.
+  void release(int aggregator, std::uint64_t number);
   bool post_receives();
   bool post_receive(int node, Bytes bytes);
   /// A message for which there was no memory is still on its way.

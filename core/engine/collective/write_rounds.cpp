@@ -58,12 +58,7 @@ void WriteRounds::run(const TiledTree& memory) {
   const int my_node = node_of(my_rank());
   for (std::size_t round = 0; round < rounds(); ++round) {
     const std::uint64_t number = window_number(round);
-    wait_until([&] {
-      for (int j = 0; j < aggregators(); ++j) {
-        if (!context_.board.free(j, number)) return false;
-      }
-      return true;
-    });
+    wait_until([&] { return context_.board.all_free(number); });
     move_pieces(cursor, round, Direction::gather);
     for (int j = 0; j < aggregators(); ++j) {
       context_.board.fill(j, number, 1);
@@ -86,10 +81,8 @@ void WriteRounds::run(const TiledTree& memory) {
       if (errand.next < rounds()) return false;
     }
     const std::uint64_t after = window_number(rounds());
-    for (int j = 0; j < aggregators(); ++j) {
-      for (std::uint64_t d = 0; d < Board::depth; ++d) {
-        if (!context_.board.free(j, after + d)) return false;
-      }
+    for (std::uint64_t d = 0; d < Board::depth; ++d) {
+      if (!context_.board.all_free(after + d)) return false;
     }
     return true;
   });
@@ -137,12 +130,17 @@ bool WriteRounds::progress_errand(Errand& errand) {
       context_.codec.delivered(aggregator_rank(errand.aggregator), errand.wire_bytes,
                                std::chrono::steady_clock::now() - errand.sent_at);
     }
-    context_.board.release(errand.aggregator, number, context_.board.ranks_on_node());
-    context_.board.ring_all();
+    release(errand.aggregator, number);
     ++errand.next;
     moved = true;
   }
   return moved;
+}
+
+void WriteRounds::release(int aggregator, std::uint64_t number) {
+  context_.board.release(aggregator, number, context_.board.ranks_on_node());
+  // Mates wait for all slots of a window, so the last one to come free is worth waking them.
+  if (context_.board.all_free(number + Board::depth)) context_.board.ring_mates();
 }
 
 bool WriteRounds::post_receives() {
@@ -313,9 +311,7 @@ bool WriteRounds::finish_storing() {
       continue;
     }
     if ((*storing)->error.kind != ErrorKind::none) fail((*storing)->error);
-    context_.board.release(my_domain(), window_number((*storing)->round),
-                           context_.board.ranks_on_node());
-    context_.board.ring_all();
+    release(my_domain(), window_number((*storing)->round));
     storing = storing_.erase(storing);
     moved = true;
   }
