@@ -381,8 +381,8 @@ json for_each_of(const std::vector<FileLogs>& all, int at_once, Each each) {
   const auto work = [&] {
     for (std::size_t at = next++; at < all.size(); at = next++) made[at] = each(all[at]);
   };
-  std::vector<std::future<void>> working;
-  for (int i = 0; i < at_once; ++i) working.push_back(std::async(std::launch::async, work));
+  std::vector<std::future<void>> working(static_cast<std::size_t>(at_once));
+  for (std::future<void>& one : working) one = std::async(std::launch::async, work);
   for (std::future<void>& one : working) one.get();
   return made;
 }
