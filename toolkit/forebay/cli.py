@@ -10,7 +10,14 @@ from rich.console import Console
 from rich.text import Text
 
 import forebay
-from forebay import cache_cli, intent_cli, output_paths, testbed_cli, trace_cli
+from forebay import (
+    cache_cli,
+    characterise_cli,
+    intent_cli,
+    output_paths,
+    testbed_cli,
+    trace_cli,
+)
 from forebay.errors import ForebayError
 from forebay.settings import Settings, parse_hints
 
@@ -333,6 +340,7 @@ def doctor_command(
 
 
 app.add_typer(cache_cli.app, name="cache")
+app.add_typer(characterise_cli.app, name="characterise")
 app.add_typer(intent_cli.app, name="intent")
 app.add_typer(testbed_cli.app, name="testbed")
 app.add_typer(trace_cli.app)

@@ -1,0 +1,146 @@
+"""An application's pattern, from a trace of one run: of each layer the five dimensions, for all
+processes and each, and the phases."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from forebay.characterise import accesses as accesses_of
+from forebay.characterise import bursts, counted, elements, pattern, phases
+from forebay.characterise.phases import Phases
+from forebay.trace import calls, tables
+from forebay.trace.calls import Kind
+from forebay.trace.directory import Trace
+
+FORMAT_VERSION = 1
+#: What the program itself asked for comes first. A capture has C streams among POSIX.
+LAYERS = ("mpiio", "posix", "stdio")
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer's pattern. `level` is that of the trace: with `counters` there is no order of
+    calls, hence no phases."""
+
+    name: str
+    level: str
+    whole: dict[str, Any]
+    processes: list[dict[str, Any]] = field(default_factory=list)
+    phases: Phases = field(default_factory=lambda: Phases([], 0, 0.0))
+    sharing: list[dict[str, Any]] = field(default_factory=list)
+    pause_s: float = 0.0  # from which on a pause parts two bursts; 0: nothing does
+
+
+@dataclass(frozen=True)
+class Application:
+    """All layers that a trace tells of."""
+
+    trace: Trace
+    layers: list[Layer]
+    files: list[str]
+    warnings: list[str]
+
+    def as_json(self) -> dict[str, Any]:
+        run = self.trace.run
+        return {
+            "version": FORMAT_VERSION,
+            "trace": str(self.trace.path),
+            "command": run.command,
+            "wall_seconds": run.wall_ns / 1e9,
+            "ranks": run.ranks,
+            "processes": self.trace.rows("processes"),
+            "complete": run.complete,
+            "losses": run.losses,
+            "warnings": self.warnings,
+            "files": self.files,
+            "layers": {
+                layer.name: {
+                    "level": layer.level,
+                    "pause_s": layer.pause_s,
+                    "global": layer.whole,
+                    "sharing": layer.sharing,
+                    "phases": [phase.as_json() for phase in layer.phases.listed],
+                    "phases_not_listed": layer.phases.others,
+                    "bytes_not_listed_share": layer.phases.others_share,
+                    "processes": layer.processes,
+                }
+                for layer in self.layers
+            },
+        }
+
+
+def characterise(trace: Trace, pause_s: float | None = None) -> Application:
+    """The patterns of a trace. Pauses from `pause_s` seconds on part bursts; if None, those that
+    are clearly longer than others."""
+    layers = []
+    for name in LAYERS:
+        layer = None
+        if trace.rows(name) and _moves_data(trace, name):
+            layer = _of_calls(trace, name, pause_s)
+        if layer is None:
+            layer = _of_counters(trace, name)
+        if layer is not None:
+            layers.append(layer)
+    return Application(trace, layers, trace.table("files")["path"].to_pylist(), _warnings(trace))
+
+
+def _moves_data(trace: Trace, name: str) -> bool:
+    _, words = tables.codes(trace.table(name, ["call"]), "call")
+    return any(calls.kind_of(word) <= Kind.WRITE for word in words)
+
+
+def _warnings(trace: Trace) -> list[str]:
+    run = trace.run
+    warnings = []
+    if not run.complete:
+        warnings.append("the run did not end by itself: what came last is missing")
+    for reason, number in run.losses.items():
+        how_many = "calls" if number is None else f"{number} calls"
+        warnings.append(f"{how_many} were lost when tracing ({reason}): sums are too low")
+    return warnings
+
+
+def _of_calls(trace: Trace, name: str, pause_s: float | None) -> Layer | None:
+    found, others = accesses_of.load(trace, name)
+    if len(found) == 0:
+        return None
+    pause = bursts.pauses(found)
+    limit = bursts.threshold_ns(found, pause) if pause_s is None else round(pause_s * 1e9)
+    burst = bursts.numbers(pause, found.process, limit)
+    family, series = accesses_of.families(trace.table("files")["path"].to_pylist())
+    rows, in_loop = elements.found_in(found, burst, family)
+    follows = pattern.followed(found, in_loop)
+    count = max(1, trace.rows("processes"))
+    ranks = _ranks(trace, count)
+    whole, each = pattern.scopes(found, burst, others, count)
+    wall = max(trace.run.wall_ns, int(found.end_ns.max()))
+    listed = phases.found_in(rows, found.words, series, family, ranks)
+    total = pattern.of(found, follows, whole, wall)
+    total["repetition"]["most"] = max((phase.repetitions for phase in listed.listed), default=0)
+    return Layer(
+        name=name,
+        level=trace.run.levels.get(name, "events"),
+        whole=total,
+        processes=[
+            {"process": process, "rank": int(ranks[process])}
+            | pattern.of(found, follows, scope, wall)
+            for process, scope in each
+        ],
+        phases=listed,
+        sharing=pattern.sharing(found),
+        pause_s=limit / 1e9,
+    )
+
+
+def _ranks(trace: Trace, count: int) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
+    """Of each process its rank, or its number where none has one."""
+    if not trace.rows("processes"):
+        return np.arange(count)
+    ranks = tables.integers(trace.table("processes"), "rank")
+    return np.arange(count) if (ranks < 0).all() else ranks
+
+
+def _of_counters(trace: Trace, name: str) -> Layer | None:
+    whole = counted.pattern(trace, name)
+    return None if whole is None else Layer(name, "counters", whole)
