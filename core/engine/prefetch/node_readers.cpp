@@ -327,6 +327,14 @@ void NodeReaders::forget_the_dead() {
   }
 }
 
+bool NodeReaders::has_company() const {
+  const std::int32_t own = slot_->process.load();
+  return std::ranges::any_of(segment_->slots, [own](const Slot& slot) {
+    const std::int32_t process = slot.process.load();
+    return process != 0 && process != own;
+  });
+}
+
 int NodeReaders::readers() {
   if (name_[0] != '\0') forget_the_dead();
   return static_cast<int>(std::ranges::count_if(

@@ -57,6 +57,8 @@ class NodeReaders {
   Bytes unit() const { return unit_; }
   /// Readers that are alive, this one included.
   int readers();
+  /// Whether another process reads the file, too; it may have died since it was last looked at.
+  bool has_company() const;
 
  private:
   struct Segment;

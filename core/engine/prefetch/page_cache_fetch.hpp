@@ -27,6 +27,10 @@ class PageCacheFetch {
   /// Waits for nothing where the kernel takes advice, but for the first 4 KiB.
   Brought bring(FetchSource& source, Extent extent);
 
+  /// Whether reads of this file do not come from the page cache, or the kernel does not tell:
+  /// reads the beginning of `extent`.
+  static bool is_in_vain(FetchSource& source, Extent extent);
+
   /// Reads of this file do not come from the page cache, or the kernel does not tell (cachestat(2),
   /// Linux 6.5): nothing is brought there.
   bool is_useless() const { return is_useless_; }
@@ -38,7 +42,6 @@ class PageCacheFetch {
   std::vector<Extent> let_go_of_all(FetchSource& source);
 
  private:
-  static bool is_in_vain(FetchSource& source, Extent extent);
   Status bring_piece(FetchSource& source, Extent piece);
 
   const std::unique_ptr<NodeReaders> readers_;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/engine/prefetch/adviser.hpp"
+#include "core/engine/prefetch/node_readers.hpp"
 #include "core/engine/prefetch/prefetched_file.hpp"
 #include "core/model/read_intent.hpp"
 #include "core/model/read_trace.hpp"
@@ -17,6 +18,8 @@ struct Followed {
   std::shared_ptr<PrefetchedFile> file = nullptr;  ///< It is read ahead.
   std::shared_ptr<AdvisedFile> advised = nullptr;  ///< They are told to the kernel ahead of them.
   std::shared_ptr<ReadTrace> trace = nullptr;      ///< They are written down.
+  /// Says which other processes read what is read ahead here. Null: that changes nothing.
+  std::shared_ptr<NodeReaders> presence = nullptr;
   /// Where it is read first decides what is fetched of it: it was open before.
   std::shared_ptr<const ReadIntent> declared = nullptr;
   std::string path = {};            ///< Of what is written down, absolute, or declared.

@@ -47,6 +47,13 @@ std::optional<Access> access_to(int descriptor, off_t offset) {
   if (managed->is_undecided) decide(descriptor, offset);
   Access access{managed, nullptr, nullptr, std::unique_lock(managed->mutex), {}};
   if (listed(descriptor) != managed) return std::nullopt;
+  const auto presence = managed->followed.presence;
+  if (presence != nullptr && presence->has_company()) {
+    access.lock.unlock();
+    share(descriptor, offset);
+    access.lock.lock();
+    if (listed(descriptor) != managed) return std::nullopt;
+  }
   access.file = managed->followed.file;
   access.advised = managed->followed.advised;
   if (access.file == nullptr && access.advised == nullptr) return std::nullopt;

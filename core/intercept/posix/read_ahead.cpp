@@ -130,6 +130,32 @@ std::vector<Extent> declared_from(const std::vector<Extent>& willneed, Bytes off
   return rest;
 }
 
+/// Smaller files are not worth the shared memory.
+constexpr Bytes smallest_shared = MiB;
+
+/// With the registry locked. What tells other processes that this one reads the file, by one
+/// opening or several, where the choice is ours. Null: they change nothing.
+std::shared_ptr<NodeReaders> announced(Registry& state, const FileVersion& version,
+                                       const ReadIntent& wishes) {
+  const bool is_free = wishes.policy.value_or(ReadPolicy::automatic) == ReadPolicy::automatic;
+  if (!is_free || wishes.willneed.empty() || version.size < smallest_shared) return nullptr;
+  std::erase_if(state.announced, [](const auto& known) { return known.presence.expired(); });
+  const auto known = std::ranges::find(state.announced, version, &AnnouncedFile::version);
+  if (known != state.announced.end()) {
+    if (auto presence = known->presence.lock()) return presence;
+  }
+  std::shared_ptr<NodeReaders> presence =
+      NodeReaders::join(version, {}, wishes.budget.value_or(Prefetcher::usual_budget));
+  if (presence != nullptr) state.announced.push_back({version, presence});
+  return presence;
+}
+
+/// Whether who reads what is declared finds it in the page cache, if it was brought there.
+bool comes_from_page_cache(int descriptor, const std::string& path, const ReadIntent& wishes) {
+  const auto source = open_fetch_source(descriptor, path, Through::page_cache);
+  return source && !PageCacheFetch::is_in_vain(**source, wishes.willneed.front());
+}
+
 }  // namespace
 
 void manage(int descriptor, const FileVersion& version, const char* path,
@@ -139,23 +165,29 @@ void manage(int descriptor, const FileVersion& version, const char* path,
   if (take_up_advised(state, descriptor, version, reader)) return;
   ReadIntent wishes = combined(sections);
   if (descriptors_run_short()) return end_parked(state);
-  if (is_for_page_cache(wishes, reader)) {
+  const auto by_page_cache = [&] {
     auto advised = advise(state, descriptor, version, path, wishes);
     if (advised == nullptr) return;
     if (reader == Reader::stream) {
       advised->watch(std::make_shared<PositionProgress>(descriptor, version.id));
     }
-    return follow(state, descriptor, {.advised = std::move(advised), .version = version});
-  }
+    follow(state, descriptor, {.advised = std::move(advised), .version = version});
+  };
+  if (is_for_page_cache(wishes, reader)) return by_page_cache();
   if (state.parked.is_reopened(version.id)) {
     return follow(state, descriptor,
                   {.declared = std::make_shared<ReadIntent>(std::move(wishes)),
                    .path = path,
                    .version = version});
   }
+  auto presence = announced(state, version, wishes);
+  if (presence != nullptr && presence->has_company()) {
+    if (comes_from_page_cache(descriptor, path, wishes)) return by_page_cache();
+    presence.reset();
+  }
   const auto file = fetch(state, descriptor, version, path, std::move(wishes));
   if (file == nullptr) return;
-  follow(state, descriptor, {.file = file, .version = version});
+  follow(state, descriptor, {.file = file, .presence = std::move(presence), .version = version});
   start(state, *file, version);
 }
 
@@ -189,6 +221,25 @@ void decide(int descriptor, Bytes offset) {
   if (file == nullptr) return;
   followed = {.file = file, .version = *version};
   start(state, *file, *version);
+}
+
+void share(int descriptor, Bytes offset) {
+  Registry& state = *registry.load();
+  const std::lock_guard lock(state.mutex);
+  ManagedFile* managed = listed(descriptor);
+  if (managed == nullptr) return;
+  // Gone after this, whether it helps or not: it is asked once.
+  std::shared_ptr<NodeReaders> presence;
+  std::shared_ptr<PrefetchedFile> file;
+  {
+    const std::lock_guard file_lock(managed->mutex);
+    presence = std::exchange(managed->followed.presence, nullptr);
+    file = managed->followed.file;
+  }
+  if (presence != nullptr && file != nullptr &&
+      comes_from_page_cache(descriptor, file->path(), file->intent())) {
+    move_to_page_cache(state, *managed, descriptor, offset);
+  }
 }
 
 bool is_mapped(const Registry& state, const std::shared_ptr<AdvisedFile>& file) {
@@ -228,7 +279,7 @@ void stop_serving(FileId id) {
 }
 
 std::shared_ptr<AdvisedFile> move_to_page_cache(Registry& state, ManagedFile& managed,
-                                                int descriptor) {
+                                                int descriptor, Bytes offset) {
   const std::lock_guard lock(managed.mutex);
   Followed& followed = managed.followed;
   if (followed.advised != nullptr) return followed.advised;
@@ -239,7 +290,10 @@ std::shared_ptr<AdvisedFile> move_to_page_cache(Registry& state, ManagedFile& ma
     return nullptr;
   }
   const std::string& path = followed.file != nullptr ? followed.file->path() : followed.path;
-  auto advised = advise(state, descriptor, *version, path, *wishes);
+  ReadIntent rest = *wishes;
+  if (offset > 0) rest.willneed = declared_from(wishes->willneed, offset);
+  if (rest.willneed.empty()) rest.willneed = wishes->willneed;
+  auto advised = advise(state, descriptor, *version, path, rest);
   if (advised == nullptr) return nullptr;
   release(state, followed);
   if (followed.file != nullptr && followed.file->figures().requests > 0) write_record(followed);

@@ -19,6 +19,11 @@ void manage(int descriptor, const FileVersion& version, const char* path,
 /// The first read by `descriptor`, of a file that was open before, is about to begin at `offset`.
 void decide(int descriptor, Bytes offset);
 
+/// Another process reads the file of `descriptor`, too, which is about to be read at `offset`: what
+/// is declared is brought into the page cache from now on, where both find it, if reads come from
+/// there.
+void share(int descriptor, Bytes offset);
+
 /// Nothing happens if it is not listed.
 void close_listed(int descriptor);
 
@@ -28,10 +33,10 @@ void stop_serving(FileId id);
 /// With the registry locked: whether a mapping shows it.
 bool is_mapped(const Registry& state, const std::shared_ptr<AdvisedFile>& file);
 
-/// With the registry locked. What is read of the file will be read from the page cache, by ways
-/// that are not seen: what is declared of it is brought there. Null: nothing is declared, or
-/// nothing can be done.
+/// With the registry locked. What is read of the file will be read from the page cache: what is
+/// declared of it, from `offset` on, is brought there. Null: nothing is declared, or nothing can be
+/// done.
 std::shared_ptr<AdvisedFile> move_to_page_cache(Registry& state, ManagedFile& managed,
-                                                int descriptor);
+                                                int descriptor, Bytes offset = 0);
 
 }  // namespace forebay::posix

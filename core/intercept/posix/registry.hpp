@@ -64,6 +64,12 @@ struct ShownFile {
   std::shared_ptr<ReadProgress> progress;
 };
 
+/// A file that other processes are told of.
+struct AnnouncedFile {
+  FileVersion version;
+  std::weak_ptr<NodeReaders> presence;
+};
+
 /// All that is known of a process. A forked child begins with a new one and leaves its parent's
 /// behind, whose locks may be held by threads that it does not have.
 struct Registry {
@@ -79,6 +85,7 @@ struct Registry {
   std::vector<ManagedFile*> pool;                     ///< Of them, those without a file.
   unsigned listed_end = 0;  ///< No descriptor from here on was ever listed.
   std::vector<ShownFile> mappings;
+  std::vector<AnnouncedFile> announced;
   ParkedFiles parked;
 };
 
