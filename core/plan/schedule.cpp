@@ -128,7 +128,11 @@ Schedule build_schedule(std::vector<RankPart> parts, const FileDomains& domains,
   for (const RankPart& part : schedule.parts) schedule.total += part.length;
   if (path == Path::direct) return schedule;
 
-  for (const RankPart& part : schedule.parts) schedule.hull = hull(schedule.hull, part.hull());
+  schedule.hulls.reserve(schedule.parts.size());
+  for (const RankPart& part : schedule.parts) {
+    schedule.hulls.push_back(part.hull());
+    schedule.hull = hull(schedule.hull, schedule.hulls.back());
+  }
   // The rank that had data in the last round most likely has some in the next: asking it first
   // makes a dense file cost one look per round.
   std::size_t favourite = 0;

@@ -42,6 +42,7 @@ enum class Path {
 struct Schedule {
   std::vector<RankPart> parts;  ///< By rank.
   Path path = Path::direct;
+  std::vector<Extent> hulls;  ///< Of each part; none if the path is direct.
   Extent hull;                ///< Of all parts.
   Bytes total = 0;            ///< Bytes over all ranks.
   std::vector<Bytes> rounds;  ///< The numbers of the domain rounds that hold data, ascending.

@@ -45,7 +45,10 @@ std::vector<Extent> Rounds::window(int aggregator, std::size_t round) const {
 Bytes Rounds::bytes_of(int rank, int aggregator, std::size_t round, Bytes limit) const {
   const RankPart& part = context_.schedule.parts[static_cast<std::size_t>(rank)];
   Bytes bytes = 0;
+  // Of a window of many units, a rank's part mostly meets few.
+  const Extent hull = context_.schedule.hulls[static_cast<std::size_t>(rank)];
   for (const Extent& extent : window(aggregator, round)) {
+    if (intersect(extent, hull).empty()) continue;
     bytes += part.bytes_in({extent.offset, std::min(extent.end(), limit) - extent.offset});
   }
   return bytes;
