@@ -27,6 +27,9 @@ def app_command(
         bool, typer.Option("--processes", help="Show each process, too.")
     ] = False,
     phases: Annotated[int, typer.Option(min=0, metavar="N", help="Phases to show.")] = 10,
+    all_files: Annotated[
+        bool, typer.Option("--all-files", help="Files of the system (/proc, /usr, ...), too.")
+    ] = False,
     pause: Annotated[
         str | None,
         typer.Option(
@@ -53,7 +56,7 @@ def app_command(
     if json is not None:
         output_paths.require_file(json)
     pause_s = None if pause is None else parse_seconds(pause)
-    found = application.characterise(Trace(directory), pause_s)
+    found = application.characterise(Trace(directory), pause_s, all_files)
     app_report.show(output_console(), found, phases, processes)
     if json is not None:
         json.write_text(json_format.dumps(found.as_json(), indent=2), encoding="utf-8")

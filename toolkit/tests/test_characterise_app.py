@@ -323,6 +323,38 @@ def test_what_the_mpi_did_below_is_not_the_programs_pattern(tmp_path: Path) -> N
     assert program.layer_of().whole["operation"]["written_bytes"] == 100
 
 
+@pytest.mark.parametrize(
+    ("path", "kind", "file_system", "kept"),
+    [
+        ("/scratch/proc/data", "file", "lustre", True),
+        ("/dev/shm/array", None, "tmpfs", True),
+        ("/usrdata/a", "file", None, True),
+        ("/proc/self/stat", "file", "proc", False),
+        ("/jail/stat", "file", "proc", False),
+        ("/usr/lib/python3/os.py", "file", "ext4", False),
+        ("/dev/shm/ucx_shm_posix_1", "file", "tmpfs", False),
+        ("pipe:[7]", "pipe", None, False),
+    ],
+)
+def test_files_of_the_system_are_left_out(
+    tmp_path: Path, path: str, kind: str | None, file_system: str | None, kept: bool
+) -> None:
+    writer = TraceWriter(tmp_path / "run")
+    kinds = {"kind": pa.array([kind, None], pa.string())}
+    systems = {"file_system": pa.array([file_system, None], pa.string())}
+    writer.add("files", pa.table(paths([path.encode(), b"/data"]) | kinds | systems))
+    row = {"process": 0, "thread": 0, "call": "read", "result": 5, "duration_ns": 1}
+    rows = [row | {"file": file, "start_ns": file * 10} for file in (0, 1)]
+    writer.add("posix", pa.Table.from_pylist(rows, schema=tables.SCHEMAS["posix"]))
+    writer.finish(Run(wall_ns=100))
+    trace = Trace(tmp_path / "run")
+    (layer,) = app.characterise(trace).layers
+    assert layer.whole["operation"]["read_bytes"] == (10 if kept else 5)
+    assert layer.left_out_bytes == (0 if kept else 5)
+    (layer,) = app.characterise(trace, all_files=True).layers
+    assert layer.whole["operation"]["read_bytes"] == 10
+
+
 def test_offsets_that_nobody_knows_are_told(tmp_path: Path) -> None:
     program = Program(tmp_path / "run")
     for _ in range(10):
@@ -356,6 +388,7 @@ def test_every_log_of_pydarshans_package_has_a_pattern(log: Path, tmp_path: Path
         if layer["level"] != "counters":
             table = trace.table(name)
             moved = operation["read_bytes"] + operation["written_bytes"]
+            moved += layer["left_out"]["bytes"]
             assert moved == tables.integers(table, "result").sum()
             shares = sum(phase["bytes_share"] for phase in layer["phases"])
             assert shares + layer["bytes_not_listed_share"] == pytest.approx(1.0)

@@ -76,15 +76,21 @@ class Accesses:
 
 @dataclass(frozen=True)
 class OtherCalls:
-    """Calls of a layer that move no data, in all and of each process."""
+    """Calls of a layer that move no data: in all and of each process. And reads and writes of files
+    that are not looked at."""
 
     count: _Ints
     duration_ns: _Ints
+    left_out: int
+    left_out_bytes: int
 
 
-def load(trace: Trace, layer: str) -> tuple[Accesses, OtherCalls]:
-    """The calls of layer `posix` or `mpiio`. Of POSIX those by the program itself, if the trace
-    says whose they are; what MPI or Forebay did below is no pattern of the application."""
+def load(
+    trace: Trace, layer: str, wanted: NDArray[np.bool_] | None = None
+) -> tuple[Accesses, OtherCalls]:
+    """The calls of layer `posix` or `mpiio`, of `wanted` files if given (with an item for unknown
+    ones at the end). Of POSIX those by the program itself, if the trace says whose they are; what
+    MPI or Forebay did below is no pattern of the application."""
     table = trace.table(layer, _COLUMNS[layer])
     if layer == "posix" and trace.table("posix", ["within"])["within"].null_count < table.num_rows:
         own = calls.marked(table.rename_columns(_renamed(table)), {"program"})
@@ -94,10 +100,16 @@ def load(trace: Trace, layer: str) -> tuple[Accesses, OtherCalls]:
     processes = max(1, trace.rows("processes"))
     process = tables.integers(table, "process")
     duration = tables.integers(table, "duration_ns")
+    foreign = np.zeros(len(kind), np.bool_)
+    if wanted is not None:
+        foreign = moves & ~wanted[tables.integers(table, "file", UNKNOWN)]
     others = OtherCalls(
         np.bincount(process[~moves], minlength=processes),
         np.bincount(process[~moves], duration[~moves], minlength=processes).astype(np.int64),
+        int(np.count_nonzero(foreign)),
+        int(calls.moved_bytes(table)[foreign].sum()),
     )
+    moves &= ~foreign
     table, kind = table.filter(pa.array(moves)), kind[moves]
     number, words = tables.codes(table, "call")
     start = tables.integers(table, "start_ns")

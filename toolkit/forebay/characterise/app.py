@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from forebay.characterise import accesses as accesses_of
-from forebay.characterise import bursts, counted, elements, pattern, phases
+from forebay.characterise import bursts, counted, elements, pattern, phases, places
 from forebay.characterise.phases import Phases
 from forebay.trace import calls, tables
 from forebay.trace.calls import Kind
@@ -30,6 +30,8 @@ class Layer:
     phases: Phases = field(default_factory=lambda: Phases([], 0, 0.0))
     sharing: list[dict[str, Any]] = field(default_factory=list)
     pause_s: float = 0.0  # from which on a pause parts two bursts; 0: nothing does
+    left_out: int = 0  # reads and writes of the system's files
+    left_out_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class Application:
                 layer.name: {
                     "level": layer.level,
                     "pause_s": layer.pause_s,
+                    "left_out": {"calls": layer.left_out, "bytes": layer.left_out_bytes},
                     "global": layer.whole,
                     "sharing": layer.sharing,
                     "phases": [phase.as_json() for phase in layer.phases.listed],
@@ -70,14 +73,16 @@ class Application:
         }
 
 
-def characterise(trace: Trace, pause_s: float | None = None) -> Application:
+def characterise(
+    trace: Trace, pause_s: float | None = None, all_files: bool = False
+) -> Application:
     """The patterns of a trace. Pauses from `pause_s` seconds on part bursts; if None, those that
-    are clearly longer than others."""
+    are clearly longer than others. `all_files`: those of the system, too."""
     layers = []
     for name in LAYERS:
         layer = None
         if trace.rows(name) and _moves_data(trace, name):
-            layer = _of_calls(trace, name, pause_s)
+            layer = _of_calls(trace, name, pause_s, all_files)
         if layer is None:
             layer = _of_counters(trace, name)
         if layer is not None:
@@ -101,8 +106,9 @@ def _warnings(trace: Trace) -> list[str]:
     return warnings
 
 
-def _of_calls(trace: Trace, name: str, pause_s: float | None) -> Layer | None:
-    found, others = accesses_of.load(trace, name)
+def _of_calls(trace: Trace, name: str, pause_s: float | None, all_files: bool) -> Layer | None:
+    wanted = None if all_files else places.applications(trace)
+    found, others = accesses_of.load(trace, name, wanted)
     if len(found) == 0:
         return None
     pause = bursts.pauses(found)
@@ -130,6 +136,8 @@ def _of_calls(trace: Trace, name: str, pause_s: float | None) -> Layer | None:
         phases=listed,
         sharing=pattern.sharing(found),
         pause_s=limit / 1e9,
+        left_out=others.left_out,
+        left_out_bytes=others.left_out_bytes,
     )
 
 

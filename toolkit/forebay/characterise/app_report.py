@@ -30,6 +30,12 @@ def show(console: Console, application: Application, phases: int, each_process: 
         if layer.level == "counters":
             _say(console, "There are sums alone in the trace: no phases, and nothing of time.")
             continue
+        if layer.left_out:
+            _say(
+                console,
+                f"left out: {show_count(layer.left_out)} calls with "
+                f"{show_bytes(layer.left_out_bytes)} on files of the system (--all-files)",
+            )
         _show_phases(console, application, layer, phases)
         _show_sharing(console, application, layer)
         if each_process:

@@ -39,7 +39,7 @@ class Formula:
 
     def __str__(self) -> str:
         base = "first" if self.base is None else str(self.base)
-        parts = [base, *(f"{term.index}*{term.step}" for term in self.terms)]
+        parts = [base, *(f"{term.index}*{term.step}" for term in self.terms if term.step)]
         return " + ".join(parts).replace("+ -", "- ")
 
 
