@@ -320,6 +320,21 @@ def test_what_the_mpi_did_below_is_not_the_programs_pattern(tmp_path: Path) -> N
     for i in range(10):
         program.call(0, i * 10, 10, within="program")
         program.call(0, i * 1000, 1000, within="mpi")
+        program.call(0, i * 7, 7, within="forebay")
+    calls_of_mpi = [row | {"call": "MPI_File_write"} for row in program.rows[:1]]
+    program.others["mpiio"] = pa.Table.from_pylist(calls_of_mpi, schema=tables.SCHEMAS["mpiio"])
+    mpiio, posix = app.characterise(program.trace()).layers
+    assert mpiio.whole["operation"]["written_bytes"] == 10
+    assert posix.whole["operation"]["written_bytes"] == 100
+
+
+def test_where_calls_of_mpi_are_not_traced_what_it_did_below_stands_for_them(
+    tmp_path: Path,
+) -> None:
+    program = Program(tmp_path / "run")
+    for i in range(10):
+        program.call(0, i * 10, 10, within="mpi")
+        program.call(0, i * 7, 7, within="forebay")
     assert program.layer_of().whole["operation"]["written_bytes"] == 100
 
 

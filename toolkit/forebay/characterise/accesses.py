@@ -90,10 +90,12 @@ def load(
 ) -> tuple[Accesses, OtherCalls]:
     """The calls of layer `posix` or `mpiio`, of `wanted` files if given (with an item for unknown
     ones at the end). Of POSIX those by the program itself, if the trace says whose they are; what
-    MPI or Forebay did below is no pattern of the application."""
+    MPI or Forebay did below is no pattern of the application. Those by MPI stand for the program's
+    where the calls of MPI-IO are not in the trace."""
     table = trace.table(layer, _COLUMNS[layer])
     if layer == "posix" and trace.table("posix", ["within"])["within"].null_count < table.num_rows:
-        own = calls.marked(table.rename_columns(_renamed(table)), {"program"})
+        whose = {"program"} if trace.rows("mpiio") else {"program", "mpi"}
+        own = calls.marked(table.rename_columns(_renamed(table)), whose)
         table = table.filter(pa.array(own))
     kind = calls.kinds(table)
     moves = kind <= Kind.WRITE

@@ -11,6 +11,7 @@ from forebay.characterise.phases import Phase
 from forebay.units import show_bytes, show_count, show_seconds
 
 _NAMES = {"mpiio": "MPI-IO", "posix": "POSIX", "stdio": "C streams"}
+_ALONE = 1.05  # processes at a time, on average, up to which they come one after another
 _FILES_SHOWN = 10  # rows, of one file and direction each
 
 
@@ -188,7 +189,10 @@ def _who(phase: Phase) -> str:
         files += ", a new one each time"
     who = f"ranks {ranges(phase.ranks)}" if len(phase.ranks) > 1 else f"rank {phase.ranks[0]}"
     shared = "" if phase.shared == "one process" else f", {phase.shared}"
-    at_once = f"\n{phase.together:.1f} at a time" if len(phase.ranks) > 1 else ""
+    at_once = ""
+    if len(phase.ranks) > 1:
+        several = phase.together >= _ALONE
+        at_once = f"\n{phase.together:.1f} at a time" if several else "\none after another"
     return f"{who}\n{files}{shared}{at_once}"
 
 
