@@ -22,6 +22,7 @@ constexpr int most_found = 8;
 ExtentAdvice::ExtentAdvice(const std::vector<Extent>& willneed, Bytes file_size, Bytes budget,
                            std::optional<Bytes> gap)
     : budget_(budget),
+      is_ordered_(gap.has_value()),
       plan_(willneed, file_size),
       tuner_({piece_for(budget), std::nullopt},
              RequestTuner::most_joined_in(budget, piece_for(budget)), gap) {}
@@ -81,6 +82,10 @@ std::vector<Extent> ExtentAdvice::expected() const {
 
 void ExtentAdvice::was_there_already() {
   if (++found_ == most_found) tuner_.stop();
+}
+
+void ExtentAdvice::take_gap(std::optional<Bytes> gap) {
+  if (!is_ordered_) tuner_.obey(gap);
 }
 
 void ExtentAdvice::fill(std::vector<Item>& items) {

@@ -35,6 +35,8 @@ class ExtentAdvice final : public ReadAdvice {
   std::vector<Item> observe(Extent read) override;
   std::vector<Item> end() override;
   void was_there_already() override;
+  std::optional<Bytes> gap() const override { return tuner_.shape().gap; }
+  void take_gap(std::optional<Bytes> gap) override;
   bool foresaw(Extent extent) const override;
   std::vector<Extent> expected() const override;
   bool is_given_up() const override { return is_given_up_; }
@@ -59,6 +61,7 @@ class ExtentAdvice final : public ReadAdvice {
   std::optional<FetchPiece>& next_piece();
 
   const Bytes budget_;
+  const bool is_ordered_;  ///< The user has said what the gap is.
   FetchPlan plan_;
   RequestTuner tuner_;
   std::int64_t now_ns_ = 0;

@@ -68,6 +68,19 @@ TEST(ExtentAdvice, AGapIsToldAlongAndGivenUpAlong) {
                                                      ReadAdvice::Item{at(1, 1), false, true}}));
 }
 
+TEST(ExtentAdvice, AGapThatAnotherHasMeasuredIsTakenUnlessTheUserSaidOne) {
+  const std::vector<Extent> pieces = {at(0, 1), at(50, 1), at(60, 1), at(62, 1)};
+  ExtentAdvice free(pieces, 100 * unit, 24 * unit);
+  free.take_gap(unit);
+  EXPECT_EQ(free.gap(), unit);
+  EXPECT_THAT(free.begin(), ElementsAre(needed(0, 1), needed(50, 1), needed(60, 3)));
+  free.take_gap(std::nullopt);
+  EXPECT_EQ(free.gap(), std::nullopt);
+  ExtentAdvice ordered(pieces, 100 * unit, 24 * unit, Bytes{0});
+  ordered.take_gap(unit);
+  EXPECT_THAT(ordered.begin(), SizeIs(4));
+}
+
 TEST(ExtentAdvice, WrongReadsEndIt) {
   ExtentAdvice advice({at(0, 8)}, 1000 * unit, 4 * unit);
   advice.begin();

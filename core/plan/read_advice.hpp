@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/model/extent.hpp"
@@ -27,6 +28,10 @@ class ReadAdvice {
   virtual std::vector<Item> observe(Extent read) = 0;
   /// All of an item that is needed was in the page cache.
   virtual void was_there_already() {}
+  /// What may lie between two extents that are brought by one request, as RequestShape has it.
+  virtual std::optional<Bytes> gap() const { return std::nullopt; }
+  /// Another reader of the file has measured it.
+  virtual void take_gap(std::optional<Bytes>) {}
   /// When it reads no more.
   virtual std::vector<Item> end() { return {}; }
 

@@ -239,6 +239,12 @@ void RequestTuner::forget_arrivals() {
   arrivals_.clear();
 }
 
+void RequestTuner::obey(std::optional<Bytes> gap) {
+  const RequestShape said = gap ? RequestShape{most_joined_, gap} : usual_;
+  between_trials_ = 0;
+  if (stage_ != Stage::settled || shape_ != said) try_shape(said, Stage::settled);
+}
+
 void RequestTuner::stop() {
   if (stage_ == Stage::settled && between_trials_ == 0) return;
   settle();

@@ -57,6 +57,10 @@ class RequestTuner {
   /// extents_to_weigh.
   void decide(const std::vector<Extent>& coming);
 
+  /// Another measures: what it says is between two extents that are joined; none: each has requests
+  /// of its own. Nothing is measured here any more.
+  void obey(std::optional<Bytes> gap);
+
   /// What is measured is not our own requests: nothing is joined any more, but by order.
   void stop();
 

@@ -84,8 +84,13 @@ PrefetchFigures AdvisedFile::figures() const {
 void AdvisedFile::act(Extent read) {
   const std::lock_guard acting(acting_);
   if (source_ == nullptr) return;
+  agree();
   advice_->tell_time(steady_ns());
   carry_out(read.empty() ? advice_->begin() : advice_->observe(read));
+}
+
+void AdvisedFile::agree() {
+  if (fetch_) fetch_->agree(*advice_);
 }
 
 /// Whether anything was read that was not noted.
@@ -99,6 +104,7 @@ bool AdvisedFile::look() {
     if (has_ended) forget(way);
     if (!seen) continue;
     found = true;
+    agree();
     // It is about to read what comes soon and was not told yet.
     if (!advice_->foresaw(seen->read) && advice_->foresaw(seen->sought)) continue;
     advice_->tell_time(steady_ns());
@@ -118,7 +124,8 @@ void AdvisedFile::carry_out(const std::vector<ReadAdvice::Item>& items) {
     PageCacheFetch::Brought done;
     if (is_needed && fetch_) {
       done = fetch_->bring(*source_, extent);
-      if (done.resident > 0 && done.fetched == 0) advice_->was_there_already();
+      const bool was_there = done.resident > 0 && done.fetched == 0;
+      if (was_there && !fetch_->has_company()) advice_->was_there_already();
     } else {
       const bool is_taken = source_->advise(extent, is_needed).has_value();
       if (!is_needed) continue;

@@ -53,6 +53,7 @@ class AdvisedFile : public std::enable_shared_from_this<AdvisedFile> {
   friend class Adviser;
 
   void act(Extent read);
+  void agree();
   bool look();
   void carry_out(const std::vector<ReadAdvice::Item>& items);
   void let_go(const ReadAdvice::Item& item);

@@ -99,6 +99,8 @@ struct NodeReaders::Slot {
 struct NodeReaders::Segment {
   std::atomic<std::int32_t> turn;           ///< The process whose turn it is; 0: nobody's.
   std::atomic<std::int32_t> units_brought;  ///< Bits set in `brought`, but for a moment.
+  std::atomic<std::int32_t> measurer;       ///< Its number; 0: nobody.
+  std::atomic<Bytes> gap_and_one;           ///< What it found out; 0: nothing is joined.
   std::array<Slot, most_readers> slots;
   Units brought;
   /// Of each slot. Only those of slots that are taken have memory behind them.
@@ -128,7 +130,7 @@ std::unique_ptr<NodeReaders> NodeReaders::join(const FileVersion& version,
 /// Under the lock of the shared memory's descriptor, which the kernel gives back for a process that
 /// dies.
 bool NodeReaders::enter_shared(const FileVersion& version) {
-  std::snprintf(name_, sizeof name_, "/forebay-reads-3-%u-%llx-%llx-%llx-%llx", ::geteuid(),
+  std::snprintf(name_, sizeof name_, "/forebay-reads-4-%u-%llx-%llx-%llx-%llx", ::geteuid(),
                 static_cast<unsigned long long>(version.id.device),
                 static_cast<unsigned long long>(version.id.inode),
                 static_cast<unsigned long long>(version.size),
@@ -190,6 +192,8 @@ void NodeReaders::enter_alone() {
 
 NodeReaders::~NodeReaders() {
   if (segment_ == nullptr) return;
+  std::int32_t own = number();
+  segment_->measurer.compare_exchange_strong(own, 0);
   slot_->process.store(0);
   if (name_[0] != '\0') {
     const Descriptor memory(::shm_open(name_, O_RDWR, 0));
@@ -325,6 +329,29 @@ void NodeReaders::forget_the_dead() {
     if (beginning != 0 && beginning == slot.beginning.load()) continue;
     slot.process.compare_exchange_strong(process, 0);
   }
+}
+
+/// Of its slot, from 1 on.
+std::int32_t NodeReaders::number() const {
+  return static_cast<std::int32_t>(slot_ - segment_->slots.data()) + 1;
+}
+
+bool NodeReaders::measures() {
+  std::int32_t now = segment_->measurer.load();
+  const auto is_there = [&] {
+    return now != 0 && segment_->slots[static_cast<std::size_t>(now - 1)].process.load() != 0;
+  };
+  if (now == number()) return true;
+  return !is_there() && segment_->measurer.compare_exchange_strong(now, number());
+}
+
+void NodeReaders::tell_gap(std::optional<Bytes> gap) {
+  segment_->gap_and_one.store(gap ? *gap + 1 : 0);
+}
+
+std::optional<Bytes> NodeReaders::told_gap() const {
+  const Bytes told = segment_->gap_and_one.load();
+  return told > 0 ? std::optional(told - 1) : std::nullopt;
 }
 
 bool NodeReaders::has_company() const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/model/extent.hpp"
@@ -54,6 +55,14 @@ class NodeReaders {
   /// It wants nothing any more. As for passed().
   std::vector<Extent> left();
 
+  /// Which gaps are worth fetching, one of them measures for all: each would measure what the
+  /// others fetch, too. Whether it is this one: whoever asks first, and when that one has left,
+  /// whoever asks next.
+  bool measures();
+  /// What it found out, as RequestShape has it.
+  void tell_gap(std::optional<Bytes> gap);
+  std::optional<Bytes> told_gap() const;
+
   Bytes unit() const { return unit_; }
   /// Readers that are alive, this one included.
   int readers();
@@ -75,6 +84,7 @@ class NodeReaders {
   void pass(std::size_t index, std::vector<Extent>& result);
   void give_up_what_is_too_much(std::vector<Extent>& result);
   void give_up(std::size_t index, std::vector<Extent>& result);
+  std::int32_t number() const;
 
   const Bytes file_size_;
   const Bytes unit_;

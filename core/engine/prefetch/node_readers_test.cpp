@@ -72,6 +72,22 @@ TEST(NodeReaders, WhatIsKeptForOthersHasALimit) {
       << "3 units for each of the two";
 }
 
+TEST(NodeReaders, OneMeasuresForAllAndTheNextWhenItHasLeft) {
+  auto first = NodeReaders::join(version_for(10), {at(0, 1)}, unit);
+  const auto second = NodeReaders::join(version_for(10), {at(0, 1)}, unit);
+  const auto third = NodeReaders::join(version_for(10), {at(0, 1)}, unit);
+  EXPECT_TRUE(first->measures());
+  EXPECT_FALSE(second->measures());
+  EXPECT_EQ(second->told_gap(), std::nullopt);
+  first->tell_gap(0);
+  EXPECT_EQ(second->told_gap(), 0);
+  first->tell_gap(64 * KiB);
+  first.reset();
+  EXPECT_TRUE(third->measures());
+  EXPECT_FALSE(second->measures());
+  EXPECT_EQ(second->told_gap(), 64 * KiB) << "what is known stays known";
+}
+
 TEST(NodeReaders, AnotherVersionIsAnotherFile) {
   FileVersion newer = version_for(4);
   newer.changed_ns = 1;

@@ -35,6 +35,15 @@ PageCacheFetch::Brought PageCacheFetch::bring(FetchSource& source, Extent extent
   return result;
 }
 
+void PageCacheFetch::agree(ReadAdvice& advice) {
+  if (readers_ == nullptr) return;
+  if (readers_->measures()) {
+    readers_->tell_gap(advice.gap());
+  } else {
+    advice.take_gap(readers_->told_gap());
+  }
+}
+
 /// Some file systems pass every read on (FUSE with direct I/O), and still fill a page cache that
 /// nobody reads when they are advised.
 bool PageCacheFetch::is_in_vain(FetchSource& source, Extent extent) {

@@ -7,6 +7,7 @@
 #include "core/model/error.hpp"
 #include "core/model/extent.hpp"
 #include "core/plan/extent_advice.hpp"
+#include "core/plan/read_advice.hpp"
 #include "core/plan/request_tuner.hpp"
 #include "core/storage/fetch_source.hpp"
 
@@ -26,6 +27,11 @@ class PageCacheFetch {
   };
   /// Waits for nothing where the kernel takes advice, but for the first 4 KiB.
   Brought bring(FetchSource& source, Extent extent);
+
+  /// One reader of the node measures, the others do as it says.
+  void agree(ReadAdvice& advice);
+  /// Others read the file, too: what was there already may be theirs.
+  bool has_company() const { return readers_ != nullptr && readers_->has_company(); }
 
   /// Whether reads of this file do not come from the page cache, or the kernel does not tell:
   /// reads the beginning of `extent`.
