@@ -228,6 +228,19 @@ def test_offsets_without_a_rule_are_one_irregular_phase(tmp_path: Path) -> None:
     assert layer.whole["request_size"]["kind"] == "varying"
 
 
+def test_single_calls_without_a_rule_are_one_irregular_phase(tmp_path: Path) -> None:
+    program = Program(tmp_path / "run")
+    random = np.random.default_rng(3)
+    for _ in range(60):
+        offset, size = random.integers(1, 1 << 30, 2)
+        program.call(0, int(offset), int(size), call="pread")
+        program.pause(100_000_000)
+    layer = program.layer_of()
+    (phase,) = layer.phases.listed
+    assert (phase.order, phase.repetitions) == ("irregular", 60)
+    assert phase.period_s == pytest.approx(0.1, rel=0.01)
+
+
 @pytest.mark.parametrize(
     ("rank_step", "step", "kind"),
     [(800, 100, "segmented"), (100, 400, "interleaved"), (0, 100, "the same bytes")],

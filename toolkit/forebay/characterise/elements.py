@@ -16,9 +16,14 @@ _Bools = NDArray[np.bool_]
 # A stream with more loop nests than this follows no formula, but for those that have a tenth of it.
 _NESTS_MAX = 16
 _NEST_SHARE_MIN = 0.1
-# So few calls are no loop of their own, unless others do the same.
+# So few calls are no loop of their own, unless others do the same. One may stand by itself, such as
+# a header; so many of one series are no exception but irregular.
 _FRAGMENT = 4
 _LIKE_IT_MIN = 3
+_EXCEPTIONS_MAX = 8
+# Where there are so many kinds of them, some are alike by chance. A fiftieth of the calls is none.
+_KINDS_MAX = 32
+_KIND_SHARE_MIN = 0.02
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,7 @@ def found_in(accesses: Accesses, burst: _Ints, family: _Ints) -> tuple[Elements,
         *nests.counts.T,
         *nests.steps.T,
     )
-    loose = _loose(stream[nests.first], like, nests.items)
+    loose = _loose(stream[nests.first], nature[nests.first], like, nests.items)
     # Loose nests of a stream are one element; every other nest is one.
     mark = np.where(loose, 0, nests.first + 1)
     identity = mixed(stream[nests.first].view(np.int64), mark)
@@ -98,48 +103,60 @@ def found_in(accesses: Accesses, burst: _Ints, family: _Ints) -> tuple[Elements,
     found = _Aggregate(of_call, len(first_nest))
     start, end = accesses.start_ns[order], accesses.end_ns[order]
     lowest = found.least(offset)
-    rows = Elements(
-        key=key,
-        process=accesses.process[chosen],
-        thread=accesses.thread[chosen],
-        burst=burst[chosen],
-        file=accesses.file[chosen],
-        write=accesses.write[chosen],
-        call=accesses.call[chosen],
-        collective=accesses.collective[chosen],
-        regular=regular,
-        base=np.where(regular, accesses.offset[chosen], lowest),
-        end=found.greatest(offset + size),
-        size_min=found.least(size),
-        size_max=found.greatest(size),
-        calls=found.number(),
-        bytes=found.total(size),
-        blocks=accesses.blocks[chosen],
-        block_bytes=accesses.block_bytes[chosen],
-        stride=accesses.stride[chosen],
-        counts=np.where(regular[:, None], nests.counts[first_nest], 1),
-        steps=np.where(regular[:, None], nests.steps[first_nest], 0),
-        start_ns=found.least(start),
-        end_ns=found.greatest(end),
-        busy_ns=found.total(end - start),
-    )
-    return _sorted(rows), in_loop
+    columns = {
+        "key": key,
+        "process": accesses.process[chosen],
+        "thread": accesses.thread[chosen],
+        "burst": burst[chosen],
+        "file": accesses.file[chosen],
+        "write": accesses.write[chosen],
+        "call": accesses.call[chosen],
+        "collective": accesses.collective[chosen],
+        "regular": regular,
+        "base": np.where(regular, accesses.offset[chosen], lowest),
+        "end": found.greatest(offset + size),
+        "size_min": found.least(size),
+        "size_max": found.greatest(size),
+        "calls": found.number(),
+        "bytes": found.total(size),
+        "blocks": accesses.blocks[chosen],
+        "block_bytes": accesses.block_bytes[chosen],
+        "stride": accesses.stride[chosen],
+        "counts": np.where(regular[:, None], nests.counts[first_nest], 1),
+        "steps": np.where(regular[:, None], nests.steps[first_nest], 0),
+        "start_ns": found.least(start),
+        "end_ns": found.greatest(end),
+        "busy_ns": found.total(end - start),
+    }
+    del nests, stream, nature, offset, size, start, end, lowest  # there may be as many elements
+    by_start = np.lexsort((columns["start_ns"], columns["process"]))
+    for name in columns:  # one by one: all of them twice would be most of what this needs
+        columns[name] = columns[name][by_start]
+    return Elements(**columns), in_loop
 
 
-def _loose(stream: NDArray[np.uint64], like: NDArray[np.uint64], items: _Ints) -> _Bools:
+def _loose(
+    stream: NDArray[np.uint64],
+    nature: NDArray[np.uint64],
+    like: NDArray[np.uint64],
+    items: _Ints,
+) -> _Bools:
     """Which nests are none of their own."""
     _, number, nests = np.unique(stream, return_inverse=True, return_counts=True)
     whole = np.bincount(number, items)
     many = (nests[number] > _NESTS_MAX) & (items < _NEST_SHARE_MIN * whole[number])
-    _, kind, alike = np.unique(like, return_inverse=True, return_counts=True)
-    alone = (items < _FRAGMENT) & (alike[kind] < _LIKE_IT_MIN)
-    companions = np.bincount(number, alone)
-    return many | (alone & (companions[number] >= 2))
-
-
-def _sorted(rows: Elements) -> Elements:
-    order = np.lexsort((rows.start_ns, rows.process))
-    return Elements(**{name: values[order] for name, values in vars(rows).items()})
+    _, first, kind, alike = np.unique(
+        like, return_index=True, return_inverse=True, return_counts=True
+    )
+    fragment = items < _FRAGMENT
+    alone = fragment & (alike[kind] < _LIKE_IT_MIN)
+    companions = np.bincount(number, alone)[number]
+    _, series = np.unique(nature, return_inverse=True)
+    exceptions = np.bincount(series, alone)[series]
+    kinds = np.bincount(series[first], fragment[first], minlength=int(series.max(initial=0)) + 1)
+    share = np.bincount(kind, items)[kind] / np.bincount(series, items)[series]
+    by_chance = fragment & (kinds[series] > _KINDS_MAX) & (share < _KIND_SHARE_MIN)
+    return many | by_chance | (alone & ((companions >= 2) | (exceptions > _EXCEPTIONS_MAX)))
 
 
 class _Aggregate:

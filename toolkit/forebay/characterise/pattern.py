@@ -96,12 +96,12 @@ def scopes(
             )
         )
     most = max((len(starts) for starts in starts_of), default=0)
-    together = [
-        min(int(starts[i]) for starts in starts_of if i < len(starts)) for i in range(most)
-    ]
+    together = np.full(most, np.iinfo(np.int64).max)
+    for starts in starts_of:
+        np.minimum(together[: len(starts)], starts, out=together[: len(starts)])
     whole = Scope(
         np.arange(len(accesses)),
-        np.array(together, np.int64),
+        together,
         most,
         int(others.count.sum()),
         int(others.duration_ns.sum()),
@@ -279,12 +279,20 @@ def _relation(process: _Ints, offset: _Ints, end: _Ints, touched: int) -> str:
     order = np.argsort(low, kind="stable")
     if (high[order][:-1] <= low[order][1:]).all():
         return "segmented"
-    by_process = sum(_covered(offset[number == i], end[number == i]) for i in range(len(users)))
+    by_process = _covered_by_each(number, offset, end)
     if by_process == touched:
         return "interleaved"
     if (low == low[0]).all() and (high == high[0]).all() and by_process == len(users) * touched:
         return "the same bytes"
     return "overlapping"
+
+
+def _covered_by_each(number: _Ints, offset: _Ints, end: _Ints) -> int:
+    """The sum over processes of the bytes that each covers."""
+    order = np.argsort(number, kind="stable")
+    begins = np.flatnonzero(np.append(True, np.diff(number[order]) != 0))
+    parts = zip(np.split(offset[order], begins[1:]), np.split(end[order], begins[1:]), strict=True)
+    return sum(_covered(*part) for part in parts)
 
 
 def _covered(offset: _Ints, end: _Ints) -> int:
