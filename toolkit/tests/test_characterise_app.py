@@ -290,7 +290,10 @@ def test_pauses_that_part_bursts(
     assert (found["bursts"], found["kind"]) == (bursts, kind)
 
 
-def test_a_file_view_says_where_the_bytes_lie(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("block_bytes", "stride"), [(16, 32), (None, None)])
+def test_a_file_view_says_where_the_bytes_lie(
+    tmp_path: Path, block_bytes: int | None, stride: int | None
+) -> None:
     program = Program(tmp_path / "run", 2, layer="mpiio")
     program.others = {
         "datatypes": pa.table(
@@ -300,8 +303,8 @@ def test_a_file_view_says_where_the_bytes_lie(tmp_path: Path) -> None:
                 "extent": [8, 128, 128],
                 "true_lower_bound": [0, 0, 16],
                 "blocks": [1, 4, 4],
-                "block_bytes": [8, 16, 16],
-                "stride": [8, 32, 32],
+                "block_bytes": [8, block_bytes, block_bytes],
+                "stride": [8, stride, stride],
             }
         ),
         "views": pa.table({"displacement": [100, 100], "etype": [0, 0], "filetype": [1, 2]}),
@@ -320,7 +323,7 @@ def test_a_file_view_says_where_the_bytes_lie(tmp_path: Path) -> None:
         program.pause()
     layer = program.layer_of()
     (phase,) = layer.phases.listed
-    assert phase.view == (4, 16, 32)
+    assert phase.view == (4, 16, stride or 0)
     assert str(phase.formula) == "100 + rank*16 + rep*128"
     assert phase.collective
     assert layer.whole["spatial"]["kind"] == "strided by the file view"

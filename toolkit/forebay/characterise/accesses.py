@@ -51,8 +51,8 @@ class Accesses:
     """Reads and writes in the order of process and start: one item of each array a call.
 
     `offset` is UNKNOWN where no trace told it. `bytes` is what was transferred. `blocks` counts the
-    contiguous pieces that one turn of the file view has, of `block_bytes` each and `stride` bytes
-    apart; 1, 0 and 0 without a view that leaves holes.
+    contiguous pieces that one turn of the file view has, of `block_bytes` on average and `stride`
+    bytes apart, 0 if unevenly; 1, 0 and 0 without a view that leaves holes.
     """
 
     process: _Ints
@@ -174,11 +174,13 @@ def _through_views(trace: Trace, table: pa.Table) -> tuple[_Ints, _Ints, _Ints, 
     offset = np.where(offset >= 0, offset, np.where(known, first, UNKNOWN))
     # One piece in a larger extent leaves holes, too: turn by turn.
     holes = (blocks > 1) | (extent > size)
+    pieces = np.maximum(blocks, 1)
+    mean = np.maximum(size // pieces, 1)
     return (
         offset,
-        np.where(holes, np.maximum(blocks, 1), 1),
-        np.where(holes, np.where(blocks <= 1, size, block_bytes), 0),
-        np.where(holes, np.where(blocks <= 1, extent, stride), 0),
+        np.where(holes, pieces, 1),
+        np.where(holes, np.where(block_bytes > 0, block_bytes, mean), 0),
+        np.where(holes, np.where(blocks <= 1, extent, np.maximum(stride, 0)), 0),
     )
 
 

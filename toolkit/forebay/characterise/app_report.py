@@ -134,8 +134,9 @@ def _repetition(layer: Layer) -> str:
     found = layer.whole["repetition"]
     if found is None:
         return "not in the counters"
-    most = found["most"]
-    return f"{show_count(found['bursts'])} bursts; a phase comes up to {show_count(most)} times"
+    bursts, most = found["bursts"], found["most"]
+    how_often = "once" if most == 1 else f"up to {show_count(most)} times"
+    return f"{show_count(bursts)} burst{'' if bursts == 1 else 's'}; a phase comes {how_often}"
 
 
 def _show_phases(console: Console, application: Application, layer: Layer, most: int) -> None:
@@ -178,8 +179,10 @@ def _what(phase: Phase, files: list[str]) -> str:
             lines[-1] += f"  ({_percent(phase.formula.exact)} of it)"
     if phase.view is not None:
         pieces, size_of, apart = phase.view
-        each = show_bytes(size_of) if size_of else "uneven size"
-        lines.append(f"view: {show_count(pieces)} pieces of {each}, {show_bytes(apart)} apart")
+        word = "piece" if pieces == 1 else "pieces"
+        text = f"view: {show_count(pieces)} {word} of {show_bytes(size_of)}"
+        evenly = f", each {show_bytes(apart)}" if apart else ", unevenly apart"
+        lines.append(text + evenly)
     return "\n".join(lines)
 
 

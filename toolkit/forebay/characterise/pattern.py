@@ -180,10 +180,10 @@ def _spatial(accesses: Accesses, follows: Followed, rows: _Ints) -> dict[str, An
     holes = float(np.mean(accesses.block_bytes[rows] > 0))
     if np.mean(known) < _HALF:
         kind = "unknown"
-    elif not followers.any():
-        kind = "single calls"
     elif holes >= _HALF:
         kind = "strided by the file view"
+    elif not followers.any():
+        kind = "single calls"
     elif touches >= _NEARLY_ALL:
         kind = "contiguous"
     elif touches >= _HALF and in_loop >= _MOST:

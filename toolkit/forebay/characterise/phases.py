@@ -87,7 +87,8 @@ class Phase:
                 "exact": round(self.formula.exact, 4),
             }
         if self.view is not None:
-            content["view"] = dict(zip(("blocks", "block_bytes", "stride"), self.view, strict=True))
+            pieces, size, apart = self.view
+            content["view"] = {"blocks": pieces, "block_bytes": size, "stride": apart or None}
         return content
 
 
