@@ -15,6 +15,7 @@ from forebay import (
     characterise_cli,
     intent_cli,
     output_paths,
+    report_cli,
     testbed_cli,
     trace_cli,
 )
@@ -342,6 +343,7 @@ def doctor_command(
 app.add_typer(cache_cli.app, name="cache")
 app.add_typer(characterise_cli.app, name="characterise")
 app.add_typer(intent_cli.app, name="intent")
+app.add_typer(report_cli.app)
 app.add_typer(testbed_cli.app, name="testbed")
 app.add_typer(trace_cli.app)
 

@@ -10,7 +10,7 @@ from forebay.characterise.app import Application, Layer
 from forebay.characterise.phases import Phase
 from forebay.units import show_bytes, show_count, show_seconds
 
-_NAMES = {"mpiio": "MPI-IO", "posix": "POSIX", "stdio": "C streams"}
+NAMES = {"mpiio": "MPI-IO", "posix": "POSIX", "stdio": "C streams"}
 _ALONE = 1.05  # processes at a time, on average, up to which they come one after another
 _FILES_SHOWN = 10  # rows, of one file and direction each
 
@@ -48,7 +48,7 @@ def _say(console: Console, line: str) -> None:
 
 
 def _dimensions(layer: Layer) -> Table:
-    table = Table(title=f"{_NAMES[layer.name]}, all processes", title_justify="left")
+    table = Table(title=f"{NAMES[layer.name]}, all processes", title_justify="left")
     table.add_column("dimension", no_wrap=True)
     table.add_column("pattern")
     for name, text in (
@@ -152,9 +152,9 @@ def _show_phases(console: Console, application: Application, layer: Layer, most:
             str(number),
             _percent(phase.bytes_share),
             _percent(phase.time_share),
-            Text(_what(phase, application.files)),
-            Text(_who(phase)),
-            Text(_when(phase)),
+            Text(what(phase, application.files)),
+            Text(who(phase)),
+            Text(when(phase)),
         )
     console.print(table)
     others = len(layer.phases.listed) - len(shown) + layer.phases.others
@@ -163,7 +163,7 @@ def _show_phases(console: Console, application: Application, layer: Layer, most:
         _say(console, f"{show_count(others)} more phases with {_percent(rest)} of the bytes")
 
 
-def _what(phase: Phase, files: list[str]) -> str:
+def what(phase: Phase, files: list[str]) -> str:
     if phase.size_min == phase.size_max:
         size = show_bytes(phase.size_min)
     else:
@@ -186,7 +186,7 @@ def _what(phase: Phase, files: list[str]) -> str:
     return "\n".join(lines)
 
 
-def _who(phase: Phase) -> str:
+def who(phase: Phase) -> str:
     files = f"{show_count(len(phase.files))} files" if len(phase.files) > 1 else "one file"
     if phase.new_file_each_time:
         files += ", a new one each time"
@@ -199,7 +199,7 @@ def _who(phase: Phase) -> str:
     return f"{who}\n{files}{shared}{at_once}"
 
 
-def _when(phase: Phase) -> str:
+def when(phase: Phase) -> str:
     often = "once" if phase.repetitions == 1 else f"{show_count(phase.repetitions)} times"
     lines = [f"{often}, {show_seconds(phase.duration_s)}"]
     if phase.period_s is not None:

@@ -1,0 +1,160 @@
+"""All that a report says, before it is a page or lines on a terminal."""
+
+import shlex
+from dataclasses import dataclass
+from typing import Any
+
+from forebay.characterise import app
+from forebay.characterise.app import Application
+from forebay.report import budget as budget_of
+from forebay.report import funnel as funnel_of
+from forebay.report import grids, ladder, layers, timeline
+from forebay.report.budget import Budget
+from forebay.report.findings import LEAST_SHARE, Finding, Search
+from forebay.report.funnel import Funnel
+from forebay.report.grids import OffsetTime, RankTime
+from forebay.report.ladder import Ladder
+from forebay.report.system_file import System
+from forebay.trace.directory import Trace
+from forebay.units import show_count, show_seconds
+
+JSON_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Contents:
+    """`lines` are to copy. `caveats` stand beside the verdict. `ladder` is None without a system
+    file, the pictures where the trace has no calls."""
+
+    trace: Trace
+    verdict: str
+    lines: list[str]
+    caveats: list[str]
+    budget: Budget
+    ladder: Ladder | None
+    ranks: RankTime | None
+    offsets: OffsetTime | None
+    funnel: Funnel
+    findings: list[Finding]
+    application: Application
+
+    def as_json(self) -> dict[str, Any]:
+        """docs/guide/report.md says what is in it."""
+        run = self.trace.run
+        return {
+            "version": JSON_VERSION,
+            "trace": str(self.trace.path),
+            "command": run.command,
+            "verdict": self.verdict,
+            "lines": self.lines,
+            "caveats": self.caveats,
+            "budget": self.budget.as_json(),
+            "ladder": None if self.ladder is None else self.ladder.as_json(),
+            "funnel": self.funnel.as_json(),
+            "findings": [dict(vars(finding)) for finding in self.findings],
+            "complete": run.complete,
+            "losses": run.losses,
+            "overhead": run.overhead,
+        }
+
+
+def examine(trace: Trace, system: System | None = None) -> Contents:
+    """Reads a trace once and works out everything."""
+    found = layers.load(trace)
+    posix, mpi = found["posix"], found["mpiio"]
+    moments = timeline.segments(posix, mpi)
+    budget = budget_of.of(trace, posix, mpi, moments)
+    funnel = funnel_of.of(trace, posix, mpi)
+    findings = Search(trace, posix, mpi, budget, funnel).carry_out(moments)
+    ranks = offsets = None
+    if len(posix) + len(mpi):
+        counts = budget_of.counted_processes(trace, posix, mpi)
+        last = [int(layer.end_ns.max(initial=1)) for layer in (posix, mpi)]
+        wall_ns = max(trace.run.wall_ns, *last)
+        ranks = grids.rank_time(moments, counts, posix, mpi, wall_ns)
+        paths = trace.table("files")["path"].to_pylist()
+        offsets = grids.offset_time(posix, mpi, paths, wall_ns)
+    rungs = None if system is None else ladder.of(trace, posix, system)
+    del found, posix, mpi, moments
+    verdict, lines = _verdict(trace, budget, findings, ranks is not None)
+    return Contents(
+        trace=trace,
+        verdict=verdict,
+        lines=lines,
+        caveats=_caveats(trace, budget),
+        budget=budget,
+        ladder=rungs,
+        ranks=ranks,
+        offsets=offsets,
+        funnel=funnel,
+        findings=findings,
+        application=app.characterise(trace),
+    )
+
+
+def _verdict(
+    trace: Trace, budget: Budget, found: list[Finding], calls: bool
+) -> tuple[str, list[str]]:
+    """`calls`: whether there are single ones, not sums alone."""
+    share = budget.io_share
+    if share is None:
+        return "The trace holds no I/O on files: there is nothing to judge.", []
+    known = f"I/O takes {percent(share)} of the processes' time"
+    ceiling = f"without any, the run would be {speedup(budget.best_speedup)} as fast"
+    if share < LEAST_SHARE:
+        return f"{known}; {ceiling}. Nothing is worth changing.", []
+    if not found:
+        why = (
+            "and sums alone do not show what would shorten it"
+            if not calls
+            else "and the trace does not show what would shorten it"
+        )
+        return f"{known}; {ceiling}, {why}.", []
+    first = found[0]
+    lines = []
+    if any(finding.prove for finding in found) and trace.run.ranks > 0:
+        lines = [f"forebay compare -- {command(trace)}"]
+    return (
+        f"{known}; {ceiling}. Most can be had by: {first.title} "
+        f"(at most {show_seconds(first.seconds)}, {percent(first.share)} of the run; "
+        f"confidence {first.confidence}).",
+        lines,
+    )
+
+
+def _caveats(trace: Trace, budget: Budget) -> list[str]:
+    run = trace.run
+    caveats = []
+    if not run.complete:
+        caveats.append("The run did not end by itself: what came last is missing.")
+    for reason, number in run.losses.items():
+        how_many = "Calls" if number is None else f"{show_count(number)} calls"
+        caveats.append(f"{how_many} are not in the trace ({reason}): sums are too low.")
+    slowest = budget.slowest
+    share = budget.io_share
+    if slowest and share and slowest.share >= max(LEAST_SHARE, 2 * share):
+        caveats.append(
+            f"{slowest.name} is in I/O {percent(slowest.share)} of its time: others may wait for "
+            "it, which calls of I/O do not show."
+        )
+    return caveats
+
+
+def command(trace: Trace) -> str:
+    """As one would type it. A Darshan log has it as one string."""
+    words = trace.run.command
+    return words[0] if len(words) == 1 else shlex.join(words)
+
+
+def percent(share: float) -> str:
+    """0.1234 -> '12 %'; small shares get more digits."""
+    if share >= 0.1:
+        return f"{100 * share:.0f} %"
+    return f"{100 * share:.2g} %" if share else "0 %"
+
+
+def speedup(times: float) -> str:
+    """1.234 -> '1.23 times'; as many digits as tell it from 1."""
+    if times >= 100:
+        return "over 100 times"
+    return f"{times:.2f} times" if times >= 1.01 else f"{times:.4f} times"

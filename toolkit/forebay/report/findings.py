@@ -1,0 +1,390 @@
+"""What of a run's I/O could be had back, each with the seconds and what they are told by.
+
+A finding is an estimate from the trace alone: its seconds are those of calls that were measured,
+and its confidence is how sure it is that they would go away. What the trace does not show is no
+finding.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forebay.report import budget as budget_of
+from forebay.report.budget import Budget
+from forebay.report.extents import coverage
+from forebay.report.funnel import AMPLIFIED, Funnel
+from forebay.report.layers import Flags, Ints, Layer
+from forebay.report.timeline import Segments
+from forebay.trace.calls import Kind
+from forebay.trace.directory import Trace
+from forebay.units import show_bytes, show_count, show_seconds
+
+#: Less of the run's time is not told, and with less I/O nothing is advised at all.
+LEAST_SHARE = 0.01
+
+_SMALL = 64 << 10
+_TINY = 4 << 10  # with so few bytes, what a call costs is not its bytes
+_MANY = 100
+# A call is large beside another from this factor on.
+_LARGE = 16
+_REFERENCES = 8
+_COLLECTED = 16  # small calls in one
+_UNEVEN = 1.5
+_FILES_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Finding:
+    """`seconds` of the run's time, at most, that would be had back; `share` is theirs of the run.
+    `prove`: whether a comparison with Forebay's engine can show what it gains."""
+
+    key: str
+    title: str
+    seconds: float
+    share: float
+    confidence: str  # high, medium, low
+    evidence: list[str]
+    advice: str
+    prove: bool = False
+
+
+class Search:
+    """Looks for findings in the calls of a run."""
+
+    def __init__(
+        self, trace: Trace, posix: Layer, mpi: Layer, budget: Budget, funnel: Funnel
+    ) -> None:
+        counts = budget_of.counted_processes(trace, posix, mpi)
+        front = counts[posix.process] & ~posix.behind
+        self._posix = posix.only(front)
+        self._mpi = mpi.only(counts[mpi.process])
+        self._counts = counts
+        self._budget = budget
+        self._funnel = funnel
+        self._trace = trace
+        self._paths = trace.table("files")["path"].to_pylist()
+        self._found: list[Finding] = []
+
+    def carry_out(self, segments: Segments) -> list[Finding]:
+        """Those worth telling, with most seconds first; none where I/O takes too little."""
+        share = self._budget.io_share
+        if share is None or share < LEAST_SHARE:
+            return []
+        self._amplification()
+        for layer, name in ((self._mpi, "MPI-IO"), (self._own(), "POSIX")):
+            for kind in (Kind.READ, Kind.WRITE):
+                self._small(layer, name, kind)
+        self._opened_again()
+        self._looked_up_again()
+        self._synced_again()
+        self._read_again()
+        self._read_by_all()
+        self._uneven(segments)
+        told = [finding for finding in self._found if finding.share >= LEAST_SHARE]
+        return sorted(told, key=lambda finding: (-finding.seconds, finding.key))
+
+    def _own(self) -> Layer:
+        return self._posix.only(~self._posix.below)
+
+    def _add(
+        self,
+        key: str,
+        title: str,
+        process_seconds: float,
+        confidence: str,
+        evidence: list[str],
+        advice: str,
+        prove: bool = False,
+    ) -> None:
+        """`process_seconds` are those of all processes together; they are never more than what
+        the run's I/O took."""
+        process_seconds = min(process_seconds, self._budget.io_s)
+        seconds = self._budget.of_run(process_seconds)
+        share = process_seconds / self._budget.total_s
+        if share > 0:
+            self._found.append(
+                Finding(key, title, seconds, share, confidence, evidence, advice, prove)
+            )
+
+    def _amplification(self) -> None:
+        """Bytes that POSIX moved beyond those of MPI-IO: their part of the time of these calls."""
+        flow, mpi = self._funnel.below, self._funnel.mpi
+        times = self._funnel.amplification
+        if flow is None or mpi is None or times is None or times < AMPLIFIED:
+            return
+        if self._trace.run.losses:  # of the two layers, one may lack more
+            return
+        below = self._posix.only(self._posix.below & self._posix.data)
+        spare, evidence = 0.0, []
+        for kind, name, down, up in (
+            (Kind.READ, "read", flow.read_bytes, mpi.read_bytes),
+            (Kind.WRITE, "written", flow.written_bytes, mpi.written_bytes),
+        ):
+            if down <= AMPLIFIED * up:
+                continue
+            taken = float(below.seconds[below.kind == kind].sum())
+            spare += taken * (1 - up / down)
+            asked = f"{show_bytes(up)} by MPI-IO" if up else "nothing by MPI-IO"
+            evidence.append(
+                f"{show_bytes(down)} {name} by POSIX, {asked}, in {show_seconds(taken)} of all "
+                "processes"
+            )
+        if not evidence:
+            return
+        sieved = flow.read_bytes > mpi.read_bytes and mpi.written_bytes > 0
+        why = " It reads what lies between the pieces that it writes." if sieved else ""
+        self._add(
+            "amplification",
+            f"Amplification: below MPI-IO, {times:.2f} times the bytes are moved",
+            spare,
+            "medium",
+            evidence,
+            f"The MPI moves more than the program asks for.{why} Collective calls, or an engine "
+            "that gathers the pieces, need not.",
+            prove=True,
+        )
+
+    def _small(self, layer: Layer, name: str, kind: Kind) -> None:
+        """Many small calls: what they took beyond what their bytes take in large calls of the same
+        run. Without such, what the quickest tenth of them costs a call, if they are tiny."""
+        rows = layer.only((layer.kind == kind) & (layer.moved > 0))
+        small = rows.moved < _SMALL
+        if small.sum() < _MANY:
+            return
+        taken, moved = rows.seconds[small], rows.moved[small]
+        size = float(np.median(moved))
+        large = rows.moved >= max(_SMALL, _LARGE * size)
+        word = "reads" if kind == Kind.READ else "writes"
+        evidence = [
+            f"{show_count(int(small.sum()))} {word} of {show_bytes(size)} (median) took "
+            f"{show_seconds(float(taken.sum()))} of all processes"
+        ]
+        if large.sum() >= _REFERENCES:
+            a_byte = float(np.median(rows.seconds[large] / rows.moved[large]))
+            spare = float(taken.sum()) - a_byte * float(moved.sum())
+            evidence.append(
+                f"large {word} of the same run go at {show_bytes(1 / max(a_byte, 1e-15))}/s, these "
+                f"at {show_bytes(float(moved.sum()) / max(float(taken.sum()), 1e-12))}/s"
+            )
+            confidence = "medium"
+        elif size > _TINY:
+            return
+        else:
+            each = float(np.percentile(taken, 10))
+            spare = each * float(small.sum()) * (1 - 1 / _COLLECTED)
+            evidence.append(
+                f"the quickest tenth takes up to {show_seconds(each)} each: counted is that, were "
+                f"{_COLLECTED} of them one; the trace has no large {word} to compare with"
+            )
+            confidence = "low"
+        collective = bool(rows.collective[small].mean() > 0.5)
+        if name == "MPI-IO":
+            advice = "Larger pieces a call; " + (
+                "fewer, larger collective calls."
+                if collective
+                else "collective calls (_all), which gather the ranks' pieces."
+            )
+        else:
+            advice = f"Larger {word}, or a buffer (C streams, or the I/O library's own)."
+        self._add(
+            f"small-{name}-{word}".lower(),
+            f"Small {word} by {name}",
+            spare,
+            confidence,
+            evidence,
+            advice,
+            prove=name == "MPI-IO",
+        )
+
+    def _opened_again(self) -> None:
+        own = self._own()
+        opens = own.only((own.kind == Kind.OPEN) & ~own.failed & (own.file >= 0))
+        self._repeated(
+            "opened-again",
+            "Files opened again and again",
+            opens,
+            "first",
+            "high",
+            "Keep the file open between uses.",
+        )
+
+    def _looked_up_again(self) -> None:
+        own = self._own()
+        looks = own.only(np.isin(own.kind, (Kind.STAT, Kind.OPEN)) & own.failed)
+        self._repeated(
+            "not-there",
+            "Names looked for that are not there",
+            looks,
+            "none",
+            "medium",
+            "Shorten the search paths of the program (modules, libraries, configuration).",
+        )
+        self._repeated(
+            "looked-up-again",
+            "The state of files asked again and again",
+            own.only((own.kind == Kind.STAT) & ~own.failed & (own.file >= 0)),
+            "first",
+            "medium",
+            "Ask once, and keep the answer.",
+        )
+
+    def _synced_again(self) -> None:
+        own = self._own()
+        self._repeated(
+            "synced-again",
+            "Files synced again and again",
+            own.only((own.kind == Kind.SYNC) & ~own.failed),
+            "last",
+            "low",
+            "One sync at the end, if what is written in between need not survive a crash.",
+        )
+
+    def _repeated(
+        self, key: str, title: str, rows: Layer, needed: str, confidence: str, advice: str
+    ) -> None:
+        """Calls of which one for each process and file is needed, or none."""
+        if len(rows) == 0:
+            return
+        spare = np.ones(len(rows), np.bool_)
+        if needed != "none":
+            order = np.lexsort((rows.start_ns, rows.file, rows.process))
+            process, file = rows.process[order], rows.file[order]
+            new = np.append(True, (np.diff(process) != 0) | (np.diff(file) != 0))
+            kept = new if needed == "first" else np.append(new[1:], True)
+            spare[order[kept]] = False
+        taken = rows.seconds * spare
+        many, all_seconds = int(spare.sum()), float(rows.seconds.sum())
+        names = self._named(rows.file[spare], taken[spare])
+        self._add(
+            key,
+            title,
+            float(taken.sum()),
+            confidence,
+            [
+                f"{show_count(many)} of {show_count(len(rows))} such calls could be spared; all of "
+                f"them took {show_seconds(all_seconds)} of all processes",
+                *([f"most of it: {names}"] if names else []),
+            ],
+            advice,
+        )
+
+    def _never_written(self, rows: Layer) -> Flags:
+        written = np.unique(self._posix.file[self._posix.kind == Kind.WRITE])
+        return ~np.isin(rows.file, written)
+
+    def _reads(self) -> Layer:
+        own = self._own()
+        reads = (own.kind == Kind.READ) & (own.offset >= 0) & (own.moved > 0) & (own.file >= 0)
+        rows = own.only(reads)
+        return rows.only(self._never_written(rows))
+
+    def _read_again(self) -> None:
+        """Bytes that a process read more than once in a file that nobody wrote."""
+        rows = self._reads()
+        group = rows.process * (len(self._paths) + 1) + rows.file
+        self._spared_reads(
+            "read-again",
+            "Bytes that a process reads again",
+            rows,
+            group,
+            "medium",
+            "Keep in memory what will be needed again.",
+        )
+
+    def _read_by_all(self) -> None:
+        """Bytes that several ranks read, each for itself."""
+        if self._budget.processes < 2:
+            return
+        rows = self._reads()
+        own = coverage(rows.process * (len(self._paths) + 1) + rows.file, *_spans(rows))
+        by_file = np.bincount(own.group % (len(self._paths) + 1), own.distinct)
+        all_of = coverage(rows.file, *_spans(rows))
+        spare = np.zeros(len(self._paths) + 1)
+        if len(all_of.group):
+            each = by_file[all_of.group]
+            spare[all_of.group] = 1 - all_of.distinct / np.maximum(each, 1)
+        self._tell_spared(
+            "read-by-all",
+            "Bytes that several processes read, each for itself",
+            rows,
+            spare[rows.file],
+            "low",
+            "Let one process read them and pass them on, or use a collective read.",
+        )
+
+    def _spared_reads(
+        self, key: str, title: str, rows: Layer, group: Ints, confidence: str, advice: str
+    ) -> None:
+        found = coverage(group, *_spans(rows))
+        share = 1 - found.distinct / np.maximum(found.bytes, 1)
+        of_row = share[np.searchsorted(found.group, group)] if len(group) else np.zeros(0)
+        self._tell_spared(key, title, rows, of_row, confidence, advice)
+
+    def _tell_spared(
+        self,
+        key: str,
+        title: str,
+        rows: Layer,
+        share: NDArray[np.float64],
+        confidence: str,
+        advice: str,
+    ) -> None:
+        moved = float((rows.moved * share).sum())
+        if moved <= 0:
+            return
+        taken = rows.seconds * share
+        total = int(rows.moved.sum())
+        self._add(
+            key,
+            title,
+            float(taken.sum()),
+            confidence,
+            [
+                f"{show_bytes(moved)} of {show_bytes(total)} read of files that nobody writes",
+                f"most of it: {self._named(rows.file, taken)}",
+            ],
+            advice,
+        )
+
+    def _uneven(self, segments: Segments) -> None:
+        """I/O time of the process that has most, beyond the mean: had back if others wait for it
+        and the work can be spread."""
+        if self._trace.run.ranks < 2 or self._budget.slowest is None:
+            return
+        length = (segments.end_ns - segments.start_ns) / 1e9
+        by_process = np.bincount(segments.process, length, minlength=len(self._counts))
+        own = by_process[self._counts]
+        most, mean = float(own.max()), float(own.mean())
+        if most < _UNEVEN * mean:
+            return
+        top = self._mpi if self._mpi.data.any() else self._own()
+        moved = np.bincount(top.process, top.moved, minlength=len(self._counts))[self._counts]
+        slowest = int(np.argmax(own))
+        self._add(
+            "uneven",
+            f"Uneven: {self._budget.slowest.name} is in I/O {most / mean:.1f} times as long as "
+            "processes are on average",
+            (most - mean) * self._budget.processes,
+            "low",
+            [
+                f"{show_seconds(most)} against {show_seconds(mean)} on average",
+                f"it moves {show_bytes(moved[slowest])}, the average is "
+                f"{show_bytes(float(moved.mean()))}",
+                "counted as if all others waited for it, which a trace of I/O does not show",
+            ],
+            "Spread the I/O over the ranks, or let it go through collective calls.",
+        )
+
+    def _named(self, file: Ints, seconds: NDArray[np.float64]) -> str:
+        """The files with most of `seconds`, by name."""
+        known = file >= 0
+        if not known.any():
+            return ""
+        amount = np.bincount(file[known], seconds[known])
+        order = np.argsort(-amount, kind="stable")[:_FILES_NAMED]
+        return ", ".join(self._paths[place] for place in order.tolist() if amount[place] > 0)
+
+
+def _spans(rows: Layer) -> tuple[Ints, Ints]:
+    return rows.offset, rows.offset + rows.moved

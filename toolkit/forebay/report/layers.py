@@ -1,0 +1,133 @@
+"""The calls of a trace as the report needs them: those on storage, one layer at a time."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from forebay.trace import calls, tables
+from forebay.trace.calls import Kind
+from forebay.trace.directory import Trace
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+#: Who waits for these waits for another process or a person, not for storage.
+_NO_STORAGE = ("pipe", "socket", "standard", "other")
+_COLUMNS = (
+    *("process", "thread", "call", "file", "offset", "length", "result"),
+    *("start_ns", "duration_ns"),
+)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One item of each array a call, in the order of the trace: process, thread, start.
+
+    `asked` and `moved` are bytes of data calls and 0 for others; `offset` is -1 where it is not
+    known. `below` marks calls that MPI-IO or Forebay made, or that went to a file of MPI-IO where
+    the trace does not say who made them. `behind` marks those by threads that only Forebay has:
+    no program waits for them.
+    """
+
+    process: Ints
+    thread: Ints
+    file: Ints
+    kind: Ints
+    offset: Ints
+    asked: Ints
+    moved: Ints
+    start_ns: Ints
+    end_ns: Ints
+    failed: Flags
+    collective: Flags
+    below: Flags
+    behind: Flags
+
+    def __len__(self) -> int:
+        return len(self.process)
+
+    def only(self, rows: Flags) -> "Layer":
+        """The calls that `rows` marks."""
+        return Layer(**{name: values[rows] for name, values in vars(self).items()})
+
+    @property
+    def seconds(self) -> NDArray[np.float64]:
+        """That each call took."""
+        return (self.end_ns - self.start_ns) / 1e9
+
+    @property
+    def data(self) -> Flags:
+        """Which calls read or write."""
+        return self.kind <= Kind.WRITE
+
+
+def load(trace: Trace) -> dict[str, Layer]:
+    """The layers `posix` and `mpiio`; one without calls is an empty one."""
+    mpi = _layer(trace, "mpiio")
+    return {"mpiio": mpi, "posix": _with_owners(trace, _layer(trace, "posix"), mpi)}
+
+
+def _layer(trace: Trace, name: str) -> Layer:
+    extra = ("argument", "errno") if name == "posix" else ("collective", "error")
+    table = trace.table(name, [*_COLUMNS, *extra])
+    kind = calls.kinds(table)
+    data = kind <= Kind.WRITE
+    result = tables.integers(table, "result", 0)
+    start = tables.integers(table, "start_ns", 0)
+    count = table.num_rows
+    collective = np.zeros(count, np.bool_)
+    if name == "mpiio" and count:
+        collective = np.asarray(table["collective"].fill_null(False).to_numpy(), np.bool_)
+    nothing = np.zeros(count, np.bool_)
+    return Layer(
+        process=tables.integers(table, "process", 0),
+        thread=tables.integers(table, "thread", 0),
+        file=tables.integers(table, "file"),
+        kind=kind,
+        offset=tables.integers(table, "offset"),
+        asked=np.where(data, np.maximum(tables.integers(table, "length", 0), 0), 0),
+        moved=np.where(data, calls.moved_bytes(table), 0),
+        start_ns=start,
+        end_ns=start + np.maximum(tables.integers(table, "duration_ns", 0), 0),
+        failed=(tables.integers(table, extra[1], 0) > 0) | (result < 0),
+        collective=collective,
+        below=nothing,
+        behind=nothing,
+    )
+
+
+def _with_owners(trace: Trace, posix: Layer, mpi: Layer) -> Layer:
+    """`posix` without what is no storage, and with who made each call."""
+    numbers, words = tables.codes(trace.table("posix", ["within"]), "within")
+    if (numbers < 0).all():
+        below = np.isin(posix.file, np.unique(mpi.file[mpi.file >= 0]))
+        by_forebay = np.zeros(len(posix), np.bool_)
+    else:
+        name = np.array([*words, "program"])[numbers]
+        below, by_forebay = name != "program", name == "forebay"
+    thread = _thread_numbers(posix)
+    by_others = np.bincount(thread[~by_forebay], minlength=int(thread.max(initial=-1)) + 1) > 0
+    shared = set(zip(*np.unique([mpi.process, mpi.thread], axis=1).tolist(), strict=True))
+    has_mpi = np.zeros(len(by_others), np.bool_)
+    _, firsts = np.unique(thread, return_index=True)
+    for number, first in enumerate(firsts.tolist()):
+        has_mpi[number] = (int(posix.process[first]), int(posix.thread[first])) in shared
+    behind = ~(by_others | has_mpi)[thread] if len(posix) else np.zeros(0, np.bool_)
+    kinds = trace.table("files").column("kind").to_pylist()
+    storage = np.array([*(kind not in _NO_STORAGE for kind in kinds), True])[posix.file]
+    marked = Layer(**(vars(posix) | {"below": below, "behind": behind}))
+    return marked.only(storage)
+
+
+def _thread_numbers(layer: Layer) -> Ints:
+    """Of each call the number of its thread in the whole run, in the order of the trace."""
+    new = np.zeros(len(layer), np.int64)
+    new[1:] = (np.diff(layer.process) != 0) | (np.diff(layer.thread) != 0)
+    return np.cumsum(new)
+
+
+def strings(column: pa.ChunkedArray) -> list[str]:
+    """A column of words, with an empty one for null."""
+    return [word or "" for word in column.to_pylist()]

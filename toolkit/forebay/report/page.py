@@ -1,0 +1,130 @@
+"""The report as one page of HTML that needs nothing else: no network, no script."""
+
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from forebay.characterise import app_report
+from forebay.report import pictures
+from forebay.report.contents import Contents, command, percent, speedup
+from forebay.report.funnel import Flow
+from forebay.report.timeline import NAMES
+from forebay.units import show_bytes, show_count, show_seconds
+
+#: Of a page; a picture has a fixed number of cells, so it stays far below.
+BYTES_MOST = 2 << 20
+_PHASES = 12
+_LISTED = 40
+_ORDER = ("compute", "metadata", "read", "write", "mpi")
+
+
+def write(contents: Contents, path: Path) -> None:
+    """Writes the page."""
+    path.write_text(render(contents), encoding="utf-8", errors="replace")
+
+
+def render(contents: Contents) -> str:
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "bytes": show_bytes,
+        "count": show_count,
+        "seconds": show_seconds,
+        "percent": percent,
+    }
+    trace = contents.trace
+    return environment.get_template("page.html.j2").render(
+        contents=contents,
+        run=trace.run,
+        title=command(trace) or str(trace.path),
+        directory=str(trace.path),
+        budget=contents.budget,
+        ceiling=speedup(contents.budget.best_speedup),
+        shares=_shares(contents),
+        colours=pictures.COLOURS,
+        names=NAMES,
+        ranks_picture=_ranks_picture(contents),
+        offsets_picture=contents.offsets and pictures.offset_time(contents.offsets),
+        layers=_phases(contents),
+        flows=_flows(contents),
+        environment=sorted(trace.run.environment.items())[:_LISTED],
+        tables=[(name, trace.rows(name)) for name in trace.names()],
+        stored_bytes=trace.stored_bytes(),
+    )
+
+
+def _ranks_picture(contents: Contents) -> str | None:
+    if contents.ranks is None:
+        return None
+    return pictures.rank_time(contents.ranks, "rank" if contents.trace.run.ranks else "process")
+
+
+def _shares(contents: Contents) -> list[dict[str, Any]]:
+    budget = contents.budget
+    total = max(1e-12, budget.total_s)
+    return [
+        {
+            "key": name,
+            "name": NAMES[name],
+            "seconds": budget.seconds[name],
+            "share": budget.seconds[name] / total,
+        }
+        for name in _ORDER
+    ]
+
+
+def _phases(contents: Contents) -> list[dict[str, Any]]:
+    """Of each layer with phases, those with most bytes as texts."""
+    files = contents.application.files
+    return [
+        {
+            "name": app_report.NAMES[layer.name],
+            "phases": [
+                {
+                    "bytes": phase.bytes_share,
+                    "time": phase.time_share,
+                    "what": app_report.what(phase, files),
+                    "who": app_report.who(phase),
+                    "when": app_report.when(phase),
+                }
+                for phase in layer.phases.listed[:_PHASES]
+            ],
+            "others": max(0, len(layer.phases.listed) - _PHASES) + layer.phases.others,
+        }
+        for layer in contents.application.layers
+        if layer.phases.listed
+    ]
+
+
+def _flows(contents: Contents) -> list[dict[str, Any]]:
+    """The funnel's places in order, with the width of each bar."""
+    funnel = contents.funnel
+    groups = (
+        (
+            ("asked of MPI-IO", funnel.asked_mpi),
+            ("moved by MPI-IO", funnel.mpi),
+            ("moved by POSIX below MPI-IO", funnel.below),
+        ),
+        (("asked of POSIX", funnel.asked_posix), ("moved by POSIX", funnel.posix)),
+    )
+    rows = []
+    for group in groups:
+        present = [(name, flow) for name, flow in group if flow is not None]
+        most = max([flow.bytes for _, flow in present], default=0) or 1
+        rows += [_flow(name, flow, most) for name, flow in present]
+    return rows
+
+
+def _flow(name: str, flow: Flow, most: int) -> dict[str, Any]:
+    return {
+        "name": name,
+        "flow": flow,
+        "read_width": 100 * flow.read_bytes / most,
+        "write_width": 100 * flow.written_bytes / most,
+    }

@@ -1,0 +1,113 @@
+"""The report for a person at a terminal: what the page says, without its pictures."""
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from forebay.report.contents import Contents, percent
+from forebay.report.funnel import Flow
+from forebay.report.timeline import NAMES
+from forebay.units import show_bytes, show_count, show_seconds
+
+_ORDER = ("compute", "metadata", "read", "write", "mpi")
+
+
+def show(console: Console, contents: Contents) -> None:
+    """Prints the summary."""
+    console.print(Text(contents.verdict, "bold"), soft_wrap=True)
+    for caveat in contents.caveats:
+        console.print(Text.assemble(("warning: ", "yellow"), caveat), soft_wrap=True)
+    for line in contents.lines:
+        console.print(f"to measure it: {line}", markup=False, soft_wrap=True)
+    if contents.budget.source != "none":
+        console.print(_budget(contents))
+    if contents.ladder is not None:
+        _show_ladder(console, contents)
+    flows = _flows(contents)
+    if flows is not None:
+        console.print(flows)
+    times = contents.funnel.amplification
+    if times is not None:
+        _say(console, f"amplification below MPI-IO: {times:.2f}")
+    for number, finding in enumerate(contents.findings, start=1):
+        console.print(
+            Text.assemble(
+                (f"{number}. {finding.title}", "bold"),
+                f": at most {show_seconds(finding.seconds)} of the run, {percent(finding.share)}, "
+                f"confidence {finding.confidence}",
+            ),
+            soft_wrap=True,
+        )
+        for line in finding.evidence:
+            _say(console, f"   {line}")
+        _say(console, f"   {finding.advice}")
+    if not contents.findings:
+        _say(console, "findings: none with 1 % of the run's time or more")
+
+
+def _say(console: Console, line: str) -> None:
+    console.print(line, markup=False, soft_wrap=True)
+
+
+def _budget(contents: Contents) -> Table:
+    budget = contents.budget
+    table = Table(title=f"Time of processes: {show_count(budget.processes)}", title_justify="left")
+    table.add_column("what")
+    for name in ("share", "of all", "of a process"):
+        table.add_column(name, justify="right")
+    for name in _ORDER:
+        seconds = budget.seconds[name]
+        table.add_row(
+            NAMES[name],
+            percent(seconds / max(1e-12, budget.total_s)),
+            show_seconds(seconds),
+            show_seconds(seconds / budget.processes),
+        )
+    return table
+
+
+def _show_ladder(console: Console, contents: Contents) -> None:
+    if contents.ladder is None:
+        return
+    for warning in contents.ladder.warnings:
+        console.print(Text.assemble(("warning: ", "yellow"), warning), soft_wrap=True)
+    table = Table(title="Limits", title_justify="left")
+    for name in ("level", "what"):
+        table.add_column(name)
+    for name in ("limit", "application", "used"):
+        table.add_column(name, justify="right")
+    for step in contents.ladder.steps:
+        what = f"{step.operation} of {show_bytes(step.size_bytes)}, {step.mode}"
+        rate = f"{show_bytes(step.rate)}/s"
+        if step.limit is None or step.share is None:
+            table.add_row("none alike", Text(what), "", rate, "")
+            continue
+        used = percent(step.share) + (", a cache effect" if step.share > 1 else "")
+        limit = f"{show_bytes(step.limit.median)}/s ({step.limit.mode})"
+        table.add_row(step.limit.level, Text(what), limit, rate, used)
+    console.print(table)
+
+
+def _flows(contents: Contents) -> Table | None:
+    table = Table(title="From the program to the storage", title_justify="left")
+    table.add_column("where")
+    for name in ("reads", "read", "writes", "written"):
+        table.add_column(name, justify="right")
+    funnel = contents.funnel
+    places: tuple[tuple[str, Flow | None], ...] = (
+        ("asked of MPI-IO", funnel.asked_mpi),
+        ("moved by MPI-IO", funnel.mpi),
+        ("moved by POSIX below it", funnel.below),
+        ("asked of POSIX", funnel.asked_posix),
+        ("moved by POSIX", funnel.posix),
+    )
+    for name, flow in places:
+        if flow is not None:
+            table.add_row(
+                name,
+                show_count(flow.reads),
+                show_bytes(flow.read_bytes),
+                show_count(flow.writes),
+                show_bytes(flow.written_bytes),
+            )
+    return table if table.row_count else None

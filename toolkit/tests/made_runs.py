@@ -1,0 +1,77 @@
+"""Traces of runs of which everything is known, for the tests of the report."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from forebay.trace import tables
+from forebay.trace.directory import Run, Trace, TraceWriter, paths
+
+MS = 1_000_000
+MIB = 1 << 20
+
+
+@dataclass
+class MadeRun:
+    """Calls with times in ms, of `processes` that live for `wall_ms` each."""
+
+    path: Path
+    wall_ms: int = 1000
+    processes: int = 1
+    ranks: int = 0
+    files: list[str] = field(default_factory=lambda: ["/scratch/data"])
+    kinds: list[str] = field(default_factory=list)
+    calls: dict[str, list[dict[str, Any]]] = field(
+        default_factory=lambda: {"posix": [], "mpiio": []}
+    )
+    run: dict[str, Any] = field(default_factory=dict)
+
+    def posix(self, call: str, start: float, took: float, size: int = 0, **others: object) -> None:
+        self._add("posix", call, start, took, size, {"within": "program", "errno": 0} | others)
+
+    def mpi(self, call: str, start: float, took: float, size: int = 0, **others: object) -> None:
+        self._add("mpiio", f"MPI_File_{call}", start, took, size, others)
+
+    def _add(
+        self, layer: str, call: str, start: float, took: float, size: int, others: dict[str, Any]
+    ) -> None:
+        row = {"process": 0, "thread": 0, "file": 0, "call": call, "length": size, "result": size}
+        times = {"start_ns": round(start * MS), "duration_ns": round(took * MS)}
+        self.calls[layer].append(row | times | others)
+
+    def trace(self) -> Trace:
+        writer = TraceWriter(self.path)
+        for layer, rows in self.calls.items():
+            ordered = sorted(rows, key=lambda r: (r["process"], r["thread"], r["start_ns"]))
+            writer.add(layer, pa.Table.from_pylist(ordered, schema=tables.SCHEMAS[layer]))
+        count = len(self.files)
+        writer.add(
+            "files",
+            pa.table(
+                paths(name.encode() for name in self.files)
+                | {"kind": self.kinds or ["file"] * count, "mount_point": ["/scratch"] * count}
+            ),
+        )
+        numbers = range(self.processes)
+        writer.add(
+            "processes",
+            pa.table(
+                {
+                    "rank": pa.array([n if n < self.ranks else None for n in numbers], pa.int32()),
+                    "start_ns": [0] * self.processes,
+                    "end_ns": [self.wall_ms * MS] * self.processes,
+                }
+            ),
+        )
+        told: dict[str, Any] = {
+            "origin": {"kind": "capture", "tool": "forebay"},
+            "command": ["mpiexec", "-n", "4", "./a b"],
+            "wall_ns": self.wall_ms * MS,
+            "ranks": self.ranks,
+            "levels": {layer: "events" if rows else "none" for layer, rows in self.calls.items()},
+            "machine": {"hosts": ["node1"]},
+        }
+        writer.finish(Run(**(told | self.run)))
+        return Trace(self.path)

@@ -1,0 +1,316 @@
+"""Goal: a report says where the time of a run went and what of it could be had back, and nothing
+that the trace does not show.
+
+Method: runs of which every call is known; what is counted, against what a plain loop counts; the
+logs of PyDarshan's package.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_runs import MIB, MS, MadeRun
+from test_darshan_import import LOGS
+
+from forebay.errors import ForebayError
+from forebay.report import contents, extents, grids, layers, system_file, timeline
+from forebay.report.contents import Contents
+from forebay.trace import darshan_import
+from forebay.trace.directory import Trace
+
+SYSTEM = Path(__file__).with_name("reports") / "system.json"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> MadeRun:
+    return MadeRun(tmp_path / "run")
+
+
+def keys(found: Contents) -> list[str]:
+    return [finding.key for finding in found.findings]
+
+
+def seconds_ms(found: Contents) -> dict[str, float]:
+    return {name: round(s * 1000, 3) for name, s in found.budget.seconds.items() if s}
+
+
+def test_each_moment_counts_once(run: MadeRun) -> None:
+    run.ranks = run.processes = 2
+    for rank in range(2):
+        run.posix("open", 0, 10, process=rank)
+        run.mpi("write_at_all", 100, 200, MIB, process=rank, collective=True)
+        run.posix("pwrite", 150, 50, MIB, process=rank, within="mpi", offset=0)
+        run.posix("pread", 400, 30, MIB, process=rank, offset=0)
+    found = contents.examine(run.trace())
+    assert seconds_ms(found) == {
+        "metadata": 20,
+        "mpi": 300,
+        "write": 100,
+        "read": 60,
+        "compute": 1520,
+    }
+    assert found.budget.io_share == pytest.approx(0.24)
+    assert found.budget.best_speedup == pytest.approx(1 / 0.76)
+
+
+def test_a_thread_that_nobody_waits_for_takes_no_time(run: MadeRun) -> None:
+    run.mpi("write_all", 0, 10, MIB)
+    run.posix("pwrite", 20, 400, MIB, thread=3, within="forebay", offset=0)
+    found = contents.examine(run.trace())
+    assert seconds_ms(found) == {"mpi": 10, "compute": 990}
+    assert found.budget.behind_s == pytest.approx(0.4)
+
+
+def test_pipes_and_a_waiting_shell_are_no_storage(run: MadeRun) -> None:
+    run.processes = 2
+    run.files.append("pipe")
+    run.kinds = ["file", "pipe"]
+    run.posix("read", 0, 900, 10, process=0, file=1)
+    run.posix("read", 900, 1, 100, process=0, offset=0)
+    run.posix("write", 0, 100, MIB, process=1, offset=0)
+    budget = contents.examine(run.trace()).budget
+    assert (budget.processes, budget.io_share) == (1, pytest.approx(0.1))
+
+
+def test_waiting_for_late_ranks_is_told(run: MadeRun) -> None:
+    run.ranks = run.processes = 2
+    run.mpi("write_all", 100, 200, MIB, process=0, collective=True)
+    run.mpi("write_all", 250, 50, MIB, process=1, collective=True)
+    assert contents.examine(run.trace()).budget.waited_s == pytest.approx(0.15)
+
+
+def test_amplification_is_a_finding_with_its_seconds(run: MadeRun) -> None:
+    run.ranks = run.processes = 1
+    run.mpi("write_at", 0, 400, MIB)
+    run.posix("pread", 10, 100, 4 * MIB, within="mpi", offset=0)
+    run.posix("pwrite", 120, 200, 4 * MIB, within="mpi", offset=0)
+    found = contents.examine(run.trace())
+    finding = next(each for each in found.findings if each.key == "amplification")
+    assert found.funnel.amplification == 8
+    assert finding.seconds == pytest.approx(0.1 + 0.2 * 3 / 4)
+    assert found.lines == ["forebay compare -- mpiexec -n 4 './a b'"]
+    assert "Amplification" in found.verdict
+
+
+def test_what_is_moved_as_asked_is_no_amplification(run: MadeRun) -> None:
+    run.mpi("write_at", 0, 400, MIB)
+    run.posix("pwrite", 120, 200, MIB, within="mpi", offset=0)
+    found = contents.examine(run.trace())
+    assert (found.funnel.amplification, keys(found), found.lines) == (1, [], [])
+    assert "does not show what would shorten it" in found.verdict
+
+
+def test_without_io_worth_it_nothing_is_advised(run: MadeRun) -> None:
+    run.ranks = run.processes = 1
+    run.wall_ms = 100_000
+    run.mpi("write_at", 0, 400, MIB)
+    run.posix("pread", 10, 300, 40 * MIB, within="mpi", offset=0)
+    found = contents.examine(run.trace())
+    assert (keys(found), found.lines) == ([], [])
+    assert found.verdict == (
+        "I/O takes 0.4 % of the processes' time; without any, the run would be 1.0040 times as "
+        "fast. Nothing is worth changing."
+    )
+
+
+def test_findings_below_a_hundredth_are_left_out(run: MadeRun) -> None:
+    run.posix("write", 0, 500, MIB, offset=0)
+    for start in range(600, 605):
+        run.posix("open", start, 1)
+    assert keys(contents.examine(run.trace())) == []
+    run.path = run.path.with_name("more")
+    for start in range(700, 710):
+        run.posix("open", start, 1)
+    found = contents.examine(run.trace())
+    assert keys(found) == ["opened-again"]
+    assert found.findings[0].seconds == pytest.approx(0.014)
+    assert found.findings[0].confidence == "high"
+
+
+def test_bytes_that_are_read_again_are_found(run: MadeRun) -> None:
+    for turn in range(4):
+        run.posix("pread", 100 * turn, 50, MIB, offset=0)
+    found = contents.examine(run.trace())
+    assert keys(found) == ["read-again"]
+    assert found.findings[0].seconds == pytest.approx(0.15)
+    assert "/scratch/data" in found.findings[0].evidence[1]
+
+
+def test_reading_again_what_was_written_is_no_finding(run: MadeRun) -> None:
+    for turn in range(4):
+        run.posix("pwrite", 100 * turn, 10, MIB, offset=0)
+        run.posix("pread", 100 * turn + 10, 50, MIB, offset=0)
+    assert keys(contents.examine(run.trace())) == []
+
+
+def test_bytes_that_all_ranks_read_are_found(run: MadeRun) -> None:
+    run.ranks = run.processes = 4
+    for rank in range(4):
+        run.posix("pread", 0, 80, MIB, offset=0, process=rank)
+    found = contents.examine(run.trace())
+    assert keys(found) == ["read-by-all"]
+    assert found.findings[0].seconds == pytest.approx(0.06)
+
+
+def test_small_calls_are_measured_by_the_large_ones_of_the_run(run: MadeRun) -> None:
+    for place in range(200):
+        run.posix("pwrite", place, 0.5, 1024, offset=place * 4096)
+    for place in range(8):
+        run.posix("pwrite", 300 + 10 * place, 8, 8 * MIB, offset=place * 8 * MIB)
+    found = contents.examine(run.trace())
+    assert keys(found) == ["small-posix-writes"]
+    assert found.findings[0].confidence == "medium"
+    assert found.findings[0].seconds == pytest.approx(0.1 - 200 * 1024 / (8 * MIB) * 0.008)
+
+
+def test_a_size_without_larger_ones_to_compare_with_is_no_finding(run: MadeRun) -> None:
+    for place in range(200):
+        run.posix("pwrite", place, 0.5, 32768, offset=place * 32768)
+    assert keys(contents.examine(run.trace())) == []
+
+
+def test_one_process_that_does_most_is_found_and_named(run: MadeRun) -> None:
+    run.ranks = run.processes = 4
+    run.posix("pwrite", 0, 400, 8 * MIB, offset=0, process=2)
+    run.posix("pwrite", 0, 10, MIB, offset=8 * MIB, process=1)
+    found = contents.examine(run.trace())
+    assert keys(found) == ["uneven"]
+    assert found.findings[0].title.startswith("Uneven: rank 2 is in I/O 3.9 times")
+    assert any("rank 2 is in I/O 40 %" in caveat for caveat in found.caveats)
+
+
+def test_an_application_stands_on_the_ladder_of_like_limits(run: MadeRun) -> None:
+    for place in range(10):
+        run.posix("pwrite", 10 * place, 10, MIB, offset=place * MIB)
+    ladder = contents.examine(run.trace(), system_file.load(SYSTEM)).ladder
+    assert ladder is not None
+    rate = 10 * MIB / 0.1
+    told = {step.limit.level: step.share for step in ladder.steps if step.limit}
+    assert told == pytest.approx(
+        {"device": rate / 50e6, "file system": rate / 400e6, "network": rate / 1e9}
+    )
+    assert ladder.warnings == []
+
+
+def test_what_was_not_measured_has_no_rung(run: MadeRun) -> None:
+    run.run = {"machine": {"hosts": ["other"]}}
+    run.files = ["/elsewhere/data"]
+    run.posix("pwrite", 0, 10, 64, offset=0)
+    system = system_file.load(SYSTEM)
+    limits = [limit for limit in system.limits if limit.level != "network"]
+    alone = system_file.System(system.path, system.host, limits)
+    ladder = contents.examine(run.trace(), alone).ladder
+    assert ladder is not None
+    assert [step.limit for step in ladder.steps] == [None]
+    assert "was measured on node1, and the run was on other" in ladder.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"version": 2}, "version 2"),
+        ({"format": "something"}, "no system file"),
+        ({"limits": [{"level": "device"}]}, "damaged"),
+        ({"host": None, "limits": 3}, "damaged"),
+    ],
+)
+def test_a_system_file_that_is_none_is_told(
+    tmp_path: Path, change: dict[str, Any], complaint: str
+) -> None:
+    path = tmp_path / "system.json"
+    path.write_text(json.dumps(json.loads(SYSTEM.read_text()) | change))
+    with pytest.raises(ForebayError, match=complaint):
+        system_file.load(path)
+
+
+def test_a_trace_without_calls_says_so(run: MadeRun) -> None:
+    found = contents.examine(run.trace())
+    assert found.verdict == "The trace holds no I/O on files: there is nothing to judge."
+    assert (found.ranks, found.offsets, keys(found)) == (None, None, [])
+
+
+@pytest.mark.parametrize("log", LOGS, ids=[f"{log.parent.name}-{log.stem[:24]}" for log in LOGS])
+def test_no_advice_on_a_log_with_little_io(log: Path, tmp_path: Path) -> None:
+    darshan_import.import_here(log, tmp_path / "run")
+    found = contents.examine(Trace(tmp_path / "run"))
+    share = found.budget.io_share
+    assert share is None or 0 <= share <= 1
+    if share is None or share < 0.01:
+        assert (found.findings, found.lines) == ([], [])
+    assert all(0.01 <= finding.share <= 1 for finding in found.findings)
+    assert json.loads(json.dumps(found.as_json()))["budget"]["io_share"] == share
+
+
+SPANS = st.lists(
+    st.tuples(st.integers(0, 2), st.integers(0, 40), st.integers(0, 12), st.integers(0, 3)),
+    max_size=30,
+)
+
+
+@settings(deadline=None)
+@given(spans=SPANS)
+def test_moments_are_those_that_a_loop_over_them_finds(
+    tmp_path_factory: pytest.TempPathFactory, spans: list[tuple[int, int, int, int]]
+) -> None:
+    run = MadeRun(tmp_path_factory.mktemp("run"), processes=3)
+    for thread, (process, start, took, what) in enumerate(spans):
+        call = ("pwrite", "pread", "open", "write")[what]
+        place: dict[str, Any] = {"process": process, "thread": thread}
+        if what == timeline.CATEGORIES.index("mpi"):
+            run.mpi(call, start, took, 1, **place)
+        else:
+            run.posix(call, start, took, 1, **place)
+    found = layers.load(run.trace())
+    moments = timeline.segments(found["posix"], found["mpiio"])
+    told = np.full((3, 60), 9)
+    for process, category, start, end in zip(*vars(moments).values(), strict=True):
+        assert (told[process, start // MS : end // MS] == 9).all()
+        told[process, start // MS : end // MS] = category
+    expected = np.full((3, 60), 9)
+    for process, start, took, what in spans:
+        part = expected[process, start : start + took]
+        np.minimum(part, what, out=part)
+    assert (told == expected).all()
+
+
+@given(
+    spans=st.lists(
+        st.tuples(st.integers(0, 3), st.integers(0, 99), st.integers(0, 99)), max_size=20
+    )
+)
+def test_cells_share_out_what_spans_have(spans: list[tuple[int, int, int]]) -> None:
+    row, low, high = (
+        (np.array(c, np.int64) for c in zip(*spans, strict=True))
+        if spans
+        else (np.zeros((3, 0), np.int64))
+    )
+    begin, end = np.minimum(low, high), np.maximum(low, high)
+    weight = (end - begin).astype(np.float64)
+    grid = grids.spread(
+        row, grids.scaled(begin, 0, 100), grids.scaled(end, 0, 100), weight, (4, 10)
+    )
+    expected = np.zeros((4, 10))
+    for r, b, e in zip(row, begin, end, strict=True):
+        for cell in range(10):
+            expected[r, cell] += max(0, min(e, 10 * cell + 10) - max(b, 10 * cell))
+    np.testing.assert_allclose(grid, expected, atol=1e-6)
+
+
+@given(
+    spans=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 30), st.integers(0, 9)), max_size=20)
+)
+def test_distinct_bytes_are_those_of_a_set(spans: list[tuple[int, int, int]]) -> None:
+    far = 1 << 50
+    columns = np.array(spans, np.int64).reshape(-1, 3).T
+    begin = columns[1] + far
+    found = extents.coverage(columns[0] * far, begin, begin + columns[2])
+    sets: dict[int, set[int]] = {}
+    for group, first, size in spans:
+        sets.setdefault(group, set()).update(range(first, first + size))
+    assert dict(zip((found.group // far).tolist(), found.distinct.tolist(), strict=True)) == {
+        group: len(places) for group, places in sets.items()
+    }

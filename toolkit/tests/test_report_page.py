@@ -1,0 +1,179 @@
+"""Goal: the page of a report reads anywhere: in light and in dark, with no script and no network.
+
+Method: the page of a run that has something in every section, as text and in Chromium; the command.
+"""
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+from conftest import Forebay, read_json
+from made_runs import MIB, MadeRun
+from test_darshan_import import EXAMPLES
+
+from forebay.report import contents, page, system_file
+from forebay.report.page import BYTES_MOST
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+SECTIONS = [
+    "verdict",
+    "budget",
+    "limits",
+    "phases",
+    "offsets",
+    "funnel",
+    "findings",
+    "provenance",
+]
+SYSTEM = Path(__file__).with_name("reports") / "system.json"
+NASTY = "/scratch/<script>alert(1)</script> & 'data'"
+
+
+def full_run(path: Path) -> MadeRun:
+    """Four ranks write through MPI-IO with amplification, and read."""
+    run = MadeRun(path, ranks=4, processes=4, wall_ms=2000, files=[NASTY, "/scratch/in"])
+    for rank in range(4):
+        run.posix("open", 5, 20, process=rank, file=1, argument=0)
+        for turn in range(6):
+            start = 100 + 300 * turn + 5 * rank
+            run.mpi("write_at_all", start, 150, MIB, process=rank, collective=True)
+            place = (turn * 4 + rank) * 4 * MIB
+            run.posix("pread", start + 5, 40, 2 * MIB, process=rank, within="mpi", offset=place)
+            run.posix("pwrite", start + 50, 60, 2 * MIB, process=rank, within="mpi", offset=place)
+            run.posix("pread", start + 200, 30, MIB, process=rank, file=1, offset=rank * MIB)
+    run.run = {
+        "overhead": {"ns_per_call": 31.0, "calls": 76, "share_of_wall": 0.0012},
+        "losses": {"not kept": 3},
+        "mpi": {"name": "mpich", "version": "4.0.2"},
+        "environment": {"ROMIO_HINTS": "<none>"},
+    }
+    return run
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("page")
+    found = contents.examine(full_run(directory / "run").trace(), system_file.load(SYSTEM))
+    page.write(found, directory / "report.html")
+    return directory / "report.html"
+
+
+def test_every_section_is_there_in_its_order(written: Path) -> None:
+    text = written.read_text()
+    assert re.findall(r'<section id="(\w+)">', text) == SECTIONS
+    assert text.count("<svg") == 2
+    assert "forebay compare -- mpiexec -n 4 &#39;./a b&#39;" in text
+    assert "Amplification" in text
+    assert "a cache effect" in text
+    assert "not kept" in text
+
+
+def test_the_page_needs_nothing_else(written: Path) -> None:
+    text = written.read_text()
+    assert written.stat().st_size < BYTES_MOST / 4
+    assert "<script" not in text
+    assert "&lt;script&gt;alert(1)" in text
+    loaded = re.findall(r'(?:src|href)="([^"#]*)"', text)
+    assert all(place.startswith("data:") for place in loaded)
+    assert "@import" not in text
+
+
+def test_what_a_run_has_no_data_for_is_said(tmp_path: Path) -> None:
+    text = page.render(contents.examine(MadeRun(tmp_path / "run").trace()))
+    assert re.findall(r'<section id="(\w+)">', text) == SECTIONS
+    for sentence in (
+        "there is nothing to judge",
+        "The trace holds neither calls nor counters",
+        "give a system file by",
+        "nothing is known of when they were",
+        "does not tell which places",
+        "Nothing in the trace reads or writes a file",
+        "None: there is no I/O in the trace",
+    ):
+        assert sentence in text
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    sync_api = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is not installed (make venv)"
+    )
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("there is no Chromium (packages of packaging/apt.txt: make deps)")
+    with sync_api.sync_playwright() as play:
+        started = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_chromium_shows_it_in_both_themes(browser: "Browser", written: Path, theme: str) -> None:
+    scheme: Literal["light", "dark"] = "dark" if theme == "dark" else "light"
+    context = browser.new_context(color_scheme=scheme, viewport={"width": 1000, "height": 800})
+    shown = context.new_page()
+    told: list[str] = []
+    asked: list[str] = []
+    shown.on("console", lambda message: told.append(message.text))
+    shown.on("pageerror", lambda error: told.append(str(error)))
+    shown.on("request", lambda request: asked.append(request.url))
+    shown.goto(written.as_uri())
+    for section in SECTIONS:
+        place = shown.locator(f"section#{section}")
+        assert place.is_visible()
+        box = place.bounding_box()
+        assert box is not None
+        assert box["height"] > 40
+    assert told == []
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+    text, ground = (
+        brightness(shown.evaluate(f"getComputedStyle(document.body).{name}"))
+        for name in ("color", "backgroundColor")
+    )
+    assert (text < ground) == (theme == "light")
+    assert abs(text - ground) > 150
+    # The pictures' words have the colour of the text around them, and are inside the picture.
+    word = shown.locator("figure svg text").first
+    assert brightness(word.evaluate("word => getComputedStyle(word).fill")) == text
+    assert shown.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    context.close()
+
+
+def brightness(colour: str) -> float:
+    """Of `rgb(r, g, b)`, from 0 to 255."""
+    return sum(map(int, re.findall(r"\d+", colour)[:3])) / 3
+
+
+def test_the_command_writes_the_page_and_says_the_same(forebay: Forebay, tmp_path: Path) -> None:
+    full_run(tmp_path / "my run").trace()
+    answer = forebay(
+        "report", "my run", "-o", "a page.html", "--json", "found.json", "--system", SYSTEM
+    )
+    assert answer.code == 0, answer.errors
+    found = read_json(tmp_path / "found.json")
+    assert found["verdict"] in answer.output
+    assert "1. Amplification" in answer.output
+    assert found["findings"][0]["key"] == "amplification"
+    assert "Amplification" in (tmp_path / "a page.html").read_text()
+
+
+def test_a_report_of_an_imported_log(forebay: Forebay, tmp_path: Path) -> None:
+    log = EXAMPLES / "dxt.darshan"
+    assert forebay("import", log, "-o", "job").code == 0
+    answer = forebay("report", "job")
+    assert answer.code == 0, answer.errors
+    text = " ".join((tmp_path / "report.html").read_text().split())
+    assert "sums over processes and files" in text
+
+
+def test_what_is_no_trace_is_told(forebay: Forebay, tmp_path: Path) -> None:
+    (tmp_path / "nothing").mkdir()
+    answer = forebay("report", "nothing")
+    assert answer.code == 2
+    assert "run.json" in answer.errors
+    assert not (tmp_path / "report.html").exists()
