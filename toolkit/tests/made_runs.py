@@ -23,6 +23,7 @@ class MadeRun:
     ranks: int = 0
     files: list[str] = field(default_factory=lambda: ["/scratch/data"])
     kinds: list[str] = field(default_factory=list)
+    file_systems: list[str] = field(default_factory=list)
     calls: dict[str, list[dict[str, Any]]] = field(
         default_factory=lambda: {"posix": [], "mpiio": []}
     )
@@ -51,7 +52,11 @@ class MadeRun:
             "files",
             pa.table(
                 paths(name.encode() for name in self.files)
-                | {"kind": self.kinds or ["file"] * count, "mount_point": ["/scratch"] * count}
+                | {
+                    "kind": self.kinds or ["file"] * count,
+                    "file_system": self.file_systems or ["ext4"] * count,
+                    "mount_point": ["/scratch"] * count,
+                }
             ),
         )
         numbers = range(self.processes)

@@ -96,8 +96,33 @@ def test_amplification_is_a_finding_with_its_seconds(run: MadeRun) -> None:
     assert "Amplification" in found.verdict
 
 
-def test_what_is_moved_as_asked_is_no_amplification(run: MadeRun) -> None:
+def test_time_in_mpi_io_beside_all_storage_is_found(run: MadeRun) -> None:
+    run.ranks = run.processes = 2
+    run.mpi("write_at_all", 100, 300, MIB, process=0, collective=True)
+    run.mpi("write_at_all", 150, 250, MIB, process=1, collective=True)
+    for start in (200, 220):
+        run.posix("pwrite", start, 40, MIB, within="mpi", offset=0)
+    found = contents.examine(run.trace())
+    assert keys(found) == ["exchange"]
+    # Both ranks' time but for 60 ms of storage and what rank 0 waited, by two ranks.
+    assert found.findings[0].seconds == pytest.approx((300 + 250 - 2 * 60 - 50) / 2 / 1000)
+    assert found.lines
+
+
+def test_with_losses_layers_are_not_compared(run: MadeRun) -> None:
     run.mpi("write_at", 0, 400, MIB)
+    run.posix("pwrite", 120, 200, 4 * MIB, within="mpi", offset=0)
+    run.run = {"losses": {"not kept": 3}, "complete": False}
+    found = contents.examine(run.trace())
+    assert keys(found) == []
+    assert found.caveats == [
+        "The run did not end by itself: what came last is missing.",
+        "3 calls are not in the trace (not kept): sums are too low.",
+    ]
+
+
+def test_what_is_moved_as_asked_is_no_amplification(run: MadeRun) -> None:
+    run.mpi("write_at", 120, 200, MIB)
     run.posix("pwrite", 120, 200, MIB, within="mpi", offset=0)
     found = contents.examine(run.trace())
     assert (found.funnel.amplification, keys(found), found.lines) == (1, [], [])
@@ -115,6 +140,12 @@ def test_without_io_worth_it_nothing_is_advised(run: MadeRun) -> None:
         "I/O takes 0.4 % of the processes' time; without any, the run would be 1.0040 times as "
         "fast. Nothing is worth changing."
     )
+
+
+def test_what_the_kernel_makes_up_is_no_storage(run: MadeRun) -> None:
+    run.file_systems = ["sysfs"]
+    run.posix("read", 0, 500, 100, offset=0)
+    assert contents.examine(run.trace()).budget.io_share is None
 
 
 def test_findings_below_a_hundredth_are_left_out(run: MadeRun) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forebay.report import budget as budget_of
+from forebay.report import timeline
 from forebay.report.budget import Budget
 from forebay.report.extents import coverage
 from forebay.report.funnel import AMPLIFIED, Funnel
@@ -72,6 +73,7 @@ class Search:
         if share is None or share < LEAST_SHARE:
             return []
         self._amplification()
+        self._exchange(segments)
         for layer, name in ((self._mpi, "MPI-IO"), (self._own(), "POSIX")):
             for kind in (Kind.READ, Kind.WRITE):
                 self._small(layer, name, kind)
@@ -142,6 +144,33 @@ class Search:
             evidence,
             f"The MPI moves more than the program asks for.{why} Collective calls, or an engine "
             "that gathers the pieces, need not.",
+            prove=True,
+        )
+
+    def _exchange(self, segments: Segments) -> None:
+        """Time in MPI-IO while no process was in a storage call below it and nobody was awaited."""
+        below = self._posix.only(self._posix.below)
+        if self._trace.run.losses or not below.data.any():
+            return
+        own = timeline.chosen(segments, self._counts)
+        aside = timeline.aside_seconds(own, below.start_ns, below.end_ns)
+        spare = max(0.0, aside - self._budget.waited_s)
+        data = self._mpi.only(self._mpi.data)
+        together = int(data.collective.sum())
+        self._add(
+            "exchange",
+            "In MPI-IO while no storage is: exchange and bookkeeping",
+            spare,
+            "low",
+            [
+                f"{show_seconds(self._budget.seconds['mpi'])} of all processes in MPI-IO beyond "
+                f"POSIX; {show_seconds(spare)} of them while no process was in a storage call and "
+                "every rank had come",
+                f"{show_count(len(data))} data calls, {show_count(together)} of them collective",
+                "a part of it is needed: the bytes have to get to who writes them",
+            ],
+            "Fewer, larger calls; for collective ones fewer aggregators or rounds, or independent "
+            "calls where the pieces are large.",
             prove=True,
         )
 

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from forebay.trace import calls, tables
@@ -15,6 +14,11 @@ Flags = NDArray[np.bool_]
 
 #: Who waits for these waits for another process or a person, not for storage.
 _NO_STORAGE = ("pipe", "socket", "standard", "other")
+# What the kernel makes up when it is read.
+_MADE_UP = (
+    *("proc", "sysfs", "devtmpfs", "devpts", "cgroup", "cgroup2", "debugfs", "tracefs"),
+    *("securityfs", "configfs", "bpf", "pstore", "mqueue", "efivarfs"),
+)
 _COLUMNS = (
     *("process", "thread", "call", "file", "offset", "length", "result"),
     *("start_ns", "duration_ns"),
@@ -115,8 +119,12 @@ def _with_owners(trace: Trace, posix: Layer, mpi: Layer) -> Layer:
     for number, first in enumerate(firsts.tolist()):
         has_mpi[number] = (int(posix.process[first]), int(posix.thread[first])) in shared
     behind = ~(by_others | has_mpi)[thread] if len(posix) else np.zeros(0, np.bool_)
-    kinds = trace.table("files").column("kind").to_pylist()
-    storage = np.array([*(kind not in _NO_STORAGE for kind in kinds), True])[posix.file]
+    files = trace.table("files", ["kind", "file_system"])
+    kept = [
+        kind not in _NO_STORAGE and file_system not in _MADE_UP
+        for kind, file_system in zip(*(column.to_pylist() for column in files.columns), strict=True)
+    ]
+    storage = np.array([*kept, True])[posix.file]
     marked = Layer(**(vars(posix) | {"below": below, "behind": behind}))
     return marked.only(storage)
 
@@ -126,8 +134,3 @@ def _thread_numbers(layer: Layer) -> Ints:
     new = np.zeros(len(layer), np.int64)
     new[1:] = (np.diff(layer.process) != 0) | (np.diff(layer.thread) != 0)
     return np.cumsum(new)
-
-
-def strings(column: pa.ChunkedArray) -> list[str]:
-    """A column of words, with an empty one for null."""
-    return [word or "" for word in column.to_pylist()]

@@ -8,6 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from forebay.characterise import app_report
 from forebay.report import pictures
 from forebay.report.contents import Contents, command, percent, speedup
+from forebay.report.findings import LEAST_SHARE
 from forebay.report.funnel import Flow
 from forebay.report.timeline import NAMES
 from forebay.units import show_bytes, show_count, show_seconds
@@ -47,6 +48,7 @@ def render(contents: Contents) -> str:
         budget=contents.budget,
         ceiling=speedup(contents.budget.best_speedup),
         shares=_shares(contents),
+        least_share=LEAST_SHARE,
         colours=pictures.COLOURS,
         names=NAMES,
         ranks_picture=_ranks_picture(contents),
@@ -82,6 +84,14 @@ def _shares(contents: Contents) -> list[dict[str, Any]]:
 def _phases(contents: Contents) -> list[dict[str, Any]]:
     """Of each layer with phases, those with most bytes as texts."""
     files = contents.application.files
+    shown = {
+        layer.name: [
+            phase
+            for phase in layer.phases.listed[:_PHASES]
+            if max(phase.bytes_share, phase.time_share) >= LEAST_SHARE
+        ]
+        for layer in contents.application.layers
+    }
     return [
         {
             "name": app_report.NAMES[layer.name],
@@ -93,9 +103,9 @@ def _phases(contents: Contents) -> list[dict[str, Any]]:
                     "who": app_report.who(phase),
                     "when": app_report.when(phase),
                 }
-                for phase in layer.phases.listed[:_PHASES]
+                for phase in shown[layer.name]
             ],
-            "others": max(0, len(layer.phases.listed) - _PHASES) + layer.phases.others,
+            "others": len(layer.phases.listed) - len(shown[layer.name]) + layer.phases.others,
         }
         for layer in contents.application.layers
         if layer.phases.listed

@@ -68,6 +68,25 @@ def busy_seconds(start_ns: Ints, end_ns: Ints) -> float:
     return float(end[-1] - start[0] - gaps.sum()) / 1e9
 
 
+def aside_seconds(found: Segments, start_ns: Ints, end_ns: Ints) -> float:
+    """Process-seconds of MPI-IO beyond POSIX in which none of the given spans was under way."""
+    mpi = found.category == _MPI
+    begin, end = found.start_ns[mpi], found.end_ns[mpi]
+    total = float((end - begin).sum()) / 1e9
+    if len(start_ns) == 0 or len(begin) == 0:
+        return total
+    order = np.argsort(start_ns, kind="stable")
+    start, reach = start_ns[order], np.maximum.accumulate(end_ns[order])
+    first = np.flatnonzero(np.append(True, start[1:] > reach[:-1]))
+    last = np.append(first[1:], len(start)) - 1
+    edges = np.stack((start[first], reach[last]), axis=1).ravel()
+    lengths = np.zeros(len(edges), np.int64)
+    lengths[1::2] = edges[1::2] - edges[::2]
+    before = np.cumsum(lengths)  # of all spans up to each edge
+    busy = np.interp(end, edges, before) - np.interp(begin, edges, before)
+    return total - float(busy.sum()) / 1e9
+
+
 def arrival_wait_seconds(mpi: Layer) -> float:
     """Process-seconds that ranks spent in collective data calls before the last one came. Calls
     are matched by their number in the file; a file on which ranks made different numbers of them
