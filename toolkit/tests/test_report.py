@@ -244,6 +244,7 @@ def test_what_was_not_measured_has_no_rung(run: MadeRun) -> None:
     ("change", "complaint"),
     [
         ({"version": 2}, "version 2"),
+        ({"checksum": "0123456789abcdef"}, "checksum does not fit"),
         ({"format": "something"}, "no system file"),
         ({"limits": [{"level": "device"}]}, "damaged"),
         ({"host": None, "limits": 3}, "damaged"),

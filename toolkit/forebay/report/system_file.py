@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from forebay.errors import ForebayError
+from forebay.trace.directory import checksum
 
 FORMAT = "forebay system"
 VERSION = 1
@@ -51,6 +52,10 @@ def load(path: Path) -> System:
             f"{path} has version {document.get('version')!r}, and this command reads {VERSION}",
             "Read it with the Forebay that wrote it, or a newer one.",
             exit_code=1,
+        )
+    if document.get("checksum", "") not in ("", checksum(document)):
+        raise ForebayError(
+            f"{path} is damaged: its checksum does not fit its content", advice, exit_code=1
         )
     try:
         host = str(document["host"])

@@ -76,7 +76,7 @@ class TraceWriter:
             **_printable(asdict(run)),
             "tables": listed,
         }
-        document["checksum"] = _checksum(document)
+        document["checksum"] = checksum(document)
         unfinished = self.path / f".{RUN_FILE}"
         unfinished.write_text(json.dumps(document, indent=2, ensure_ascii=False), encoding="utf-8")
         unfinished.replace(self.path / RUN_FILE)
@@ -159,7 +159,8 @@ def _digest(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _checksum(document: dict[str, Any]) -> str:
+def checksum(document: dict[str, Any]) -> str:
+    """XXH64 of a JSON object but for its key `checksum` (docs/formats/trace-directory.md)."""
     content = {key: value for key, value in document.items() if key != "checksum"}
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return xxhash.xxh64_hexdigest(text.encode())
@@ -204,6 +205,6 @@ def _document(path: Path) -> dict[str, Any]:
             f"{path} has version {version!r} of the format, and this command reads {VERSION}",
             "Read it with the Forebay that wrote it, or a newer one.",
         )
-    if document.get("checksum") != _checksum(document):
+    if document.get("checksum") != checksum(document):
         raise _damaged(run_file, "its checksum does not fit its content")
     return document
