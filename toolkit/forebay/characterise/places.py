@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from forebay.trace.directory import Trace
 
 #: Types of file systems that hold no data.
-_OF_THE_KERNEL = frozenset(
+OF_THE_KERNEL = frozenset(
     {
         "bpf",
         "cgroup",
@@ -41,7 +41,7 @@ def applications(trace: Trace) -> NDArray[np.bool_]:
     files = trace.table("files", ["path", "kind", "file_system"])
     kept = [
         kind in (None, "file")
-        and file_system not in _OF_THE_KERNEL
+        and file_system not in OF_THE_KERNEL
         and _OF_THE_SYSTEM.match(path) is None
         for path, kind, file_system in zip(
             *(files[name].to_pylist() for name in ("path", "kind", "file_system")), strict=True

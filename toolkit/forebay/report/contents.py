@@ -64,8 +64,9 @@ def examine(trace: Trace, system: System | None = None) -> Contents:
     posix, mpi = found["posix"], found["mpiio"]
     moments = timeline.segments(posix, mpi)
     budget = budget_of.of(trace, posix, mpi, moments)
-    funnel = funnel_of.of(trace, posix, mpi)
-    findings = Search(trace, posix, mpi, budget, funnel).carry_out(moments)
+    own = layers.of_the_application(trace, posix)
+    funnel = funnel_of.of(trace, own, mpi)
+    findings = Search(trace, own, mpi, budget, funnel).carry_out(moments)
     ranks = offsets = None
     if len(posix) + len(mpi):
         counts = budget_of.counted_processes(trace, posix, mpi)
@@ -73,9 +74,9 @@ def examine(trace: Trace, system: System | None = None) -> Contents:
         wall_ns = max(trace.run.wall_ns, *last)
         ranks = grids.rank_time(moments, counts, posix, mpi, wall_ns)
         paths = trace.table("files")["path"].to_pylist()
-        offsets = grids.offset_time(posix, mpi, paths, wall_ns)
-    rungs = None if system is None else ladder.of(trace, posix, system)
-    del found, posix, mpi, moments
+        offsets = grids.offset_time(own, mpi, paths, wall_ns)
+    rungs = None if system is None else ladder.of(trace, own, system)
+    del found, own, posix, mpi, moments
     verdict, lines = _verdict(trace, budget, findings, ranks is not None)
     return Contents(
         trace=trace,

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from forebay.characterise import places
+from forebay.characterise.places import OF_THE_KERNEL
 from forebay.trace import calls, tables
 from forebay.trace.calls import Kind
 from forebay.trace.directory import Trace
@@ -14,11 +16,6 @@ Flags = NDArray[np.bool_]
 
 #: Who waits for these waits for another process or a person, not for storage.
 _NO_STORAGE = ("pipe", "socket", "standard", "other")
-# What the kernel makes up when it is read.
-_MADE_UP = (
-    *("proc", "sysfs", "devtmpfs", "devpts", "cgroup", "cgroup2", "debugfs", "tracefs"),
-    *("securityfs", "configfs", "bpf", "pstore", "mqueue", "efivarfs"),
-)
 _COLUMNS = (
     *("process", "thread", "call", "file", "offset", "length", "result"),
     *("start_ns", "duration_ns"),
@@ -73,6 +70,11 @@ def load(trace: Trace) -> dict[str, Layer]:
     return {"mpiio": mpi, "posix": _with_owners(trace, _layer(trace, "posix"), mpi)}
 
 
+def of_the_application(trace: Trace, posix: Layer) -> Layer:
+    """`posix` without reads and writes of the system's files, as libraries or MPI's memory."""
+    return posix.only(~posix.data | places.applications(trace)[posix.file])
+
+
 def _layer(trace: Trace, name: str) -> Layer:
     extra = ("argument", "errno") if name == "posix" else ("collective", "error")
     table = trace.table(name, [*_COLUMNS, *extra])
@@ -121,7 +123,7 @@ def _with_owners(trace: Trace, posix: Layer, mpi: Layer) -> Layer:
     behind = ~(by_others | has_mpi)[thread] if len(posix) else np.zeros(0, np.bool_)
     files = trace.table("files", ["kind", "file_system"])
     kept = [
-        kind not in _NO_STORAGE and file_system not in _MADE_UP
+        kind not in _NO_STORAGE and file_system not in OF_THE_KERNEL
         for kind, file_system in zip(*(column.to_pylist() for column in files.columns), strict=True)
     ]
     storage = np.array([*kept, True])[posix.file]
