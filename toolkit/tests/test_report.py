@@ -259,6 +259,21 @@ def test_a_system_file_that_is_none_is_told(
         system_file.load(path)
 
 
+def test_many_processes_share_the_rows_of_the_picture(run: MadeRun) -> None:
+    run.ranks = run.processes = 300
+    for rank in range(300):
+        run.posix("pwrite", rank, 100, MIB, offset=rank * MIB, process=rank)
+    picture = contents.examine(run.trace()).ranks
+    assert picture is not None
+    assert (picture.per_row, picture.share.shape) == (3, (4, 100, grids.TIME_CELLS))
+    assert picture.share.max() <= 1 + 1e-9
+    # Each row is three processes that write for a tenth of the time.
+    np.testing.assert_allclose(picture.share.sum(axis=(0, 2)), grids.TIME_CELLS / 10, rtol=1e-6)
+    np.testing.assert_allclose(
+        picture.rates.sum(axis=1) * picture.cell_s, [0, 300 * MIB], rtol=1e-6
+    )
+
+
 def test_a_trace_without_calls_says_so(run: MadeRun) -> None:
     found = contents.examine(run.trace())
     assert found.verdict == "The trace holds no I/O on files: there is nothing to judge."

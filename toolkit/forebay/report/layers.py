@@ -51,6 +51,8 @@ class Layer:
 
     def only(self, rows: Flags) -> "Layer":
         """The calls that `rows` marks."""
+        if rows.all():
+            return self
         return Layer(**{name: values[rows] for name, values in vars(self).items()})
 
     @property
