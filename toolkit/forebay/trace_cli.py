@@ -96,8 +96,6 @@ def export_command(
     """
     from forebay import output_paths
     from forebay.cli import output_console
-    from forebay.trace import darshan_export, perfetto_export
-    from forebay.trace.directory import Trace
     from forebay.units import show_count
 
     if perfetto is None and darshan is None:
@@ -108,12 +106,18 @@ def export_command(
     for out in (perfetto, darshan):
         if out is not None:
             output_paths.require_file(out)
+    from forebay.trace.directory import Trace
+
     trace = Trace(directory)
     console = output_console()
     if perfetto is not None:
+        from forebay.trace import perfetto_export
+
         count = perfetto_export.export(trace, perfetto, calls)
         console.print(f"{perfetto}: {show_count(count)} calls", markup=False, soft_wrap=True)
     if darshan is not None:
+        from forebay.trace import darshan_export
+
         notes = darshan_export.export(trace, darshan)
         console.print(f"{darshan}: written", markup=False, soft_wrap=True)
         for note in notes:
