@@ -298,7 +298,7 @@ SPANS = st.lists(
 )
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(spans=SPANS)
 def test_moments_are_those_that_a_loop_over_them_finds(
     tmp_path_factory: pytest.TempPathFactory, spans: list[tuple[int, int, int, int]]
