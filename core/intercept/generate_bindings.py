@@ -2,13 +2,14 @@
 """Writes the wrappers of one MPI's MPI_File_* functions from that MPI's own mpi.h.
 
 The header is preprocessed by the C compiler and its MPI_File_* prototypes are read, so that handle
-types are the real ones and `_c` variants appear where the MPI has them. Three files are written:
+types are the real ones and `_c` variants appear where the MPI has them. Four files are written:
 
 * real_functions.inc -- FOREBAY_REAL(name, result, parameters) for each function that Forebay calls:
   the table of the MPI's own functions is declared from it;
 * implementations.inc -- prototypes of the hand-written functions (see OWN);
 * wrappers.inc -- a wrapper for each function that takes a file handle, and the list that joins
-  names and wrappers.
+  names and wrappers;
+* traced_names.inc -- the names by which a trace knows the calls.
 """
 
 from __future__ import annotations
@@ -69,6 +70,13 @@ OWN = (
 # Of those, the ones that also see files which pass through for now, because they may end that or
 # must be known when it ends.
 ALWAYS_OWN = frozenset(("set_atomicity", "set_info", "set_view"))
+
+# Functions that change what a trace tells of an opening, and how it is told, in the names that the
+# parameters have by their place.
+TRACED_CHANGES = {
+    "set_view": "trace_view(file, {1}, {2}, {3}, {4}); trace_hints(file, {0});",
+    "set_info": "trace_hints(file, {0});",
+}
 
 # Functions whose wrapper is hand-written as a whole, since they make or end a handle.
 WHOLE = frozenset(("open", "close"))
@@ -160,6 +168,43 @@ def call_class(name: str) -> str:
     return "other"
 
 
+def traced_pointer(name: str) -> str:
+    """By which file pointer a call moves data, as a trace tells it."""
+    if re.fullmatch(r"i?(read|write)(_at)(_all)?(_begin)?", name):
+        return "explicit_offset"
+    if re.fullmatch(r"i?(read|write)(_shared|_ordered)(_begin)?", name):
+        return "shared"
+    if re.fullmatch(r"i?(read|write)(_all)?(_begin)?", name):
+        return "individual"
+    return "none"
+
+
+def traced_arguments(function: Prototype, number: int) -> str:
+    """What a trace tells of a call, as the members of TracedArguments."""
+    members = [f".call = {number}", f".file = {function.parameters[0][1]}"]
+    members.append(f".pointer = TracedPointer::{traced_pointer(function.base)}")
+    names = dict(function.parameters)
+    for declaration, member in (
+        ("MPI_Offset offset", "offset"),
+        ("MPI_Offset size", "offset"),
+        ("int count", "count"),
+        ("MPI_Count count", "count"),
+        ("MPI_Datatype datatype", "datatype"),
+    ):
+        if declaration in names:
+            members.append(f".{member} = {names[declaration]}")
+    if status_of(function):
+        members.append(f".status = {status_of(function)}")
+    return "{" + ", ".join(members) + "}"
+
+
+def status_of(function: Prototype) -> str:
+    """The name of the parameter that takes the status of a call that moved data, or nothing."""
+    if function.base not in OWN or not re.match(r"read|write", function.base):
+        return ""
+    return next((name for text, name in function.parameters if "MPI_Status" in text), "")
+
+
 def own_parameters(function: Prototype) -> str:
     """The parameters of a hand-written function: the open file instead of its handle, and a count
     that is wide in both variants."""
@@ -174,22 +219,27 @@ def own_arguments(function: Prototype) -> str:
     return ", ".join(["file", *(name for _, name in function.parameters[1:])])
 
 
-def wrapper(function: Prototype) -> str:
-    """The C++ text of one wrapper."""
+def wrapper(function: Prototype, number: int) -> str:
+    """The C++ text of one wrapper; `number` is the place of its name in a trace."""
     handle = function.parameters[0][1]
     real = f"[&] {{ return real().{function.name}({function.arguments}); }}"
     entry = "intercept"
     if function.base in OWN:
         entry += "<Passing::to_own>" if function.base in ALWAYS_OWN else "<Passing::to_mpi>"
-    lines = [
-        f"{function.result} wrapped_{function.name}({function.declared}) noexcept {{",
-        f"  return {entry}({handle}, CallClass::{call_class(function.name)}, {real}"
-        + (
-            f",\n                   [&](OpenFile& file) {{ return own::{function.base}"
-            f"({own_arguments(function)}); }});"
-            if function.base in OWN
-            else ");"
-        ),
+    after = ""
+    if change := TRACED_CHANGES.get(function.base):
+        names = [name for _, name in function.parameters]
+        after = f", [&](TracedFile& file) {{ {change.format(*names)} }}"
+    own = ""
+    if function.base in OWN:
+        own = f", [&](OpenFile& file) {{ return own::{function.base}({own_arguments(function)}); }}"
+    lines = [f"{function.result} wrapped_{function.name}({function.declared}) noexcept {{"]
+    if status := status_of(function):
+        lines += ["  MPI_Status seen;", f"  {status} = seen_status({status}, seen);"]
+    lines += [
+        f"  return traced({traced_arguments(function, number)}, [&] {{",
+        f"    return {entry}({handle}, CallClass::{call_class(function.name)}, {real}{own});",
+        "  }" + after + ");",
         "}",
     ]
     return "\n".join(lines)
@@ -214,6 +264,8 @@ def main() -> int:
     called = {function.name for function in wrapped} | {"call_errhandler"}
 
     note = "// Written by core/intercept/generate_bindings.py.\n"
+    traced_names = list(dict.fromkeys(function.base for function in wrapped))
+
     options.output.mkdir(parents=True, exist_ok=True)
     (options.output / "real_functions.inc").write_text(
         note
@@ -233,7 +285,11 @@ def main() -> int:
     )
     (options.output / "wrappers.inc").write_text(
         note
-        + "\n\n".join(wrapper(function) for function in wrapped if function.name not in WHOLE)
+        + "\n\n".join(
+            wrapper(function, traced_names.index(function.base))
+            for function in wrapped
+            if function.name not in WHOLE
+        )
         + "\n\nconst Binding bindings[] = {\n"
         + "".join(
             f'    {{"MPI_File_{function.name}", '
@@ -241,6 +297,9 @@ def main() -> int:
             for function in wrapped
         )
         + "};\n"
+    )
+    (options.output / "traced_names.inc").write_text(
+        note + "".join(f'"MPI_File_{name}",\n' for name in traced_names)
     )
     return 0
 

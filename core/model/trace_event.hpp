@@ -41,6 +41,11 @@ enum class TraceDefinition : std::uint16_t {
   call = 3,         ///< key: id of a call; its name.
   name = 4,         ///< key: of a file's name; the name as the program gave it.
   descriptor = 5,   ///< FoundDescriptor and a name: open before the trace began.
+  mpi_process = 6,  ///< MpiProcess, then the back end and the version of the MPI.
+  mpi_opening = 7,  ///< key: its number in the process; MpiOpening, then the mode and the name.
+  mpi_view = 8,     ///< key: of an opening; MpiView, then the representation.
+  mpi_hints = 9,    ///< key: of an opening; ticks, then keys and values in force from then on.
+  mpi_type = 10,    ///< key: of a datatype's shape; MpiType, then the combiner and the shape.
   exec = 11,        ///< The process is about to become another program.
 };
 
@@ -88,6 +93,44 @@ struct FoundDescriptor {
   std::int32_t reserved = 0;
 };
 static_assert(sizeof(FoundDescriptor) == 56);
+
+// Of MPI-IO. Each text has a zero byte at its end.
+
+struct MpiProcess {
+  std::int64_t rank = 0;
+  std::int64_t ranks = 0;
+};
+static_assert(sizeof(MpiProcess) == 16);
+
+struct MpiOpening {
+  std::uint64_t ticks = 0;
+  std::int32_t rank = 0;  ///< In the communicator of the file.
+  std::int32_t ranks = 0;
+  std::int32_t is_engine = 0;  ///< Forebay carries its data calls out.
+  std::int32_t error_class = 0;
+};
+static_assert(sizeof(MpiOpening) == 24);
+
+struct MpiView {
+  std::uint64_t ticks = 0;
+  std::int64_t displacement = 0;
+  std::uint64_t etype = 0;     ///< Key.
+  std::uint64_t filetype = 0;  ///< Key.
+};
+static_assert(sizeof(MpiView) == 32);
+
+/// Bytes. -1: not known, or not the same for all.
+struct MpiType {
+  std::int64_t size = 0;
+  std::int64_t extent = 0;
+  std::int64_t lower_bound = 0;
+  std::int64_t true_lower_bound = 0;
+  std::int64_t true_extent = 0;
+  std::int64_t blocks = -1;  ///< Contiguous pieces.
+  std::int64_t block_bytes = -1;
+  std::int64_t stride = -1;
+};
+static_assert(sizeof(MpiType) == 64);
 
 /// Before each piece of a ring that is spilled. Definitions follow, then events.
 struct SpillHeader {

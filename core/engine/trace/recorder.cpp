@@ -242,12 +242,15 @@ void define(TraceDefinition kind, std::uint64_t key, std::span<const std::byte> 
   detail::leave(*ring);
 }
 
+bool is_new_key(std::uint64_t key) {
+  Ring* ring = own_ring;
+  return ring == nullptr || !is_alive() || ring->state != Ring::State::idle ||
+         ring->is_new_key(key);
+}
+
 std::uint64_t key_of(std::string_view name) {
   const std::uint64_t key = XXH3_64bits(name.data(), name.size());
-  Ring* ring = own_ring;
-  const bool is_known = ring != nullptr && process->is_alive.load(std::memory_order_relaxed) != 0 &&
-                        ring->state == Ring::State::idle && !ring->is_new_name(key);
-  if (!is_known) define(TraceDefinition::name, key, bytes_of(name));
+  if (is_new_key(key)) define(TraceDefinition::name, key, bytes_of(name));
   return key;
 }
 

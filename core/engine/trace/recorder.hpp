@@ -106,6 +106,9 @@ inline void add(const TraceEvent& event) {
 void define(TraceDefinition kind, std::uint64_t key, std::span<const std::byte> first,
             std::span<const std::byte> second = {});
 
+/// Whether what `key` stands for should be defined by this thread, since it did not lately.
+bool is_new_key(std::uint64_t key);
+
 /// The key by which events speak of a name; its definition is there then.
 std::uint64_t key_of(std::string_view name);
 

@@ -34,7 +34,7 @@ void Ring::reset(std::int64_t owner) {
   lost_ = 0;
   spilled_events_ = 0;
   spilled_definition_bytes_ = 0;
-  names_ = {};
+  keys_ = {};
 }
 
 }  // namespace forebay::trace

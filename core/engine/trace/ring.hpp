@@ -29,11 +29,11 @@ class Ring {
   bool define(TraceDefinition kind, std::uint64_t key, std::span<const std::byte> first,
               std::span<const std::byte> second);
 
-  /// By its thread: whether `name` was not defined lately, and counts as defined from now on.
-  bool is_new_name(std::uint64_t name) {
-    std::uint64_t& known = names_[name % names_.size()];
-    if (known == name) return false;
-    known = name;
+  /// By its thread: whether `key` was not defined lately, and counts as defined from now on.
+  bool is_new_key(std::uint64_t key) {
+    std::uint64_t& known = keys_[key % keys_.size()];
+    if (known == key) return false;
+    known = key;
     return true;
   }
 
@@ -76,7 +76,7 @@ class Ring {
   std::uint32_t spilled_events_ = 0;            ///< Guarded by is_spilling_.
   std::uint32_t spilled_definition_bytes_ = 0;  ///< Likewise.
   // Not written to by the constructor: fresh memory is all zero, and there when it is used.
-  std::array<std::uint64_t, 256> names_;
+  std::array<std::uint64_t, 256> keys_;
   std::array<std::byte, most_definition_bytes> definitions_;
   std::array<TraceEvent, most_events> records_;
 };

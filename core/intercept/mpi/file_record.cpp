@@ -20,29 +20,6 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-std::vector<std::string> amode_names(int amode) {
-  struct Name {
-    int bit;
-    const char* name;
-  };
-  static constexpr Name names[] = {
-      {MPI_MODE_RDONLY, "RDONLY"},
-      {MPI_MODE_WRONLY, "WRONLY"},
-      {MPI_MODE_RDWR, "RDWR"},
-      {MPI_MODE_CREATE, "CREATE"},
-      {MPI_MODE_EXCL, "EXCL"},
-      {MPI_MODE_DELETE_ON_CLOSE, "DELETE_ON_CLOSE"},
-      {MPI_MODE_UNIQUE_OPEN, "UNIQUE_OPEN"},
-      {MPI_MODE_SEQUENTIAL, "SEQUENTIAL"},
-      {MPI_MODE_APPEND, "APPEND"},
-  };
-  std::vector<std::string> result;
-  for (const Name& name : names) {
-    if ((amode & name.bit) != 0) result.emplace_back(name.name);
-  }
-  return result;
-}
-
 /// The type of the file system that holds `path` ("ext4"), from the mount table; the file may be
 /// gone already, then its directory is asked.
 std::string file_system_of(const std::filesystem::path& path) {
@@ -150,6 +127,29 @@ void publish(const std::string& directory, const OrderedJson& json, const char* 
 }
 
 }  // namespace
+
+std::vector<std::string> amode_names(int amode) {
+  struct Name {
+    int bit;
+    const char* name;
+  };
+  static constexpr Name names[] = {
+      {MPI_MODE_RDONLY, "RDONLY"},
+      {MPI_MODE_WRONLY, "WRONLY"},
+      {MPI_MODE_RDWR, "RDWR"},
+      {MPI_MODE_CREATE, "CREATE"},
+      {MPI_MODE_EXCL, "EXCL"},
+      {MPI_MODE_DELETE_ON_CLOSE, "DELETE_ON_CLOSE"},
+      {MPI_MODE_UNIQUE_OPEN, "UNIQUE_OPEN"},
+      {MPI_MODE_SEQUENTIAL, "SEQUENTIAL"},
+      {MPI_MODE_APPEND, "APPEND"},
+  };
+  std::vector<std::string> result;
+  for (const Name& name : names) {
+    if ((amode & name.bit) != 0) result.emplace_back(name.name);
+  }
+  return result;
+}
 
 void FileRecord::count_passed_through(std::string_view reason) {
   const std::lock_guard lock(mutex_);

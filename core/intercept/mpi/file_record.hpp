@@ -17,6 +17,9 @@
 
 namespace forebay {
 
+/// The names of MPI_MODE_* bits, without that, in order of the bits.
+std::vector<std::string> amode_names(int amode);
+
 /// What one rank remembers of one opening of one file for the report (docs/formats/report.md).
 struct FileRecord {
   std::int64_t opening = 0;  ///< An id, the same on all ranks.

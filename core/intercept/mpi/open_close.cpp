@@ -45,19 +45,6 @@ std::string shared_pointer_path(const std::string& path, std::int64_t id) {
   return (file.parent_path() / ("." + name + ".forebay-pointer-" + std::to_string(id))).string();
 }
 
-/// One datatype reader for all files that are open, gone when the last is closed.
-std::shared_ptr<const DatatypeReader> datatype_reader() {
-  static std::mutex mutex;
-  static std::weak_ptr<const DatatypeReader> current;
-  const std::lock_guard lock(mutex);
-  auto reader = current.lock();
-  if (reader == nullptr) {
-    reader = std::make_shared<const DatatypeReader>();
-    current = reader;
-  }
-  return reader;
-}
-
 /// What ranks tell each other once each has tried to open the file: one reduction for everything,
 /// because at open every round trip counts. The maximum over ranks decides.
 struct OpenWord {
@@ -360,9 +347,22 @@ int end_shadow(OpenFile& file, std::unique_ptr<HeldBack>& held_back) {
 
 }  // namespace
 
-int wrapped_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info,
-                 MPI_File* fh) noexcept {
-  if (interception_depth > 0) return real().open(comm, filename, amode, info, fh);
+std::shared_ptr<const DatatypeReader> datatype_reader() {
+  static std::mutex mutex;
+  static std::weak_ptr<const DatatypeReader> current;
+  const std::lock_guard lock(mutex);
+  auto reader = current.lock();
+  if (reader == nullptr) {
+    reader = std::make_shared<const DatatypeReader>();
+    current = reader;
+  }
+  return reader;
+}
+
+int intercepted_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info,
+                     MPI_File* fh) noexcept {
+  if (interception_depth > 0 || settings().mode == Mode::off)
+    return real().open(comm, filename, amode, info, fh);
   const Inside inside;
   if (filename == nullptr || fh == nullptr) return real().open(comm, filename, amode, info, fh);
   try {
@@ -374,7 +374,7 @@ int wrapped_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info,
   }
 }
 
-int wrapped_close(MPI_File* fh) noexcept {
+int intercepted_close(MPI_File* fh) noexcept {
   if (interception_depth > 0 || fh == nullptr) return real().close(fh);
   const Inside inside;
   const auto file = open_files().remove(*fh);

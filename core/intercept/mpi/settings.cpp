@@ -41,6 +41,7 @@ int read_ranks_per_node() {
 Settings read_environment() {
   Settings result;
   if (environment("FOREBAY_MODE") == "observe") result.mode = Mode::observe;
+  if (environment("FOREBAY_MODE") == "off") result.mode = Mode::off;
   result.report_dir = environment("FOREBAY_REPORT_DIR");
   result.hints = environment("FOREBAY_HINTS");
   result.intent_path = environment("FOREBAY_INTENT");

@@ -4,8 +4,9 @@
 
 namespace forebay {
 
-/// Who carries out data calls: Forebay, or the MPI library while Forebay measures.
-enum class Mode { engine, observe };
+/// Who carries out data calls: Forebay, the MPI library while Forebay measures, or the MPI library
+/// alone, whose calls are traced.
+enum class Mode { engine, observe, off };
 
 /// What the environment says (docs/formats/report.md, "Environment of the runtime"), read once.
 struct Settings {

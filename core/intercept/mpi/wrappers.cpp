@@ -7,6 +7,8 @@
 #include "core/intercept/mpi/open_close.hpp"
 #include "core/intercept/mpi/own_calls.hpp"
 #include "core/intercept/mpi/real_mpi.hpp"
+#include "core/intercept/mpi/traced_call.hpp"
+#include "core/intercept/mpi/tracing.hpp"
 
 namespace forebay {
 namespace {
@@ -19,12 +21,18 @@ struct Binding {
 
 #include "wrappers.inc"
 
+/// By the numbers that the wrappers have them under.
+const char* const traced_names[] = {
+#include "traced_names.inc"
+};
+
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) int forebay_backend_bind(const char* const* names,
                                                                            void** slots, int count,
                                                                            void* mpi) {
   if (!load_real_mpi(mpi)) return -1;
+  find_tracing(traced_names);
   for (int i = 0; i < count; ++i) {
     for (const Binding& binding : bindings) {
       if (std::strcmp(binding.name, names[i]) == 0) {

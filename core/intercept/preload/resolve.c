@@ -106,10 +106,16 @@ static int is_switched_off(void) {
   return 0;
 }
 
+/// Who traces needs the back end's wrappers, also where the engine stays out.
+static int is_traced(void) {
+  const char* directory = getenv("FOREBAY_TRACE_DIR");
+  return directory != NULL && directory[0] != '\0';
+}
+
 static void bind_all(void) {
   const char* backend = NULL;
   void* mpi = find_mpi(&backend);
-  if (mpi != NULL && !is_switched_off()) bind_backend(backend, mpi);
+  if (mpi != NULL && (!is_switched_off() || is_traced())) bind_backend(backend, mpi);
   // Past us, in the order of loading: reaches an MPI of an unknown soname.
   void* const where = mpi != NULL ? mpi : RTLD_NEXT;
   for (int i = 0; i < name_count; ++i) {

@@ -70,6 +70,12 @@ FOREBAY_EXPORTED int fstatat64(int directory, const char* path, struct stat64* s
                      [&] { return real().fstatat64(directory, path, status, flags); });
 }
 
+FOREBAY_EXPORTED int statx(int directory, const char* path, int flags, unsigned mask,
+                           struct statx* status) noexcept {
+  return traced_name(TracedCall::statx, directory, path, flags,
+                     [&] { return real().statx(directory, path, flags, mask, status); });
+}
+
 FOREBAY_EXPORTED int access(const char* path, int mode) noexcept {
   return traced_name(TracedCall::access, AT_FDCWD, path, mode,
                      [&] { return real().access(path, mode); });

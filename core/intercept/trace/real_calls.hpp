@@ -71,6 +71,7 @@ namespace forebay::trace {
   CALL(stat64, int, (const char*, struct stat64*))                                 \
   CALL(lstat64, int, (const char*, struct stat64*))                                \
   CALL(fstatat64, int, (int, const char*, struct stat64*, int))                    \
+  CALL(statx, int, (int, const char*, int, unsigned, struct statx*))               \
   CALL(access, int, (const char*, int))                                            \
   CALL(truncate64, int, (const char*, off_t))                                      \
   CALL(unlink, int, (const char*))                                                 \

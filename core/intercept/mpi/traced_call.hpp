@@ -1,0 +1,83 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "core/intercept/mpi/interception.hpp"
+#include "core/intercept/mpi/traced_files.hpp"
+#include "core/intercept/mpi/tracing.hpp"
+
+namespace forebay {
+
+/// By which file pointer a call moves data, if it moves any.
+enum class TracedPointer { none, explicit_offset, individual, shared };
+
+/// What a call says of itself. Members that it does not have stay as they are.
+struct TracedArguments {
+  int call = 0;  ///< Its place in traced_names.inc.
+  MPI_File file = MPI_FILE_NULL;
+  TracedPointer pointer = TracedPointer::none;
+  MPI_Offset offset = -1;
+  MPI_Count count = 0;
+  MPI_Datatype datatype = MPI_DATATYPE_NULL;
+  const MPI_Status* status = nullptr;
+};
+
+/// A call of MPI-IO in a traced process, from its beginning on.
+class TracedMpiCall {
+ public:
+  explicit TracedMpiCall(const TracedArguments& told);
+  TracedMpiCall(const TracedMpiCall&) = delete;
+  TracedMpiCall& operator=(const TracedMpiCall&) = delete;
+
+  /// It has returned `code`.
+  void finish(int code) { finish(code, file_ == nullptr ? -1 : file_->number); }
+  /// The same, of the opening of this number.
+  void finish(int code, std::int64_t opening);
+
+ private:
+  const trace::Door& door_;
+  const TracedArguments& told_;
+  std::uint64_t entered_;
+  const TracedFile* file_;
+  std::int64_t position_ = -1;  ///< Etypes.
+  std::int64_t byte_offset_ = -1;
+  std::uint64_t type_ = 0;
+  std::uint64_t begun_;
+};
+
+/// Whether a call that begins now is to be traced: not one that the MPI or Forebay makes.
+inline bool is_call_traced() { return tracing() != nullptr && interception_depth == 0; }
+
+/// The way of every call on a handle; `after` tells of what it has changed, where it succeeds.
+template <typename Call, typename After>
+int traced(const TracedArguments& told, Call&& call, After&& after) noexcept {
+  if (!is_call_traced()) return call();
+  TracedMpiCall traced_call(told);
+  const int code = call();
+  traced_call.finish(code);
+  TracedFile* file = traced_files().find(told.file);
+  if (code == MPI_SUCCESS && file != nullptr) after(*file);
+  return code;
+}
+
+/// The same of one that changes nothing.
+template <typename Call>
+int traced(const TracedArguments& told, Call&& call) noexcept {
+  return traced(told, call, [](TracedFile&) {});
+}
+
+/// Where the MPI is to leave the status, so that the trace sees it too: in `own` where the program
+/// does not want it.
+inline MPI_Status* seen_status(MPI_Status* wanted, MPI_Status& own) {
+  return wanted == MPI_STATUS_IGNORE && is_call_traced() ? &own : wanted;
+}
+
+/// What is said of an opening beside its calls. No errors: what cannot be said is left out.
+void trace_view(TracedFile& file, MPI_Offset displacement, MPI_Datatype etype,
+                MPI_Datatype filetype, const char* representation);
+void trace_hints(const TracedFile& file, MPI_File handle);
+
+}  // namespace forebay

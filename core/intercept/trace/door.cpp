@@ -1,0 +1,35 @@
+#include "core/intercept/trace/door.hpp"
+
+#include "core/engine/trace/recorder.hpp"
+#include "core/engine/trace/trace_clock.hpp"
+#include "core/intercept/posix/exported.hpp"
+#include "core/intercept/trace/within.hpp"
+
+namespace forebay::trace {
+namespace {
+
+constexpr Door door = {
+    .ticks = [] { return ticks(); },
+    .begin_mpi = [] { ++detail::mpi_depth; },
+    .end_mpi = [] { --detail::mpi_depth; },
+    .set_back_end =
+        [](std::uintptr_t begin, std::uintptr_t end) {
+          detail::back_end_begin = begin;
+          detail::back_end_end = end;
+        },
+    .add =
+        [](const TraceEvent& event) {
+          prepare();
+          add(event);
+        },
+    .define = define,
+    .is_new = is_new_key,
+};
+
+}  // namespace
+
+extern "C" FOREBAY_EXPORTED const Door* forebay_trace_door() noexcept {
+  return is_on() ? &door : nullptr;
+}
+
+}  // namespace forebay::trace
