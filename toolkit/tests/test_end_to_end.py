@@ -10,6 +10,7 @@ import pytest
 from conftest import Forebay, Launchers, allowing_root, read_json
 
 from forebay import mpi_probe
+from forebay.trace.directory import Trace
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 REAL_LIBRARY = Path(os.environ.get("FOREBAY_LIBRARY_DIR", REPOSITORY / "build" / "lib"))
@@ -51,6 +52,30 @@ def test_a_run_tells_what_the_engine_did(forebay: Forebay, mpi: str, tmp_path: P
     size = RANKS * mpi_probe.PART
     assert file["bytes_asked"] == {"write": size, "read": size}
     assert file["calls"]["write"] == RANKS
+
+
+@pytest.mark.parametrize("verb", ["trace", "run"])
+def test_a_trace_has_the_calls_of_all_ranks(
+    forebay: Forebay, mpi: str, tmp_path: Path, verb: str
+) -> None:
+    options = ["-o", "job.trace"] if verb == "trace" else ["--trace", "job.trace", "--quiet"]
+    answer = forebay(verb, *options, "--", *probe(mpi, "shared.dat"))
+    assert answer.code == 0, answer.errors
+    trace = Trace(tmp_path / "job.trace")
+    assert trace.run.complete, trace.run.notes
+    assert (trace.run.ranks, trace.run.mpi["name"]) == (RANKS, mpi)
+    calls = trace.table("mpiio").to_pylist()
+    writes = [row for row in calls if row["call"] == "MPI_File_write_at_all"]
+    assert sorted(row["offset"] for row in writes) == [r * mpi_probe.PART for r in range(RANKS)]
+    assert all(row["length"] == mpi_probe.PART and row["collective"] for row in writes)
+    ranks = trace.table("processes").column("rank").to_pylist()
+    assert sorted(ranks[row["process"]] for row in writes) == list(range(RANKS))
+    modes = set(trace.table("openings").column("mode").to_pylist())
+    assert modes == {"observe" if verb == "trace" else "engine"}
+    places = {row["file"] for row in writes}
+    below = [row for row in trace.table("posix").to_pylist() if row["file"] in places]
+    written = sum(row["result"] for row in below if "write" in row["call"])
+    assert written == RANKS * mpi_probe.PART
 
 
 def test_a_comparison_finds_the_files_identical(forebay: Forebay, mpi: str, tmp_path: Path) -> None:

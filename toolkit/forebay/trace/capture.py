@@ -12,21 +12,18 @@ from numpy.typing import NDArray
 
 from forebay import filesystem
 from forebay.errors import ForebayError
-from forebay.trace import descriptors, spills
+from forebay.trace import mpi_calls, posix_calls, spills
 from forebay.trace.descriptors import KnownFiles
 from forebay.trace.directory import Run, TraceWriter, paths
+from forebay.trace.mpi_calls import MpiTables, World, world_of
 from forebay.trace.spill_clock import SpillClock
 from forebay.trace.spills import Image
 
 SUFFIX = ".spill"
-_WITHIN = ["program", "mpi", "forebay"]
 _CLOCKS = {0: "monotonic", 1: "tsc", 2: "system counter"}
 _CALLS_TRIED = 256
-# Their result is an error number.
-_RETURN_ERRORS = ("posix_fallocate", "posix_fadvise")
-_FLAGS_IN_OFFSET = ("open", "openat", "creat", "fopen", "freopen", "fstatat", "unlinkat", "access")
-_WITH_ARGUMENT = (*("lseek", "fseek", "posix_fadvise", "fallocate", "copy_file_range", "sendfile"),)
-_WITHOUT_LENGTH = ("lseek", "fseek", "close", "fclose", "fflush", "fsync", "fdatasync", "fstat")
+
+Columns = dict[str, NDArray[Any]]
 
 
 @dataclass
@@ -40,8 +37,14 @@ class ProcessImages:
         return self.images[0]
 
     @property
+    def world(self) -> World | None:
+        return next((w for image in self.images if (w := world_of(image)) is not None), None)
+
+    @property
     def rank(self) -> int:
-        return max(image.process.rank for image in self.images)
+        """-1: it has none. The launcher's word holds where the process opened no file by MPI."""
+        world = self.world
+        return world.rank if world else max(image.process.rank for image in self.images)
 
     @property
     def said_farewell(self) -> bool:
@@ -123,7 +126,8 @@ class _Conversion:
         self._words: dict[str, int] = {}  # names of calls, by a number each in the whole run
         self._threads: list[tuple[int, int, int, int, int]] = []
         self._ends: list[int] = []
-        self._calls = 0
+        self._counts = {"posix": 0, "mpiio": 0}
+        self._mpi = MpiTables(self._files)
         self._cost_ns: list[float] = []
         self._shares: list[float] = []
 
@@ -132,12 +136,18 @@ class _Conversion:
             self._add_calls(number, process)
         self._add_processes()
         self._add_threads()
+        for name, table in self._mpi.tables().items():
+            self._writer.add(name, table)
         self._add_files()
         lost = sum(thread[-1] for thread in self._threads)
         images = [image for process in self._processes for image in process.images]
         run = self._run
         run.wall_ns = max([run.wall_ns, *self._ends])
-        run.levels = {"posix": "events", "mpiio": "none"}
+        worlds = [world for process in self._processes if (world := process.world) is not None]
+        run.levels = {"posix": "events", "mpiio": "events" if worlds else "none"}
+        if worlds:
+            run.mpi = {"name": worlds[0].name, "version": worlds[0].version}
+            run.ranks = max(world.ranks for world in worlds)
         run.complete = all(process.said_farewell for process in self._processes) and not any(
             image.damaged_bytes or image.missing_pieces for image in images
         )
@@ -150,14 +160,14 @@ class _Conversion:
         }
         run.overhead = {
             "ns_per_call": round(max(self._cost_ns, default=0.0), 1),
-            "calls": self._calls,
+            "calls": sum(self._counts.values()),
             "share_of_wall": round(max(self._shares, default=0.0), 6),
         }
         run.machine = {**run.machine, "hosts": sorted(self._clocks)}
         run.notes = [*run.notes, *self._notes]
         self._writer.finish(run)
         return Captured(
-            calls=self._calls,
+            calls=sum(self._counts.values()),
             processes=len(self._processes),
             files=len(self._files.files),
             lost=lost,
@@ -170,22 +180,46 @@ class _Conversion:
 
     def _add_calls(self, number: int, process: ProcessImages) -> None:
         tids = _threads_of(process)
-        parts = [self._columns(number, image, tids) for image in process.images]
-        columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        order = np.lexsort((columns["start_ns"], columns["thread"]))
-        columns = {name: values[order] for name, values in columns.items()}
-        self._calls += len(order)
         clock = self._clocks[process.first.process.host]
-        last = [int((columns["start_ns"] + columns["duration_ns"]).max())] if len(order) else []
-        self._ends.append(
-            max(last + [clock.ns(moment[0]) for i in process.images for moment in i.moments])
-        )
-        kept = np.bincount(columns["thread"], minlength=len(tids))
-        for thread, tid in enumerate(tids):
+        found: dict[str, list[Columns]] = {"posix": [], "mpiio": []}
+        for image in process.images:
+            threads = list(image.threads.values())
+            each = [thread.events() for thread in threads]
+            events = np.concatenate([*each, np.empty(0, spills.EVENT)])
+            places = [tids.index(thread.tid) for thread in threads]
+            thread = np.repeat(np.array(places, np.int64), [len(part) for part in each])
+            for name, part in (
+                ("posix", posix_calls.columns(number, image, events, thread, self._files)),
+                ("mpiio", self._mpi.columns(number, image, events, thread, clock.ns)),
+            ):
+                found[name].append(self._finished(image, part, events, clock))
+        kept = np.zeros(len(tids), np.int64)
+        ends = [clock.ns(moment[0]) for image in process.images for moment in image.moments]
+        for name, parts in found.items():
+            columns = _sorted({key: np.concatenate([p[key] for p in parts]) for key in parts[0]})
+            count = len(columns["thread"])
+            if count:
+                ends.append(int((columns["start_ns"] + columns["duration_ns"]).max()))
+            kept += np.bincount(columns["thread"], minlength=len(tids))
+            self._counts[name] += count
+            as_table = posix_calls.table if name == "posix" else mpi_calls.table
+            self._writer.add(name, as_table(columns, list(self._words)))
+        self._ends.append(max(ends))
+        for thread_number, tid in enumerate(tids):
             lost = sum(i.threads[tid].lost for i in process.images if tid in i.threads)
-            self._threads.append((number, thread, tid, int(kept[thread]), lost))
+            self._threads.append((number, thread_number, tid, int(kept[thread_number]), lost))
         self._weigh(process, clock)
-        self._writer.add("posix", _posix_table(columns, list(self._words)))
+
+    def _finished(
+        self, image: Image, columns: Columns, events: NDArray[Any], clock: SpillClock
+    ) -> Columns:
+        """With times, and calls as places in the list of all names."""
+        keys = np.array(sorted(image.calls) or [0])
+        words = np.array([self._word(image.calls.get(int(key), "")) for key in keys])
+        place = columns.pop("place")
+        start, duration = clock.times(events["begin"][place], events["duration"][place])
+        call = words[np.searchsorted(keys, columns["call"]).clip(0, len(keys) - 1)]
+        return {**columns, "call": call, "start_ns": start, "duration_ns": duration}
 
     def _weigh(self, process: ProcessImages, clock: SpillClock) -> None:
         """What tracing took of each thread's time."""
@@ -200,53 +234,9 @@ class _Conversion:
             for thread in image.threads.values():
                 events = sum(len(part) for part in thread.parts)
                 at_start = image.end.start_ticks if thread.tid == image.process.pid else 0
-                self._shares.append((events * cost + thread.spill_ticks + at_start) / wall)
-
-    def _columns(self, number: int, image: Image, tids: list[int]) -> dict[str, NDArray[Any]]:
-        """The calls of an image, as columns of the table, and `call` as a place in `_names`."""
-        threads = list(image.threads.values())
-        each = [thread.events() for thread in threads]
-        events = np.concatenate([*each, np.empty(0, spills.EVENT)])
-        thread = np.repeat([tids.index(t.tid) for t in threads], [len(part) for part in each])
-        resolved = descriptors.resolve(image, events, self._files)
-        clock = self._clocks[image.process.host]
-        start, duration = clock.times(events["begin"], events["duration"])
-
-        def those(names: tuple[str, ...]) -> NDArray[np.bool_]:
-            return descriptors.is_one_of(image, events, names)
-
-        result = events["result"].copy()
-        errno = np.where(result < 0, -result, 0)
-        returned = those(_RETURN_ERRORS)
-        errno[returned] = result[returned]
-        result[result < 0] = -1
-        length = events["length"].copy()
-        named = resolved.descriptor != events["descriptor"]  # of an opening, the new one
-        length[named | those(_WITHOUT_LENGTH)] = -1
-        truncated = those(("truncate",))
-        length[truncated] = events["offset"][truncated]
-        flags = those(_FLAGS_IN_OFFSET)
-        argument = np.where(flags, events["offset"], events["argument"]).astype(np.int64)
-        argument[~flags & ~those(_WITH_ARGUMENT)] = -1
-        kept = ~those(("is_file", "none")) & (events["call"] < spills.MPI_CALLS_FROM)
-        keys = sorted(image.calls) or [0]
-        ids = np.array([self._word(image.calls.get(key, "")) for key in keys])
-        columns = {
-            "process": np.full(len(events), number, np.int64),
-            "thread": thread.astype(np.int64),
-            "call": ids[np.searchsorted(keys, events["call"]).clip(0, len(keys) - 1)],
-            "within": events["within"].astype(np.int64),
-            "file": resolved.file,
-            "descriptor": resolved.descriptor,
-            "offset": resolved.offset,
-            "length": length,
-            "result": result,
-            "errno": errno,
-            "argument": argument,
-            "start_ns": start,
-            "duration_ns": duration,
-        }
-        return {name: values[kept] for name, values in columns.items()}
+                in_mpi = sum(mpi_calls.ticks_of_tracing(image, part) for part in thread.parts)
+                spent = events * cost + in_mpi + thread.spill_ticks + at_start
+                self._shares.append(spent / wall)
 
     def _word(self, name: str) -> int:
         return self._words.setdefault(name, len(self._words))
@@ -304,6 +294,11 @@ class _Conversion:
         )
 
 
+def _sorted(columns: Columns) -> Columns:
+    order = np.lexsort((columns["start_ns"], columns["thread"]))
+    return {name: values[order] for name, values in columns.items()}
+
+
 def _threads_of(process: ProcessImages) -> list[int]:
     """Their ids in order of appearance."""
     firsts: dict[int, int] = {}
@@ -313,21 +308,6 @@ def _threads_of(process: ProcessImages) -> list[int]:
             begin = min(begins, default=1 << 63)
             firsts[thread.tid] = min(begin, firsts.get(thread.tid, begin))
     return sorted(firsts, key=lambda tid: (tid != process.first.process.pid, firsts[tid]))
-
-
-def _posix_table(columns: dict[str, NDArray[Any]], words: list[str]) -> pa.Table:
-    nullable = ("file", "descriptor", "offset", "length", "argument")
-    table: dict[str, pa.Array] = {}
-    for name, values in columns.items():
-        if name == "call":
-            table[name] = pa.DictionaryArray.from_arrays(
-                values.astype(np.int32), pa.array(words, pa.string())
-            )
-        elif name == "within":
-            table[name] = pa.DictionaryArray.from_arrays(values.astype(np.int32), pa.array(_WITHIN))
-        else:
-            table[name] = pa.array(values, mask=values < 0 if name in nullable else None)
-    return pa.table(table)
 
 
 def _mount_of(path: bytes, mounts: list[filesystem.Mount]) -> filesystem.Mount | None:

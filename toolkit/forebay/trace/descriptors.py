@@ -16,7 +16,18 @@ from forebay.trace.spills import Found, Image
 _OPENINGS = ("open", "openat", "creat", "fopen", "freopen")
 _NAMED = (
     *_OPENINGS,
-    *("stat", "lstat", "fstatat", "access", "truncate", "unlink", "unlinkat", "mkdir", "rmdir"),
+    *(
+        "stat",
+        "lstat",
+        "fstatat",
+        "statx",
+        "access",
+        "truncate",
+        "unlink",
+        "unlinkat",
+        "mkdir",
+        "rmdir",
+    ),
     *("opendir", "chdir", "rename", "renameat"),
 )
 _SEQUENTIAL = (

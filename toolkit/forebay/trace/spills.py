@@ -31,7 +31,7 @@ MPI_CALLS_FROM = 256
 
 # Kinds of definitions.
 PROCESS, END, CALL, NAME, DESCRIPTOR = 1, 2, 3, 4, 5
-EXEC = 11
+MPI_PROCESS, MPI_OPENING, MPI_VIEW, MPI_HINTS, MPI_TYPE, EXEC = 6, 7, 8, 9, 10, 11
 
 _HEADER = struct.Struct("<8sIIQQqQQqQQ")
 _CHECKSUM_AT = 16
@@ -241,7 +241,7 @@ def _define(image: Image, given: Definition) -> None:
     if given.kind == END:
         image.end = Farewell(*_END.unpack_from(given.content))
     elif given.kind == CALL:
-        image.calls[given.key] = given.content.decode()
+        image.calls[given.key] = given.content.decode(errors="replace")
     elif given.kind == NAME:
         image.names[given.key] = given.content
     elif given.kind == DESCRIPTOR:
