@@ -3,10 +3,8 @@ with every written file compared byte for byte."""
 
 import contextlib
 import json
-import os
 import random
 import signal
-import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -15,17 +13,15 @@ from types import FrameType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from forebay import environment, job, launcher, limit, native, records, summary
-from forebay.comparison import FOREBAY, STOCK, Comparison, Failure, Pair, Side, side_of
+from forebay import environment, limit, summary
+from forebay.comparison import FOREBAY, STOCK, Comparison, Pair
 from forebay.errors import ForebayError
-from forebay.exit_status import describe
-from forebay.file_checks import FileChecks, RunFiles
+from forebay.file_checks import FileChecks
 from forebay.records import Record, Storage
 from forebay.run import why_no_record, wrong_launcher
-from forebay.settings import Settings, runtime_variables
-from forebay.stock_hints import stock_variables
-from forebay.watched_places import MOST_ENTRIES, WatchedPlaces
-from forebay.written_files import FileHash, WrittenFiles, hash_file, named_places
+from forebay.settings import Settings
+from forebay.timed_runs import TimedRun, TimedRuns, Way
+from forebay.watched_places import MOST_ENTRIES
 
 
 @dataclass(frozen=True)
@@ -43,16 +39,6 @@ class CompareOptions:
     seed: int = 1
 
 
-@dataclass(frozen=True)
-class _Run:
-    """One run of one side and what it left."""
-
-    side: Side
-    records: list[Record]
-    files: RunFiles
-    failure: Failure | None
-
-
 class Campaign:
     """Carries the runs out and gathers their results in `result`."""
 
@@ -65,17 +51,20 @@ class Campaign:
         )
         self._options = options
         self._console = console
-        self._preload = str(native.preload_library())
-        self._dialect = launcher.identify(options.command, options.settings.mpi)
-        self._shared = launcher.spans_hosts(options.command, self._dialect, os.environ)
         self._loads: list[limit.FileLoad] = []
-        self._files: WrittenFiles | None = None
-        self._watched = WatchedPlaces([])
         self._checks = FileChecks(options.ignore)
+        self._runs = TimedRuns(
+            options.command, options.settings.mpi, options.prepare, self._checks, options.timeout_s
+        )
+        self.result.notes = self._runs.notes
+        self._ways = {
+            STOCK: Way(STOCK, True, options.settings, options.stock_hints),
+            FOREBAY: Way(FOREBAY, False, options.settings),
+        }
 
     def run(self) -> Comparison:
         """All runs, or those until the first failure or an interrupt. Raises ForebayError."""
-        with _progress(self._console) as progress, _terminate_as_interrupt():
+        with progress_bar(self._console) as progress, terminate_as_interrupt():
             total = 2 * (self._options.pairs + 1)
             task = progress.add_task("warm-up", total=total)
             try:
@@ -95,15 +84,12 @@ class Campaign:
 
     def _warm_up(self, advance: Callable[[], None]) -> bool:
         """One untimed pair: counts what reaches the storage, and learns which files are written."""
-        self._prepare()
-        self._files = WrittenFiles(self._options.command)
-        self._watched = WatchedPlaces(named_places(self._options.command))
-        runs: dict[str, _Run] = {}
+        self._runs.begin()
+        runs: dict[str, TimedRun] = {}
         for name in (STOCK, FOREBAY):
             if name == FOREBAY:
-                self._files.clear()
-                self._prepare()
-            runs[name] = self._one(name, count_storage=True)
+                self._runs.reset()
+            runs[name] = self._runs.run(self._ways[name], count_storage=True)
             advance()
             if runs[name].failure:
                 self.result.failure = runs[name].failure
@@ -113,7 +99,7 @@ class Campaign:
         engine = runs[FOREBAY].records
         self.result.engine = [asdict(file) for file in summary.summarise(engine)]
         self.result.environment = environment.describe(
-            self._options.command, engine, self._files.paths
+            self._options.command, engine, self._runs.files.paths
         )
         self._check(runs)
         self._note_surprises(runs)
@@ -121,35 +107,32 @@ class Campaign:
             self._loads = limit.loads(engine)
         return True
 
-    def _note_surprises(self, runs: dict[str, _Run]) -> None:
+    def _note_surprises(self, runs: dict[str, TimedRun]) -> None:
         notes = self.result.notes
-        assert self._files is not None
         if not any(run.records for run in runs.values()):
-            notes += why_no_record(self._options.command, self._dialect)
-        notes += wrong_launcher(runs[FOREBAY].records, self._dialect)
+            notes += why_no_record(self._options.command, self._runs.dialect)
+        notes += wrong_launcher(runs[FOREBAY].records, self._runs.dialect)
         if not self.result.files:
             notes.append("the program wrote no file that was seen: there is nothing to compare")
         if not self._options.prepare:
             notes += [
                 f"{path} was there before and was written: each run starts from what the run "
                 "before left; reset it with --prepare"
-                for path in self._files.kept
+                for path in self._runs.files.kept
             ]
         notes += [
             f"{place} holds more than {MOST_ENTRIES} entries: files written there without MPI are "
             "not compared"
-            for place in self._watched.crowded
+            for place in self._runs.crowded
         ]
         problems = [text for file in self.result.engine for text in file["hint_problems"]]
         notes += [f"hint not understood: {text}" for text in dict.fromkeys(problems)]
 
     def _timed_pair(self, order: list[str], advance: Callable[[], None]) -> bool:
-        runs: dict[str, _Run] = {}
+        runs: dict[str, TimedRun] = {}
         for name in order:
-            assert self._files is not None
-            self._files.clear()
-            self._prepare()
-            runs[name] = self._one(name)
+            self._runs.reset()
+            runs[name] = self._runs.run(self._ways[name])
             advance()
             if runs[name].failure:
                 self.result.failure = runs[name].failure
@@ -159,79 +142,10 @@ class Campaign:
         self._check(runs)
         return True
 
-    def _one(self, name: str, count_storage: bool = False) -> _Run:
-        options = self._options
-        mode = "observe" if name == STOCK else "engine"
-        self._watched.begin()
-        with job.records_directory(self._shared) as directory:
-            variables = runtime_variables(
-                options.settings, mode, directory, os.environ, count_storage
-            )
-            if name == STOCK:
-                variables |= stock_variables(options.stock_hints, directory)
-            launch = launcher.rewrite(
-                options.command, self._dialect, variables, os.environ, self._preload
-            )
-            outcome = job.run_captured(launch, options.timeout_s)
-            found = records.load(directory)
-        notes = self.result.notes
-        notes += [note for note in found.rejected if note not in notes]
-        failure = None
-        if outcome.exit_code != 0:
-            failure = self._failure(name, outcome)
-        side = side_of(outcome.wall_seconds, outcome.exit_code, found.records)
-        return _Run(side, found.records, self._left(found.written_paths(), bool(failure)), failure)
-
-    def _failure(self, name: str, outcome: job.Outcome) -> Failure:
-        how = f"ended with {describe(outcome.exit_code, self._dialect)}"
-        return Failure(
-            side=name,
-            exit=outcome.exit_code,
-            how="did not end in time" if outcome.timed_out else how,
-            timed_out=outcome.timed_out,
-            stderr=outcome.error_tail,
-            stdout=outcome.output_tail,
-        )
-
-    def _left(self, written: list[str], failed: bool) -> RunFiles:
-        """What a run left, `written` through MPI or otherwise."""
-        assert self._files is not None
-        self._files.add(written)
-        known = {os.path.realpath(path) for path in self._files.paths}
-        changed = [path for path in self._watched.changed() if os.path.realpath(path) not in known]
-        places = self._watched.places
-        for path in written:  # what else is written there is seen from the next run on
-            self._watched.watch(Path(path).parent.resolve())
-        if failed:
-            return RunFiles({}, {}, places)
-        kept = set(self._files.kept) - set(written)  # what is there is not this run's work
-        return RunFiles(
-            {path: None if path in kept else self._hash(path) for path in self._files.paths},
-            {path: self._hash(path) for path in changed if os.access(path, os.R_OK)},
-            places,
-        )
-
-    def _hash(self, path: str) -> FileHash | None:
-        return None if self._checks.ignores(path) else hash_file(Path(path))
-
-    def _check(self, runs: dict[str, _Run]) -> None:
+    def _check(self, runs: dict[str, TimedRun]) -> None:
         """Compares the files of all pairs so far."""
         self._checks.add({name: run.files for name, run in runs.items()})
         self.result.files = self._checks.checks()
-
-    def _prepare(self) -> None:
-        command = self._options.prepare
-        if command is None:
-            return
-        done = subprocess.run(
-            command, shell=True, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            errors="replace", check=False,
-        )  # fmt: skip
-        if done.returncode != 0:
-            raise ForebayError(
-                f"--prepare '{command}' ended with status {done.returncode}",
-                done.stderr.strip()[-2000:] or "Run it in a shell to see why.",
-            )
 
 
 def orders(pairs: int, seed: int) -> list[list[str]]:
@@ -254,7 +168,8 @@ def _storage(found: list[Record]) -> Storage | None:
     )
 
 
-def _progress(console: Console) -> Progress:
+def progress_bar(console: Console) -> Progress:
+    """Runs done and to do, on a terminal only."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -268,7 +183,7 @@ def _progress(console: Console) -> Progress:
 
 
 @contextlib.contextmanager
-def _terminate_as_interrupt() -> Iterator[None]:
+def terminate_as_interrupt() -> Iterator[None]:
     """A batch system's SIGTERM, or the terminal's end, does as Ctrl-C does: the run is ended and
     what there is so far is told."""
 

@@ -24,7 +24,9 @@ class RunFiles:
 class FileChecks:
     """Gathers what the runs left, pair by pair, and compares it."""
 
-    def __init__(self, ignored: Iterable[str] = ()) -> None:
+    def __init__(self, ignored: Iterable[str] = (), control: str = "the stock MPI") -> None:
+        """`control`: what STOCK is called in the reasons."""
+        self._control = control
         self._ignored = list(ignored)
         self._pairs: list[dict[str, RunFiles]] = []
 
@@ -64,7 +66,7 @@ class FileChecks:
         if check.identical is None:
             check.reason = "gone after the run on both sides"
         elif a != b and len({a for a, _ in left}) > 1:
-            check.reason = "the stock MPI's runs differ among themselves, too"
+            check.reason = f"{self._control}'s runs differ among themselves, too"
         return check
 
     def _of_others(self, path: str) -> FileCheck:
@@ -80,7 +82,7 @@ class FileChecks:
         if len(stock) < 2 or len(forebay) < 2:
             check.reason = "seen in too few runs to tell"
         elif len(set(stock)) > 1:
-            check.reason = "the stock MPI's runs differ among themselves"
+            check.reason = f"{self._control}'s runs differ among themselves"
         elif expected is None and None in forebay:
             check.reason = "left by some runs only"
         else:
