@@ -13,11 +13,22 @@ import forebay
 from forebay import (
     cache_cli,
     characterise_cli,
+    evaluate_cli,
     intent_cli,
-    output_paths,
     report_cli,
     testbed_cli,
     trace_cli,
+)
+from forebay.command_options import (
+    TAKES_COMMAND,
+    CommandArgument,
+    HintOption,
+    IntentOption,
+    JsonOption,
+    MpiOption,
+    RanksPerNodeOption,
+    writable_directory,
+    writable_file,
 )
 from forebay.errors import ForebayError
 from forebay.settings import Settings, parse_hints
@@ -33,9 +44,6 @@ app = typer.Typer(
     epilog="Start with: [bold]forebay doctor[/bold], then "
     "[bold]forebay compare -- mpiexec -n 4 ./your_program[/bold]",
 )
-
-_TAKES_COMMAND = {"allow_interspersed_args": False, "ignore_unknown_options": False}
-
 
 _PIPED_WIDTH = 160  # columns, where no terminal gives them
 
@@ -58,55 +66,6 @@ def output_console() -> Console:
     return _console(stderr=False)
 
 
-def _mpi(value: str) -> str:
-    if value not in ("auto", "mpich", "openmpi"):
-        raise typer.BadParameter("write auto, mpich or openmpi")
-    return value
-
-
-def _writable_file(path: Path | None) -> Path | None:
-    if path is not None:
-        output_paths.require_file(path)
-    return path
-
-
-def _writable_directory(path: Path | None) -> Path | None:
-    if path is not None:
-        output_paths.require_directory(path)
-    return path
-
-
-CommandArgument = Annotated[
-    list[str],
-    typer.Argument(help="The command as you would start it, after '--'.", metavar="COMMAND"),
-]
-MpiOption = Annotated[
-    str,
-    typer.Option(
-        "--mpi",
-        metavar="auto|mpich|openmpi",
-        callback=_mpi,
-        help="The launcher's MPI, where 'mpiexec --version' does not tell.",
-    ),
-]
-IntentOption = Annotated[
-    Path | None,
-    typer.Option("--intent", exists=True, dir_okay=False, help="Intent file (TOML)."),
-]
-HintOption = Annotated[
-    list[str] | None,
-    typer.Option("--hint", metavar="K=V", help="A hint, as in MPI_Info; may be repeated."),
-]
-JsonOption = Annotated[
-    Path | None,
-    typer.Option("--json", callback=_writable_file, help="Write the result as JSON."),
-]
-RanksPerNodeOption = Annotated[
-    int | None,
-    typer.Option("--ranks-per-node", min=1, help="Treat each K ranks as a node (for tests)."),
-]
-
-
 @app.callback(invoke_without_command=True)
 def _top(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
@@ -118,7 +77,7 @@ def _top(
 
 @app.command(
     "run",
-    context_settings=_TAKES_COMMAND,
+    context_settings=TAKES_COMMAND,
     epilog="Examples:\n\n"
     "  forebay run -- mpiexec -n 4 ./simulation input.nml\n\n"
     "  forebay run --hint cb_nodes=2 --json run.json -- srun -n 128 ./simulation\n\n"
@@ -141,7 +100,7 @@ def run_command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            callback=_writable_file,
+            callback=writable_file,
             help="Where --record leaves the intent file.  [default: reads.toml]",
         ),
     ] = None,
@@ -182,7 +141,7 @@ def run_command(
 
 @app.command(
     "trace",
-    context_settings=_TAKES_COMMAND,
+    context_settings=TAKES_COMMAND,
     epilog="Examples:\n\n"
     "  forebay trace -- mpiexec -n 4 ./simulation input.nml\n\n"
     "  forebay trace -o reader.trace -- python3 analyse.py\n\n"
@@ -235,7 +194,7 @@ def trace_command(
 
 @app.command(
     "compare",
-    context_settings=_TAKES_COMMAND,
+    context_settings=TAKES_COMMAND,
     epilog="Examples:\n\n"
     "  forebay compare -- mpiexec -n 2 ./simulation out.dat\n\n"
     "  forebay compare -n 10 --limit --json result.json -- mpiexec -n 2 ./simulation out.dat\n\n"
@@ -256,7 +215,7 @@ def compare_command(
     report: Annotated[
         Path | None,
         typer.Option(
-            callback=_writable_directory,
+            callback=writable_directory,
             help="Write report.md and a picture into this directory.",
         ),
     ] = None,
@@ -342,6 +301,7 @@ def doctor_command(
 
 app.add_typer(cache_cli.app, name="cache")
 app.add_typer(characterise_cli.app, name="characterise")
+app.add_typer(evaluate_cli.app)
 app.add_typer(intent_cli.app, name="intent")
 app.add_typer(report_cli.app)
 app.add_typer(testbed_cli.app, name="testbed")

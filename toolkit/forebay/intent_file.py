@@ -73,8 +73,13 @@ def _pattern(path: Path) -> str:
             f"the path {str(path)!r} is no UTF-8, which an intent file has to be",
             "Rename the file, or give it a symbolic link with such a name.",
         ) from error
+    return toml_value(text)
+
+
+def toml_value(value: object) -> str:
+    """A string, an integer, a truth value, or a list of such as TOML writes it."""
     # A string of JSON is one of TOML, but for the one control character that JSON lets through.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def load(path: Path) -> dict[str, Any]:

@@ -15,16 +15,18 @@ _OMPIO = {
 _MCA_PREFIX = "OMPI_MCA_"
 
 
-def stock_variables(hints: Mapping[str, str], directory: Path) -> dict[str, str]:
+def stock_variables(hints: Mapping[str, str], directory: Path | None) -> dict[str, str]:
     """The variables that make `hints` hold for the stock MPIs. ROMIO's file is put into
-    `directory`. Keys that start with OMPI_MCA_ are handed on as they are."""
+    `directory`; without one, it is left to the caller. Keys that start with OMPI_MCA_ are handed
+    on as they are."""
     variables = {key: value for key, value in hints.items() if key.startswith(_MCA_PREFIX)}
     romio = {key: value for key, value in hints.items() if not key.startswith(_MCA_PREFIX)}
     if not romio:
         return variables
-    file = directory / "romio-hints"
-    file.write_text("".join(f"{key} {value}\n" for key, value in romio.items()))
-    variables["ROMIO_HINTS"] = str(file)
+    if directory is not None:
+        file = directory / "romio-hints"
+        file.write_text("".join(f"{key} {value}\n" for key, value in romio.items()))
+        variables["ROMIO_HINTS"] = str(file)
     for key, parameter in _OMPIO.items():
         if key in romio:
             variables.setdefault(parameter, romio[key])

@@ -2,7 +2,8 @@
 runtime would. What it does is given by options, so each test can ask for one behaviour.
 
 Fault model: `--differ` writes other bytes under the engine, `--fail-engine` exits 3 under it,
-`--fail` always does, `--no-record` leaves none, `--torn` leaves one whose checksum is wrong.
+`--fail` always does, `--no-record` leaves none, `--torn` leaves one whose checksum is wrong,
+`--grow` writes one byte more than the file beside it says. FAKE_SPEED stands for `--speed`.
 """
 
 import argparse
@@ -12,6 +13,11 @@ import sys
 from pathlib import Path
 
 import xxhash
+
+
+def hints_of_environment() -> dict[str, str]:
+    pairs = os.environ.get("FOREBAY_HINTS", "").split(";")
+    return dict(pair.split("=", 1) for pair in pairs if pair)
 
 
 def record(path: Path, mode: str, write_s: float, read_s: float, size: int) -> dict[str, object]:
@@ -80,7 +86,10 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("path", type=Path)
     parser.add_argument("--size", type=int, default=100_000)
-    parser.add_argument("--speed", type=float, default=2.0, help="stock / engine")
+    speed = float(os.environ.get("FAKE_SPEED", "2.0"))
+    parser.add_argument("--speed", type=float, default=speed, help="stock / engine")
+    parser.add_argument("--obey", action="store_true", help="hints are in force")
+    parser.add_argument("--grow", action="store_true", help="each run writes more")
     parser.add_argument("--read", action="store_true")
     parser.add_argument("--append", action="store_true", help="adds to what is there")
     parser.add_argument("--differ", action="store_true")
@@ -95,6 +104,11 @@ def main() -> int:
     if options.fail or (options.fail_engine and mode == "engine"):
         print("cannot find input.nml", file=sys.stderr)
         return 3
+    if options.grow:
+        counter = Path("runs")
+        runs = int(counter.read_text()) + 1 if counter.exists() else 1
+        counter.write_text(str(runs))
+        options.size += runs
     seed = 2 if options.differ and mode == "engine" else 1
     content = bytes((i * 7 + seed) % 251 for i in range(options.size))
     with options.path.open("ab" if options.append else "wb") as file:
@@ -103,6 +117,8 @@ def main() -> int:
         return 0
     write_s = 0.1 if mode == "observe" else 0.1 / options.speed
     raw = record(options.path, mode, write_s, write_s if options.read else 0.0, options.size)
+    if options.obey:
+        raw["hints"] = {"forebay": "enable", **hints_of_environment()} if mode == "engine" else {}
     counters = raw.get("counters")
     if options.cached and isinstance(counters, dict):
         counters.update(CACHE_COUNTERS)

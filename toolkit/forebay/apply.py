@@ -1,0 +1,178 @@
+"""`forebay apply`: a configuration as the lines that put it to use, and those that take it back."""
+
+import os
+import re
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from forebay.configurations import Configuration, sections_toml
+from forebay.errors import ForebayError
+from forebay.stock_hints import stock_variables
+from forebay.units import parse_size
+
+_STRIPE_COUNT = ("striping_factor", "stripe_width")
+_STRIPE_SIZE = ("striping_unit", "stripe_size")
+_FIRST_SERVER = ("start_iodevice",)
+_FOREBAY_ONLY = ("forebay", "e10_")
+_WILDCARDS = re.compile(r"[*?\[\\]")
+
+
+@dataclass(frozen=True)
+class Application:
+    """What to copy. Lines of `use` and `undo` are for a shell."""
+
+    name: str
+    format: str
+    lines: list[str]
+    use: list[str]
+    undo: list[str]
+
+    def text(self) -> str:
+        """Lines, and the rest as comments: a file that every reader of the format takes."""
+        parts = [f"# {self.name}: use", *(f"#   {line}" for line in self.use)]
+        parts += ["# undo", *(f"#   {line}" for line in self.undo)]
+        return "\n".join([*self.lines, *parts]) + "\n"
+
+
+def _intent(configuration: Configuration, _directory: Path) -> Application:
+    name = configuration.name
+    if configuration.stock:
+        raise ForebayError(
+            f"'{name}' is for the MPI library, which reads no intent file",
+            "Write --format sh, romio or slurm.",
+        )
+    _require(not configuration.environment, configuration, "variables, which no intent file holds")
+    _require(
+        bool(configuration.hints or configuration.sections), configuration,
+        "no hint that an intent file could hold",
+    )  # fmt: skip
+    lines = sections_toml(configuration).rstrip("\n").split("\n")
+    use = [f"forebay run --intent {name}.toml -- COMMAND"]
+    return Application(name, "intent", lines, use, [f"rm {name}.toml"])
+
+
+def _shell(configuration: Configuration, _directory: Path) -> Application:
+    return _script(configuration, "sh", "COMMAND")
+
+
+def _slurm(configuration: Configuration, _directory: Path) -> Application:
+    return _script(configuration, "slurm", "srun ./program")
+
+
+def _script(configuration: Configuration, shape: str, command: str) -> Application:
+    """Lines for a shell, or for a batch script, before the command."""
+    name = configuration.name
+    lines: list[str] = []
+    undo: list[str] = []
+    variables = dict(configuration.environment)
+    start = command if configuration.stock else f"forebay run -- {command}"
+    if configuration.stock:
+        romio = {k: v for k, v in configuration.hints.items() if not k.startswith("OMPI_MCA_")}
+        if romio:
+            lines += _here(f"{name}.romio", [f"{key} {value}" for key, value in romio.items()])
+            undo.append(f"rm {name}.romio")
+        variables |= stock_variables(configuration.hints, None)
+    elif configuration.hints:
+        variables["FOREBAY_HINTS"] = ";".join(f"{k}={v}" for k, v in configuration.hints.items())
+    if configuration.sections:
+        sections = Configuration(name, sections=configuration.sections)
+        lines += _here(f"{name}.toml", sections_toml(sections).rstrip("\n").split("\n"))
+        undo.append(f"rm {name}.toml")
+    lines += [f"export {key}={shlex.quote(value)}" for key, value in variables.items()]
+    unset = list(variables)
+    if configuration.sections:
+        lines.append(f'export FOREBAY_INTENT="$PWD"/{name}.toml')
+        unset.append("FOREBAY_INTENT")
+    if configuration.stock and romio:
+        lines.append(f'export ROMIO_HINTS="$PWD"/{name}.romio')
+        unset.append("ROMIO_HINTS")
+    if shape == "slurm":
+        lines.append(start)
+    if unset:
+        undo.insert(0, f"unset {' '.join(unset)}")
+    undo = undo or ["nothing is set"]
+    if not configuration.stock:
+        undo.append(f"start it without Forebay: {command}")
+    return Application(name, shape, lines, [start], undo)
+
+
+def _here(file: str, content: list[str]) -> list[str]:
+    """Lines that make a file in the working directory."""
+    end = "EOF"
+    while end in content:
+        end += "_"
+    return [f"cat > {file} <<'{end}'", *content, end]
+
+
+def _romio(configuration: Configuration, _directory: Path) -> Application:
+    name = configuration.name
+    known = {
+        key: value
+        for key, value in configuration.hints.items()
+        if not key.startswith((*_FOREBAY_ONLY, "OMPI_MCA_"))
+    }
+    _require(bool(known), configuration, "no hint for all files that ROMIO knows")
+    size_keys = ("cb_buffer_size", "ind_rd_buffer_size", "ind_wr_buffer_size", *_STRIPE_SIZE)
+    lines = [f"{k} {parse_size(v) if k in size_keys else v}" for k, v in known.items()]
+    left_out = [key for key in configuration.hints if key not in known]
+    left_out += [f"section of {section['path']}" for section in configuration.sections]
+    left_out += list(configuration.environment)
+    lines += [f"# not ROMIO's: {each}" for each in left_out]
+    use = [f'export ROMIO_HINTS="$PWD"/{name}.romio', "COMMAND"]
+    return Application(name, "romio", lines, use, ["unset ROMIO_HINTS", f"rm {name}.romio"])
+
+
+def _lfs(configuration: Configuration, directory: Path) -> Application:
+    """Striping of directories, which files that are made there take over."""
+    places: dict[str, dict[str, str]] = {}
+    for section in configuration.sections:
+        parent = os.path.dirname(str(section["path"]))  # noqa: PTH120 - a pattern is no path
+        place = str(directory) if not parent or _WILDCARDS.search(parent) else parent
+        _stripe(places, place, section)
+    _stripe(places, str(directory), configuration.hints)
+    _require(bool(places), configuration, "no striping (striping_factor, striping_unit)")
+    quoted = {shlex.quote(place): words for place, words in places.items()}
+    lines = [
+        f"lfs setstripe {' '.join(f'{option} {value}' for option, value in words.items())} {place}"
+        for place, words in quoted.items()
+    ]
+    use = ["files that are made from now on have it; those that are there keep theirs", "COMMAND"]
+    undo = [f"lfs setstripe -d {place}" for place in quoted]
+    return Application(configuration.name, "lfs", lines, use, undo)
+
+
+def _stripe(places: dict[str, dict[str, str]], place: str, hints: dict[str, Any]) -> None:
+    words = {}
+    for option, keys in (("-c", _STRIPE_COUNT), ("-S", _STRIPE_SIZE), ("-i", _FIRST_SERVER)):
+        values = [str(hints[key]) for key in keys if key in hints]
+        if values:
+            words[option] = str(parse_size(values[-1])) if option == "-S" else values[-1]
+    if words:
+        places[place] = places.get(place, {}) | words
+
+
+def _require(condition: bool, configuration: Configuration, has: str) -> None:
+    if not condition:
+        raise ForebayError(
+            f"configuration '{configuration.name}' has {has}", "Another --format may say it."
+        )
+
+
+FORMATS: dict[str, Callable[[Configuration, Path], Application]] = {
+    "intent": _intent,
+    "sh": _shell,
+    "romio": _romio,
+    "lfs": _lfs,
+    "slurm": _slurm,
+}
+
+
+def apply(configuration: Configuration, shape: str, directory: Path) -> Application:
+    """The configuration in one of FORMATS. `directory`: where the program makes its files, as far
+    as sections do not tell (lfs). Raises ForebayError where the format cannot say any of it."""
+    if shape not in FORMATS:
+        raise ForebayError(f"there is no format '{shape}'", f"Known are: {', '.join(FORMATS)}.")
+    return FORMATS[shape](configuration, directory)

@@ -1,0 +1,59 @@
+"""Options and arguments that several verbs have."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from forebay import output_paths
+
+TAKES_COMMAND = {"allow_interspersed_args": False, "ignore_unknown_options": False}
+
+
+def _mpi(value: str) -> str:
+    if value not in ("auto", "mpich", "openmpi"):
+        raise typer.BadParameter("write auto, mpich or openmpi")
+    return value
+
+
+def writable_file(path: Path | None) -> Path | None:
+    if path is not None:
+        output_paths.require_file(path)
+    return path
+
+
+def writable_directory(path: Path | None) -> Path | None:
+    if path is not None:
+        output_paths.require_directory(path)
+    return path
+
+
+CommandArgument = Annotated[
+    list[str],
+    typer.Argument(help="The command as you would start it, after '--'.", metavar="COMMAND"),
+]
+MpiOption = Annotated[
+    str,
+    typer.Option(
+        "--mpi",
+        metavar="auto|mpich|openmpi",
+        callback=_mpi,
+        help="The launcher's MPI, where 'mpiexec --version' does not tell.",
+    ),
+]
+IntentOption = Annotated[
+    Path | None,
+    typer.Option("--intent", exists=True, dir_okay=False, help="Intent file (TOML)."),
+]
+HintOption = Annotated[
+    list[str] | None,
+    typer.Option("--hint", metavar="K=V", help="A hint, as in MPI_Info; may be repeated."),
+]
+JsonOption = Annotated[
+    Path | None,
+    typer.Option("--json", callback=writable_file, help="Write the result as JSON."),
+]
+RanksPerNodeOption = Annotated[
+    int | None,
+    typer.Option("--ranks-per-node", min=1, help="Treat each K ranks as a node (for tests)."),
+]

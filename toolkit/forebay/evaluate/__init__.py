@@ -1,0 +1,1 @@
+"""Whether a configuration is better than another, shown by runs."""

@@ -1,0 +1,170 @@
+"""Whether the settings of a configuration held in a run, as the run's records tell."""
+
+import fnmatch
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from forebay import intent_file
+from forebay.configurations import Configuration
+from forebay.errors import ForebayError
+from forebay.prefetch_records import PrefetchRecords
+from forebay.records import Record
+from forebay.units import parse_size
+
+
+class State(StrEnum):
+    """What the records say of a setting."""
+
+    IN_FORCE = "in force"
+    NOT_IN_FORCE = "not in force"
+    NOT_RECORDED = "not recorded"  # nothing that a record holds shows it
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting as it was asked for, and what the records have in its place."""
+
+    key: str
+    asked: str
+    observed: tuple[str, ...]
+    state: State
+
+    def __str__(self) -> str:
+        found = ", ".join(self.observed) or "nothing"
+        return f"{self.key}: asked {self.asked}, observed {found}"
+
+
+# Other spellings of a hint -> the one that records have (docs/guide/hints.md).
+_SPELLINGS = {
+    "e10_cache": "forebay_cache",
+    "e10_cache_path": "forebay_cache_path",
+    "e10_cache_flush_flag": "forebay_cache_flush",
+    "e10_cache_discard_flag": "forebay_cache_discard",
+    "e10_cache_threads": "forebay_cache_threads",
+    "forebay_aggregators_per_node": "cb_config_list",
+    "stripe_size": "striping_unit",
+    "stripe_width": "striping_factor",
+}
+# A record of the engine has these wherever they are in force.
+_ALWAYS_RECORDED = ("forebay", "cb_", "romio_cb_", "romio_ds_", "romio_no_indep_rw", "ind_")
+_NOT_SET = "not set"
+_SAME_AS_NOT_SET = frozenset({"disable", "none"})
+_VALUES = {
+    "true": "enable",
+    "false": "disable",
+    "coherent": "enable",
+    "flush_immediate": "immediate",
+    "flush_onclose": "onclose",
+}
+_LEFT_TO_FOREBAY = "automatic"
+_NO_HINT = frozenset({"path", *intent_file.READ_KEYS})
+
+
+def settings(
+    configuration: Configuration, records: list[Record], read_ahead: PrefetchRecords
+) -> list[Setting]:
+    """What became of each hint and of each section that speaks of reads. A hint that several
+    openings of files were to have held if one of them had it: others may rule it out for good
+    reasons, as a file that is only read does the cache for writes."""
+    found: dict[tuple[str, str], set[str | None]] = {}
+    met: set[int] = set()
+    for record in records:
+        for key, asked in _expected(configuration, record.path, met).items():
+            found.setdefault((key, asked), set()).add(_observed(key, record))
+    answers = [_setting(key, asked, observed) for (key, asked), observed in found.items()]
+    answers += [
+        Setting(key, value, (), State.NOT_IN_FORCE)
+        for key, value in configuration.hints.items()
+        if not records and not configuration.stock
+    ]
+    for number, section in enumerate(configuration.sections):
+        path = str(section["path"])
+        if intent_file.speaks_of_reads(section):
+            hit = any(_matches(path, file.path) for file in read_ahead.files)
+            state = State.IN_FORCE if hit else State.NOT_IN_FORCE
+            observed = "files read ahead" if hit else "no such file read ahead"
+            answers.append(Setting("reading ahead", path, (observed,), state))
+        elif number not in met:
+            observed = "no such file opened through MPI"
+            answers.append(Setting("path", path, (observed,), State.NOT_IN_FORCE))
+    return answers
+
+
+def _expected(configuration: Configuration, path: str, met: set[int]) -> dict[str, str]:
+    """The hints that a file is to have. `met` takes the numbers of sections that are for it."""
+    hints: dict[str, str] = {}
+    for number, section in enumerate(configuration.sections):
+        if _matches(str(section["path"]), path):
+            met.add(number)
+            hints |= _hints_of(section)
+    return hints | configuration.hints
+
+
+def _hints_of(section: dict[str, Any]) -> dict[str, str]:
+    hints = {}
+    for key, value in section.items():
+        if isinstance(value, dict):
+            for inner, text in value.items():
+                name = "forebay_cache" if inner == "mode" else f"forebay_{key}_{inner}"
+                hints[name] = _text(text)
+        elif key not in _NO_HINT and not (key == "cache" and intent_file.speaks_of_reads(section)):
+            hints[key] = _text(value)
+    return hints
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _matches(pattern: str, path: str) -> bool:
+    """As the runtime matches sections of an intent file, whose patterns have backslashes."""
+    python = re.sub(r"\\(.)", r"[\1]", pattern)
+    return fnmatch.fnmatchcase(path if "/" in pattern else Path(path).name, python)
+
+
+def _observed(key: str, record: Record) -> str | None:
+    """What a record has in place of a hint; None if it does not say."""
+    name = _SPELLINGS.get(key, key)
+    of_engine = record.mode == "engine" and bool(record.hints)
+    if name == "forebay" and not of_engine:
+        return "disable"
+    if name == "striping_factor":
+        return str(record.stripe_count)
+    if name == "striping_unit":
+        return str(record.stripe_size)
+    if name == "collective_buffering":
+        both = {record.hints.get("romio_cb_write"), record.hints.get("romio_cb_read")}
+        return None if both == {None} else "disable" if both == {"disable"} else "enable"
+    missing = _NOT_SET if of_engine and name.startswith(_ALWAYS_RECORDED) else None
+    found = record.hints.get(name, missing)
+    if key == "forebay_aggregators_per_node" and found is not None:
+        return found.removeprefix("*:")
+    return found
+
+
+def _setting(key: str, asked: str, observed: Iterable[str | None]) -> Setting:
+    seen = tuple(sorted(value for value in observed if value is not None))
+    plain = _plain(asked)
+    if not seen:
+        state = State.NOT_RECORDED
+    elif (
+        plain == _LEFT_TO_FOREBAY
+        or plain in {_plain(value) for value in seen}
+        or (_NOT_SET in seen and plain in _SAME_AS_NOT_SET)
+    ):
+        state = State.IN_FORCE
+    else:
+        state = State.NOT_IN_FORCE
+    return Setting(key, asked, seen, state)
+
+
+def _plain(value: str) -> str:
+    """Values that mean the same, alike: 16MiB and 16777216, true and enable."""
+    try:
+        return str(parse_size(value))
+    except ForebayError:
+        return _VALUES.get(value.lower(), value)

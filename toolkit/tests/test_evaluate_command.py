@@ -1,0 +1,170 @@
+"""`forebay evaluate`: the verdict that fits what a stand-in program does, and when it stops."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import TIMEOUT_S, Forebay, read_json
+
+CONFIGURATIONS = """
+version = 1
+
+[configuration.best]
+hints = { cb_nodes = 2 }
+environment = { FAKE_SPEED = "3" }
+
+[configuration.same]
+hints = { cb_nodes = 1 }
+"""
+
+
+@pytest.fixture
+def configurations(tmp_path: Path) -> None:
+    (tmp_path / "configurations.toml").write_text(CONFIGURATIONS)
+
+
+@pytest.mark.usefixtures("configurations")
+def test_what_is_faster_is_shown_to_be(
+    forebay: Forebay, program: list[str], tmp_path: Path
+) -> None:
+    answer = forebay(
+        "evaluate", "--configs", "best,same,default", "--time", "write", "--seed", "5",
+        "--json", "e.json", "--", *program, "out.dat", "--obey",
+    )  # fmt: skip
+    assert answer.code == 0, answer.output + answer.errors
+    assert "best: improved, +50 % against default, 95 % interval" in answer.output
+    assert "same: no detectable gain over default, smallest detectable" in answer.output
+    assert "shuffled by seed 5" in answer.output
+    content = read_json(tmp_path / "e.json")
+    best, same = content["verdicts"]["best"], content["verdicts"]["same"]
+    assert (best["verdict"], same["verdict"]) == ("improved", "no detectable gain")
+    assert best["low"] < best["gain"] < best["high"]
+    assert best["gain"] == pytest.approx(0.5)
+    assert content["reference"] == "default"
+    assert content["settings"]["best"][0]["state"] == "in force"
+    assert all(check["identical"] for check in content["files"]["best"])
+    blocks = [run["block"] for run in content["runs"]]
+    assert blocks == sorted(blocks)
+    assert len(content["runs"]) < 3 * content["blocks_max"]  # it stopped when it was certain
+    assert {"cores", "device_bytes_per_s"} == set(content["runs"][0]["before"])
+    orders = {tuple(r["configuration"] for r in content["runs"] if r["block"] == b) for b in blocks}
+    assert len(orders) > 1
+
+
+@pytest.mark.usefixtures("configurations")
+def test_a_setting_that_does_not_hold_ends_it_before_it_begins(
+    forebay: Forebay, program: list[str], tmp_path: Path
+) -> None:
+    """Without --obey the stand-in's record holds another value."""
+    answer = forebay("evaluate", "--json", "e.json", "--", *program, "out.dat")
+    assert answer.code == 0, answer.output + answer.errors
+    assert "best: setting did not take effect" in answer.output
+    assert "cb_nodes: asked 2, observed cb_nodes=2" in answer.output
+    content = read_json(tmp_path / "e.json")
+    assert content["verdicts"]["best"]["verdict"] == "setting did not take effect"
+    assert content["runs"] == []
+
+
+def test_few_blocks_are_too_noisy(forebay: Forebay, program: list[str]) -> None:
+    answer = forebay(
+        "evaluate", "--configs", "default,stock", "--against", "stock", "-n", "2",
+        "--", *program, "out.dat",
+    )  # fmt: skip
+    assert answer.code == 0, answer.output + answer.errors
+    assert "default: too noisy" in answer.output
+
+
+def test_a_command_that_fails_is_named_with_its_last_words(
+    forebay: Forebay, program: list[str]
+) -> None:
+    answer = forebay("evaluate", "--configs", "default,stock", "--", *program, "o", "--fail-engine")
+    assert answer.code == 3
+    assert "exit status 3 in configuration 'default'" in answer.output
+    assert "cannot find input.nml" in answer.output
+
+
+def test_output_of_another_size_each_time_stops_it(
+    forebay: Forebay, program: list[str], tmp_path: Path
+) -> None:
+    answer = forebay(
+        "evaluate", "--configs", "stock,default", "--json", "e.json",
+        "--", *program, "o", "--grow", "--size", "10",
+    )  # fmt: skip
+    assert answer.code == 3
+    assert "not of the same size twice" in answer.output
+    assert "/o: 11 bytes after one run of 'default', 12 bytes after another" in answer.output
+    content = read_json(tmp_path / "e.json")
+    assert content["verdicts"] == {"stock": None}
+    assert content["runs"] == []
+
+
+def test_a_configuration_that_leaves_other_bytes_is_not_judged(
+    forebay: Forebay, program: list[str], tmp_path: Path
+) -> None:
+    answer = forebay("evaluate", "--configs", "default,stock", "--against", "stock", "--json",
+                     "e.json", "--", *program, "o", "--differ")  # fmt: skip
+    assert answer.code == 1
+    assert f"default: {tmp_path}/o DIFFERS from what stock leaves" in answer.output
+    assert read_json(tmp_path / "e.json")["verdicts"] == {"default": None}
+
+
+def test_programs_without_mpi_are_timed_as_a_whole(forebay: Forebay, tmp_path: Path) -> None:
+    words = ["--configs", "default,stock", "-n", "1"]
+    answer = forebay("evaluate", *words, "--", "sh", "-c", "echo a > result")
+    assert answer.code == 0, answer.output + answer.errors
+    assert "no MPI file was seen" in answer.output
+    answer = forebay("evaluate", *words, "--time", "write", "--", "true")
+    assert answer.code == 2
+    assert "makes no calls of MPI-IO" in answer.errors
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--", "true"], "no configuration is called 'best'"),
+        (["--configs", "default", "--", "true"], "nothing to compare"),
+        (["--configs", "default,stock"], "there is no command"),
+        (["--configs", "default,stock", "--against", "best", "--", "true"], "is not in --configs"),
+    ],
+)
+def test_wrong_usage_says_what_to_do(forebay: Forebay, words: list[str], complaint: str) -> None:
+    answer = forebay("evaluate", *words)
+    assert answer.code == 2
+    assert complaint in answer.errors
+
+
+def test_the_self_test_counts_false_claims(forebay: Forebay, tmp_path: Path) -> None:
+    words = ["evaluate", "--aa", "--campaigns", "200", "--seed", "11", "--json", "aa.json"]
+    answer = forebay(*words)
+    assert answer.code == 0, answer.errors
+    content = read_json(tmp_path / "aa.json")
+    assert content["campaigns"] == 200
+    assert content["false_claim_rate"] <= 0.05
+    assert content["false_claim_rate"] == content["false_claims"] / 200
+    assert sum(content["verdicts"].values()) == 200
+    assert "of 200 campaigns without a difference claimed one" in answer.output
+
+
+def test_an_interrupt_tells_what_there_is(environ: dict[str, str], tmp_path: Path) -> None:
+    """The sixth run (after the warm-up and one block) opens a pipe and waits; then we interrupt."""
+    os.mkfifo(tmp_path / "pipe")
+    script = (
+        'echo x >> count; if [ "$(wc -l < count)" -ge 6 ]; then echo hang > pipe; sleep 1000; fi'
+    )
+    command = [sys.executable, "-m", "forebay", "evaluate", "--configs", "default,stock"]
+    command += ["--ignore", "count", "--json", "e.json"]
+    with subprocess.Popen(
+        [*command, "--", "sh", "-c", script], env=environ, cwd=tmp_path, stdout=subprocess.PIPE,
+        text=True,
+    ) as running:  # fmt: skip
+        with (tmp_path / "pipe").open() as pipe:
+            assert pipe.readline() == "hang\n"
+        running.terminate()
+        output, _ = running.communicate(timeout=TIMEOUT_S)
+    assert running.returncode == 130
+    assert "interrupted" in output
+    content = read_json(tmp_path / "e.json")
+    assert content["interrupted"] is True
+    assert content["verdicts"]["stock"]["blocks"] == 1
