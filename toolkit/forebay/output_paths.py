@@ -33,6 +33,16 @@ def require_directory(path: Path) -> None:
     _require_access(place)
 
 
+def require_new_directory(path: Path) -> None:
+    """Raises ForebayError unless `path` is an empty directory, or one can be made there."""
+    if path.is_dir() and any(path.iterdir()):
+        raise ForebayError(
+            f"{path} is not empty", "Name a new directory, or remove what is in this one."
+        )
+    if any(parent.exists() and not parent.is_dir() for parent in (path, *path.parents)):
+        raise ForebayError(f"{path} cannot be a directory", "Name another place.")
+
+
 def _require_access(path: Path) -> None:
     if not os.access(path, os.W_OK):
         raise ForebayError(f"{path} is not writable", "Choose another place, or change its mode.")

@@ -8,17 +8,19 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 import forebay
-from forebay import environment, job, launcher, native
+from forebay import environment, job, launcher, native, output_paths
 from forebay.errors import ForebayError
-from forebay.trace import capture
-from forebay.trace.capture import Captured
-from forebay.trace.directory import Run, require_new
 from forebay.units import show_bytes, show_count
+
+# Tables are loaded when the command has ended: their library has threads, and a signal that is for
+# `job.run_attached` to wait for may come to one of those.
+if TYPE_CHECKING:
+    from forebay.trace.capture import Captured
 
 _RUN_FILE = "command.json"
 _TOLD_VARIABLES = ("FOREBAY_", "OMPI_", "MPICH_", "MPIR_", "ROMIO_", "I_MPI_", "HDF5_", "PNETCDF_")
@@ -42,7 +44,7 @@ class Tracing:
         """Raises ForebayError where there is no place for it."""
         self.directory = directory or _free_name(Path(command[0]).name)
         self.spills = self.directory.absolute().with_name(self.directory.name + ".spills")
-        require_new(self.directory)
+        output_paths.require_new_directory(self.directory)
         self.library = native.trace_library()
         self._command = command
         self._begun_unix_ns = 0
@@ -63,15 +65,18 @@ class Tracing:
         (self.spills / _RUN_FILE).write_text(json.dumps(content))
         return {"FOREBAY_TRACE_DIR": str(self.spills)}
 
-    def finish(self) -> Captured:
+    def finish(self) -> "Captured":
         """It has ended. Raises ForebayError; what was spilled stays then."""
         wall_ns = time.time_ns() - self._begun_unix_ns
         return convert(self.spills, self.directory, wall_ns)
 
 
-def convert(spills: Path, directory: Path, wall_ns: int = 0) -> Captured:
+def convert(spills: Path, directory: Path, wall_ns: int = 0) -> "Captured":
     """Makes the trace directory of what a run spilled, which is removed then. Raises
     ForebayError."""
+    from forebay.trace import capture
+    from forebay.trace.directory import Run
+
     try:
         told: dict[str, Any] = json.loads((spills / _RUN_FILE).read_bytes())
     except (OSError, ValueError) as error:
@@ -128,7 +133,7 @@ def tell(tracing: Tracing, console: Console, quiet: bool) -> int:
 _MOST_NOTES = 5
 
 
-def summary(captured: Captured, directory: Path) -> list[str]:
+def summary(captured: "Captured", directory: Path) -> list[str]:
     """What is in a trace, what is missing, and what tracing cost."""
     lines = [
         f"{directory}: {show_count(captured.calls)} calls of {show_count(captured.processes)} "

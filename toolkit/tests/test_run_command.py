@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import TIMEOUT_S, Forebay, read_json
+from conftest import TIMEOUT_S, TOOLKIT, Forebay, read_json
 
 from forebay.errors import ForebayError
 from forebay.exit_status import describe
@@ -291,3 +291,11 @@ def test_help_shows_an_example(forebay: Forebay, verb: str) -> None:
     answer = forebay(*verb.split(), "--help")
     assert answer.code == 0
     assert f"forebay {verb}" in answer.output.split("Example")[1]
+
+
+def test_nothing_has_threads_before_the_command_runs() -> None:
+    """A signal that `forebay run` waits for could come to such a thread, and be lost there."""
+    script = "import os, forebay.cli, forebay.run; print(len(os.listdir('/proc/self/task')))"
+    done = subprocess.run([sys.executable, "-c", script], env={"PYTHONPATH": str(TOOLKIT)},
+                          capture_output=True, text=True, check=True)  # fmt: skip
+    assert done.stdout == "1\n"

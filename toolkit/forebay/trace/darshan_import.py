@@ -17,7 +17,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from forebay.errors import ForebayError
-from forebay.trace.directory import Run, TraceWriter, paths, require_new
+from forebay.output_paths import require_new_directory
+from forebay.trace.directory import Run, TraceWriter, paths
 from forebay.trace.tables import COUNTERS_PREFIX
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def import_log(log: Path, directory: Path) -> Imported:
     that it reads some damaged logs in. Raises ForebayError for what is no whole log."""
     if log.is_dir():
         raise ForebayError(f"{log} is a directory", "Name one .darshan log.")
-    require_new(directory)
+    require_new_directory(directory)
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         try:
             outcome = pool.submit(_import_quietly, log.absolute(), directory).result()

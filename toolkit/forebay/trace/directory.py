@@ -10,6 +10,7 @@ import pyarrow as pa
 import xxhash
 
 from forebay.errors import ForebayError
+from forebay.output_paths import require_new_directory
 from forebay.trace import tables
 
 FORMAT = "forebay trace directory"
@@ -45,7 +46,7 @@ class TraceWriter:
 
     def __init__(self, path: Path) -> None:
         """Raises ForebayError if `path` is there and not an empty directory."""
-        require_new(path)
+        require_new_directory(path)
         path.mkdir(parents=True, exist_ok=True)
         self.path = path
         self._files: dict[str, tables.TableFile] = {}
@@ -125,16 +126,6 @@ class Trace:
             raise _damaged(path, "the file is missing") from error
         except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
             raise _damaged(path, str(error)) from error
-
-
-def require_new(path: Path) -> None:
-    """Raises ForebayError if a trace directory cannot be made at `path`."""
-    if path.is_dir() and any(path.iterdir()):
-        raise ForebayError(
-            f"{path} is not empty", "Name a new directory, or remove what is in this one."
-        )
-    if any(parent.exists() and not parent.is_dir() for parent in (path, *path.parents)):
-        raise ForebayError(f"{path} cannot be a directory", "Name another place.")
 
 
 def paths(names: Iterable[bytes]) -> dict[str, pa.Array]:
