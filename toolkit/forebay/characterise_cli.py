@@ -23,9 +23,7 @@ def app_command(
         Path, typer.Argument(exists=True, help="A trace directory.", metavar="DIR")
     ],
     json: Annotated[Path | None, typer.Option("--json", help="Write all of it as JSON.")] = None,
-    processes: Annotated[
-        bool, typer.Option("--processes", help="Show each process, too.")
-    ] = False,
+    processes: Annotated[bool, typer.Option("--processes", help="Show each process, too.")] = False,
     phases: Annotated[int, typer.Option(min=0, metavar="N", help="Phases to show.")] = 10,
     all_files: Annotated[
         bool, typer.Option("--all-files", help="Files of the system (/proc, /usr, ...), too.")

@@ -15,7 +15,7 @@ from rich.console import Console
 import forebay
 from forebay import environment, job, launcher, native, output_paths
 from forebay.errors import ForebayError
-from forebay.units import show_bytes, show_count
+from forebay.units import show_bytes, show_count, show_share
 
 # Tables are loaded when the command has ended: their library has threads, and a signal that is for
 # `job.run_attached` to wait for may come to one of those.
@@ -139,7 +139,7 @@ def summary(captured: "Captured", directory: Path) -> list[str]:
         f"{directory}: {show_count(captured.calls)} calls of {show_count(captured.processes)} "
         f"processes, {show_count(captured.files)} files, {show_bytes(captured.stored_bytes)}",
         f"tracing took {captured.ns_per_call:.0f} ns a call, "
-        f"{captured.share_of_wall * 100:.2g} % of the time of the thread that it delayed most",
+        f"{show_share(captured.share_of_wall)} of the time of the thread that it delayed most",
     ]
     if captured.lost:
         lines.append(f"forebay: {show_count(captured.lost)} calls are missing in it")

@@ -60,3 +60,10 @@ def show_seconds(seconds: float) -> str:
 def show_count(count: int) -> str:
     """1234567 -> '1 234 567'."""
     return f"{count:,}".replace(",", " ")
+
+
+def show_share(share: float) -> str:
+    """0.1234 -> '12 %'; small shares get more digits."""
+    if share >= 0.1:
+        return f"{100 * share:.0f} %"
+    return f"{100 * share:.2g} %" if share else "0 %"

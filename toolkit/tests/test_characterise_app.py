@@ -245,9 +245,7 @@ def test_single_calls_without_a_rule_are_one_irregular_phase(tmp_path: Path) -> 
     ("rank_step", "step", "kind"),
     [(800, 100, "segmented"), (100, 400, "interleaved"), (0, 100, "the same bytes")],
 )
-def test_how_processes_share_a_file(
-    tmp_path: Path, rank_step: int, step: int, kind: str
-) -> None:
+def test_how_processes_share_a_file(tmp_path: Path, rank_step: int, step: int, kind: str) -> None:
     program = Program(tmp_path / "run", 4)
     for rank in range(4):
         for i in range(8):
@@ -279,9 +277,7 @@ def test_overlapping_extents_are_no_interleaving(tmp_path: Path) -> None:
         (([0] * 5 + [2_000_000] + [0] * 5 + [SECOND]) * 5, 5, "periodic"),
     ],
 )
-def test_pauses_that_part_bursts(
-    tmp_path: Path, pauses: list[int], bursts: int, kind: str
-) -> None:
+def test_pauses_that_part_bursts(tmp_path: Path, pauses: list[int], bursts: int, kind: str) -> None:
     program = Program(tmp_path / "run")
     for i, pause in enumerate(pauses):
         program.call(0, i * 10, 10)

@@ -121,9 +121,7 @@ def test_counters_are_those_of_each_process_and_file(listed: _Calls) -> None:
         assert got["POSIX_READS"] == sum(not w for w, *_ in own)
         assert got["POSIX_BYTES_WRITTEN"] == sum(n for w, _, n in own if w)
         assert got["POSIX_SIZE_READ_0_100"] == got["POSIX_READS"]
-        assert got["POSIX_RW_SWITCHES"] == sum(
-            a[0] != b[0] for a, b in itertools.pairwise(own)
-        )
+        assert got["POSIX_RW_SWITCHES"] == sum(a[0] != b[0] for a, b in itertools.pairwise(own))
         assert got["POSIX_ACCESS1_COUNT"] == max([0, *(sizes.count(n) for n in sizes)])
         assert got["POSIX_F_WRITE_TIME"] == pytest.approx(1e-9 * sum(w for w, *_ in own))
 

@@ -5,7 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forebay.errors import ForebayError
-from forebay.units import parse_rate, parse_seconds, parse_size, show_bytes, show_seconds
+from forebay.units import (
+    parse_rate,
+    parse_seconds,
+    parse_size,
+    show_bytes,
+    show_seconds,
+    show_share,
+)
 
 
 @pytest.mark.parametrize(
@@ -41,3 +48,11 @@ def test_shown_sizes_are_within_a_twentieth_of_a_unit(count: int) -> None:
 @pytest.mark.parametrize(("seconds", "text"), [(2, "2.00 s"), (0.0123, "12.3 ms"), (5e-6, "5 us")])
 def test_shown_times_have_a_fitting_unit(seconds: float, text: str) -> None:
     assert show_seconds(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0, "0 %"), (0.00012, "0.012 %"), (0.0123, "1.2 %"), (0.999, "100 %"), (12.3, "1230 %")],
+)
+def test_shares_are_shown_without_false_digits(share: float, text: str) -> None:
+    assert show_share(share) == text

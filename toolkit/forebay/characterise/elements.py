@@ -75,9 +75,7 @@ def found_in(accesses: Accesses, burst: _Ints, family: _Ints) -> tuple[Elements,
         accesses.block_bytes,
         accesses.stride,
     )
-    stream = mixed(
-        accesses.process, accesses.thread, burst, accesses.file, nature.view(np.int64)
-    )
+    stream = mixed(accesses.process, accesses.thread, burst, accesses.file, nature.view(np.int64))
     order = np.lexsort((np.arange(len(accesses)), stream))
     stream, nature = stream[order], nature[order]
     offset, size = accesses.offset[order], accesses.bytes[order]

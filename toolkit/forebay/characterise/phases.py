@@ -162,9 +162,7 @@ def _phase(elements: Elements, rows: _Ints, ranks: _Ints) -> dict[str, Any]:
         "duration_s": float(np.median(lengths) / _SECOND),
         "period_s": period,
         "period_spread": spread,
-        "together": float(
-            np.bincount(turn, lengths).sum() / max(1, int((ends - starts).sum()))
-        ),
+        "together": float(np.bincount(turn, lengths).sum() / max(1, int((ends - starts).sum()))),
     }
 
 

@@ -16,7 +16,7 @@ from forebay.report.grids import OffsetTime, RankTime
 from forebay.report.ladder import Ladder
 from forebay.report.system_file import System
 from forebay.trace.directory import Trace
-from forebay.units import show_count, show_seconds
+from forebay.units import show_count, show_seconds, show_share
 
 JSON_VERSION = 1
 
@@ -100,7 +100,7 @@ def _verdict(
     share = budget.io_share
     if share is None:
         return "The trace holds no I/O on files: there is nothing to judge.", []
-    known = f"I/O takes {percent(share)} of the processes' time"
+    known = f"I/O takes {show_share(share)} of the processes' time"
     ceiling = f"without any, the run would be {speedup(budget.best_speedup)} as fast"
     if share < LEAST_SHARE:
         return f"{known}; {ceiling}. Nothing is worth changing.", []
@@ -117,7 +117,7 @@ def _verdict(
         lines = [f"forebay compare -- {command(trace)}"]
     return (
         f"{known}; {ceiling}. Most can be had by: {first.title} "
-        f"(at most {show_seconds(first.seconds)}, {percent(first.share)} of the run; "
+        f"(at most {show_seconds(first.seconds)}, {show_share(first.share)} of the run; "
         f"confidence {first.confidence}).",
         lines,
     )
@@ -135,8 +135,8 @@ def _caveats(trace: Trace, budget: Budget) -> list[str]:
     share = budget.io_share
     if slowest and share and slowest.share >= max(LEAST_SHARE, 2 * share):
         caveats.append(
-            f"{slowest.name} is in I/O {percent(slowest.share)} of its time: others may wait for "
-            "it, which calls of I/O do not show."
+            f"{slowest.name} is in I/O {show_share(slowest.share)} of its time: others may wait "
+            "for it, which calls of I/O do not show."
         )
     return caveats
 
@@ -145,13 +145,6 @@ def command(trace: Trace) -> str:
     """As one would type it. A Darshan log has it as one string."""
     words = trace.run.command
     return words[0] if len(words) == 1 else shlex.join(words)
-
-
-def percent(share: float) -> str:
-    """0.1234 -> '12 %'; small shares get more digits."""
-    if share >= 0.1:
-        return f"{100 * share:.0f} %"
-    return f"{100 * share:.2g} %" if share else "0 %"
 
 
 def speedup(times: float) -> str:

@@ -7,11 +7,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from forebay.characterise import app_report
 from forebay.report import pictures
-from forebay.report.contents import Contents, command, percent, speedup
+from forebay.report.contents import Contents, command, speedup
 from forebay.report.findings import LEAST_SHARE
 from forebay.report.funnel import Flow
 from forebay.report.timeline import NAMES
-from forebay.units import show_bytes, show_count, show_seconds
+from forebay.units import show_bytes, show_count, show_seconds, show_share
 
 #: Of a page; a picture has a fixed number of cells, so it stays far below.
 BYTES_MOST = 2 << 20
@@ -37,7 +37,7 @@ def render(contents: Contents) -> str:
         "bytes": show_bytes,
         "count": show_count,
         "seconds": show_seconds,
-        "percent": percent,
+        "percent": show_share,
     }
     trace = contents.trace
     return environment.get_template("page.html.j2").render(

@@ -4,10 +4,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from forebay.report.contents import Contents, percent
+from forebay.report.contents import Contents
 from forebay.report.funnel import Flow
 from forebay.report.timeline import NAMES
-from forebay.units import show_bytes, show_count, show_seconds
+from forebay.units import show_bytes, show_count, show_seconds, show_share
 
 _ORDER = ("compute", "metadata", "read", "write", "mpi")
 
@@ -33,8 +33,8 @@ def show(console: Console, contents: Contents) -> None:
         console.print(
             Text.assemble(
                 (f"{number}. {finding.title}", "bold"),
-                f": at most {show_seconds(finding.seconds)} of the run, {percent(finding.share)}, "
-                f"confidence {finding.confidence}",
+                f": at most {show_seconds(finding.seconds)} of the run, "
+                f"{show_share(finding.share)}, confidence {finding.confidence}",
             ),
             soft_wrap=True,
         )
@@ -59,7 +59,7 @@ def _budget(contents: Contents) -> Table:
         seconds = budget.seconds[name]
         table.add_row(
             NAMES[name],
-            percent(seconds / max(1e-12, budget.total_s)),
+            show_share(seconds / max(1e-12, budget.total_s)),
             show_seconds(seconds),
             show_seconds(seconds / budget.processes),
         )
@@ -82,7 +82,7 @@ def _show_ladder(console: Console, contents: Contents) -> None:
         if step.limit is None or step.share is None:
             table.add_row("none alike", Text(what), "", rate, "")
             continue
-        used = percent(step.share) + (", a cache effect" if step.share > 1 else "")
+        used = show_share(step.share) + (", a cache effect" if step.share > 1 else "")
         limit = f"{show_bytes(step.limit.median)}/s ({step.limit.mode})"
         table.add_row(step.limit.level, Text(what), limit, rate, used)
     console.print(table)
