@@ -8,6 +8,11 @@ from pathlib import Path
 import pytest
 from conftest import TIMEOUT_S, Forebay, read_json
 
+from forebay.comparison import FileCheck
+from forebay.configurations import BUILT_IN
+from forebay.evaluate.evaluation import Evaluation
+from forebay.evaluate.verdict import Plan
+
 CONFIGURATIONS = """
 version = 1
 
@@ -108,6 +113,20 @@ def test_a_configuration_that_leaves_other_bytes_is_not_judged(
     assert answer.code == 1
     assert f"default: {tmp_path}/o DIFFERS from what stock leaves" in answer.output
     assert read_json(tmp_path / "e.json")["verdicts"] == {"default": None}
+
+
+def check(path: str, reference: str | None, candidate: str | None, mpi: bool) -> FileCheck:
+    return FileCheck(path, 1, reference, candidate, identical=False, mpi=mpi)
+
+
+def test_files_that_come_and_go_beside_a_run_do_not_count() -> None:
+    result = Evaluation(
+        ["true"], [BUILT_IN["default"], BUILT_IN["stock"]], "stock", "wall", Plan(), 1
+    )
+    own, foreign = check("both", "a", "b", mpi=False), check("foreign", None, "b", mpi=False)
+    gone = check("gone", "a", None, mpi=True)
+    result.files["default"] = [own, foreign, gone]
+    assert result.differing("default") == [own, gone]
 
 
 def test_programs_without_mpi_are_timed_as_a_whole(forebay: Forebay, tmp_path: Path) -> None:

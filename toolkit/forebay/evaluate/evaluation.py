@@ -62,9 +62,15 @@ class Evaluation:
         ]
 
     def differing(self, name: str) -> list[FileCheck]:
-        """Files that are not as the reference leaves them, though that leaves them alike."""
-        checks = self.files.get(name, [])
-        return [check for check in checks if check.identical is False and not check.reason]
+        """Files that are not as the reference leaves them, though that leaves them alike. Those
+        that were written without MPI beside one configuration only may be somebody else's."""
+        return [
+            check
+            for check in self.files.get(name, [])
+            if check.identical is False
+            and not check.reason
+            and (check.mpi or (check.hash_stock and check.hash_forebay))
+        ]
 
     def verdict(self, name: str) -> Verdict | None:
         """What can be said of a candidate; None if it cannot be judged: the command fails, is not
