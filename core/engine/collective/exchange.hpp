@@ -34,6 +34,18 @@ class SharedRegion {
 
 enum class Reduce { min, max, sum };
 
+inline std::int64_t reduced(std::int64_t one, std::int64_t other, Reduce op) {
+  switch (op) {
+    case Reduce::min:
+      return std::min(one, other);
+    case Reduce::max:
+      return std::max(one, other);
+    case Reduce::sum:
+      break;
+  }
+  return one + other;
+}
+
 /// How the ranks of one open file talk to each other: the one seam behind which MPI is called by
 /// the engine. MpiExchange is compiled once per MPI ABI; ThreadExchange is its in-process twin, in
 /// which ranks are threads. Every call is made by the rank's own thread, never by an I/O thread. A

@@ -34,18 +34,6 @@ MPI_Op mpi_op(Reduce op) {
   return MPI_SUM;
 }
 
-std::int64_t reduced(std::int64_t one, std::int64_t other, Reduce op) {
-  switch (op) {
-    case Reduce::min:
-      return std::min(one, other);
-    case Reduce::max:
-      return std::max(one, other);
-    case Reduce::sum:
-      break;
-  }
-  return one + other;
-}
-
 int checked_count(std::size_t bytes) {
   assert(bytes <= static_cast<std::size_t>(INT_MAX) && "a message is at most one window");
   return static_cast<int>(bytes);

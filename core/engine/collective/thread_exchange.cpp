@@ -108,11 +108,7 @@ class ThreadExchange final : public Exchange {
       for (std::size_t i = 0; i < values.size(); ++i) {
         std::int64_t theirs = 0;
         std::memcpy(&theirs, all[r].data() + i * sizeof theirs, sizeof theirs);
-        std::int64_t& mine = values[i];
-        mine = r == 0              ? theirs
-               : op == Reduce::min ? std::min(mine, theirs)
-               : op == Reduce::max ? std::max(mine, theirs)
-                                   : mine + theirs;
+        values[i] = r == 0 ? theirs : reduced(values[i], theirs, op);
       }
     }
   }
