@@ -40,16 +40,19 @@ void try_cost() {
 
 [[gnu::destructor]] void unload() { end(); }
 
-/// How many words follow, with the null pointer at their end.
-std::size_t count_words(va_list* rest) {
+/// Hands `run` the list of words that `first` begins and `rest` goes on with, null at its end; what
+/// comes behind it is next in `rest` then. On the stack: there may be no heap, as after a vfork.
+template <typename Run>
+int with_words(const char* first, va_list* rest, Run run) {
   std::size_t count = 1;
-  while (va_arg(*rest, char*) != nullptr) ++count;
-  return count;
-}
-
-void take_words(char** words, const char* first, std::size_t count, va_list* rest) {
+  va_list counted;
+  va_copy(counted, *rest);
+  while (va_arg(counted, char*) != nullptr) ++count;
+  va_end(counted);
+  auto** words = static_cast<char**>(__builtin_alloca((count + 1) * sizeof(char*)));
   words[0] = const_cast<char*>(first);
   for (std::size_t i = 1; i <= count; ++i) words[i] = va_arg(*rest, char*);
+  return run(words);
 }
 
 }  // namespace
@@ -107,38 +110,28 @@ FOREBAY_EXPORTED int fexecve(int fd, char* const words[], char* const environmen
 FOREBAY_EXPORTED int execl(const char* path, const char* first, ...) noexcept {
   va_list rest;
   va_start(rest, first);
-  const std::size_t count = count_words(&rest);
+  const int failed = with_words(first, &rest, [=](char** words) { return execv(path, words); });
   va_end(rest);
-  auto** words = static_cast<char**>(__builtin_alloca((count + 1) * sizeof(char*)));
-  va_start(rest, first);
-  take_words(words, first, count, &rest);
-  va_end(rest);
-  return execv(path, words);
+  return failed;
 }
 
 FOREBAY_EXPORTED int execlp(const char* file, const char* first, ...) noexcept {
   va_list rest;
   va_start(rest, first);
-  const std::size_t count = count_words(&rest);
+  const int failed = with_words(first, &rest, [=](char** words) { return execvp(file, words); });
   va_end(rest);
-  auto** words = static_cast<char**>(__builtin_alloca((count + 1) * sizeof(char*)));
-  va_start(rest, first);
-  take_words(words, first, count, &rest);
-  va_end(rest);
-  return execvp(file, words);
+  return failed;
 }
 
 FOREBAY_EXPORTED int execle(const char* path, const char* first, ...) noexcept {
   va_list rest;
   va_start(rest, first);
-  const std::size_t count = count_words(&rest);
+  const int failed = with_words(first, &rest, [&](char** words) {
+    auto* const* environment = va_arg(rest, char* const*);
+    return execve(path, words, environment);
+  });
   va_end(rest);
-  auto** words = static_cast<char**>(__builtin_alloca((count + 1) * sizeof(char*)));
-  va_start(rest, first);
-  take_words(words, first, count, &rest);
-  auto* const* environment = va_arg(rest, char* const*);
-  va_end(rest);
-  return execve(path, words, environment);
+  return failed;
 }
 
 }  // extern "C"
