@@ -23,10 +23,12 @@ from forebay.command_options import (
     TAKES_COMMAND,
     CommandArgument,
     HintOption,
+    IgnoreOption,
     IntentOption,
     JsonOption,
     MpiOption,
     RanksPerNodeOption,
+    TimeoutOption,
     writable_directory,
     writable_file,
 )
@@ -227,13 +229,8 @@ def compare_command(
         typer.Option(metavar="K=V;...", help="Hints for the stock MPI (ROMIO's names)."),
     ] = None,
     ranks_per_node: RanksPerNodeOption = None,
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PATTERN", help="Files not to compare ('*.log'); may be repeated."),
-    ] = None,
-    timeout: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="End a run that takes longer.")
-    ] = None,
+    ignore: IgnoreOption = None,
+    timeout: TimeoutOption = None,
     seed: Annotated[int, typer.Option(help="Seed of the shuffled order.")] = 1,
 ) -> None:
     """Time a program with the stock MPI and through Forebay, and compare what it wrote.

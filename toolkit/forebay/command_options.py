@@ -57,3 +57,13 @@ RanksPerNodeOption = Annotated[
     int | None,
     typer.Option("--ranks-per-node", min=1, help="Treat each K ranks as a node (for tests)."),
 ]
+IgnoreOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ignore", metavar="PATTERN", help="Files not to compare ('*.log'); may be repeated."
+    ),
+]
+TimeoutOption = Annotated[
+    float | None,
+    typer.Option("--timeout", metavar="SECONDS", help="End a run that takes longer."),
+]

@@ -5,7 +5,14 @@ from typing import Annotated
 
 import typer
 
-from forebay.command_options import TAKES_COMMAND, JsonOption, MpiOption, RanksPerNodeOption
+from forebay.command_options import (
+    TAKES_COMMAND,
+    IgnoreOption,
+    JsonOption,
+    MpiOption,
+    RanksPerNodeOption,
+    TimeoutOption,
+)
 from forebay.errors import ForebayError
 
 app = typer.Typer()
@@ -87,13 +94,8 @@ def evaluate_command(
     ] = None,
     json: JsonOption = None,
     mpi: MpiOption = "auto",
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PATTERN", help="Files not to compare ('*.log'); may be repeated."),
-    ] = None,
-    timeout: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="End a run that takes longer.")
-    ] = None,
+    ignore: IgnoreOption = None,
+    timeout: TimeoutOption = None,
     ranks_per_node: RanksPerNodeOption = None,
     seed: Annotated[
         int | None,
