@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "core/model/extent.hpp"
@@ -34,6 +35,10 @@ struct FileDomains {
   /// Where in its window the byte at `offset` lies.
   constexpr Bytes window_position(Bytes offset) const {
     return offset / unit / aggregators % units_per_window * unit + offset % unit;
+  }
+  /// The same with other units: windows are as long as before, but of one unit at least.
+  constexpr FileDomains with_unit(Bytes other) const {
+    return {other, aggregators, std::max<Bytes>(1, window_bytes() / other)};
   }
   /// The bytes of the file in one window, in file order; adjacent units are one extent.
   std::vector<Extent> window_extents(int aggregator, Bytes round) const;

@@ -91,12 +91,31 @@ bool seamless(const TiledTree& view) {
   return view.tree.dense() && view.extent == view.tree.size();
 }
 
+bool lie_apart(const std::vector<RankPart>& parts, Bytes unit) {
+  std::vector<Extent> units;  // Numbers of those that each part has bytes in.
+  units.reserve(parts.size());
+  for (const RankPart& part : parts) {
+    if (part.length == 0) continue;
+    if (!seamless(part.view)) return false;
+    const Extent bytes = part.hull();
+    const Bytes first = bytes.offset / unit;
+    units.push_back({first, (bytes.end() - 1) / unit + 1 - first});
+  }
+  std::ranges::sort(units, {}, &Extent::offset);
+  return std::ranges::adjacent_find(units, [](const Extent& one, const Extent& next) {
+           return next.offset < one.end();
+         }) == units.end();
+}
+
 Path choose_path(const std::vector<RankPart>& parts, const PathQuestion& question) {
   for (const RankPart& part : parts) {
     if (part.length > 0 && !part.view.monotone()) return Path::direct;
   }
   if (question.collective == Toggle::enable) return Path::exchange;
   if (question.collective == Toggle::disable) return Path::direct;
+  if (question.writing && question.cached_unit > 0 && lie_apart(parts, question.cached_unit)) {
+    return Path::direct;
+  }
 
   const Workload work = workload_of(parts);
   const StorageCost& cost = question.cost;

@@ -31,6 +31,10 @@ struct RankPart {
 /// Whether any range of data positions of `view` is one piece of the file.
 bool seamless(const TiledTree& view);
 
+/// Whether each of these parts is one piece of the file, and no two have bytes in the same unit of
+/// it: a cache of each rank's own may then take them, whoever serves the units in an exchange.
+bool lie_apart(const std::vector<RankPart>& parts, Bytes unit);
+
 /// How a collective call is carried out.
 enum class Path {
   exchange,  ///< Through aggregators.
@@ -55,11 +59,15 @@ struct PathQuestion {
   StorageCost cost;
   Toggle collective = Toggle::automatic;  ///< The user's word, if any, is the answer.
   FileDomains domains;                    ///< Through which an exchange would go.
+  /// What is written goes to a cache of each rank's own, and two ranks had better not write to the
+  /// same unit of so many bytes; 0 without a cache.
+  Bytes cached_unit = 0;
 };
 
 /// Whether an exchange pays for these parts. Direct wins where each rank's pieces are so long that
 /// the calls they cost weigh less than one more copy of the data and the waiting for others; it is
-/// the only choice where a view is not monotone. Worked example, writing to a page cache at 1 us a
+/// the only choice where a view is not monotone, and the best where each rank's cache takes what is
+/// its own anyway. Worked example, writing to a page cache at 1 us a
 /// call, an exchange at 0.15 ns a byte: rows of 256 KiB cost 1 us against 39 us, so they go direct;
 /// rows of 1 KiB cost 1 us against 0.15 us and are exchanged.
 ///

@@ -136,6 +136,36 @@ TEST(ChoosePath, WhereCallsAreSlowShortSeamlessPiecesShareACall) {
   EXPECT_EQ(slow_path_for(parts, true), Path::direct);
 }
 
+TEST(ChoosePath, WhatLiesApartStaysInEachRanksCache) {
+  const StripeLayout striped{.stripe_size = 64 * KiB, .servers = 4, .lock_conflicts = true};
+  PathQuestion question{true, striped, expected_cost(striped, true), Toggle::automatic, {}};
+  std::vector<RankPart> parts;
+  for (int r = 0; r < 8; ++r) {
+    parts.push_back({{StridedTree::contiguous(1), 0, 1}, r * 64 * KiB, 64 * KiB});
+  }
+  question.cost.measured = true;
+  question.cost.call_ns = 3e6;
+  question.domains = {.unit = 64 * KiB, .aggregators = 4, .units_per_window = 8};
+  EXPECT_EQ(choose_path(parts, question), Path::exchange);
+  question.cached_unit = 64 * KiB;
+  EXPECT_EQ(choose_path(parts, question), Path::direct);
+  question.collective = Toggle::enable;
+  EXPECT_EQ(choose_path(parts, question), Path::exchange) << "the user's word";
+}
+
+TEST(LieApart, NoUnitIsTwoRanks) {
+  std::vector<RankPart> parts = {{{StridedTree::contiguous(1), 0, 1}, 100, 50},
+                                 {{StridedTree::contiguous(1), 0, 1}, 0, 100},
+                                 {{StridedTree::contiguous(1), 0, 1}, 7, 0}};
+  EXPECT_TRUE(lie_apart(parts, 100));
+  EXPECT_TRUE(lie_apart(parts, 50));
+  EXPECT_FALSE(lie_apart(parts, 101)) << "the second one begins in the first one's unit";
+  parts[2] = {{StridedTree::contiguous(1), 0, 1}, 150, 10};
+  EXPECT_FALSE(lie_apart(parts, 100));
+  parts[2] = {{StridedTree::contiguous(8), 1000, 16}, 0, 80};
+  EXPECT_FALSE(lie_apart(parts, 10)) << "several pieces";
+}
+
 TEST(ChoosePath, NobodyMovingAnythingIsNoReasonToExchange) {
   std::vector<RankPart> parts = interleaved(2, 8, 0);
   EXPECT_EQ(path_for(parts, true), Path::direct);

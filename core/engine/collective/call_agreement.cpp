@@ -136,7 +136,7 @@ std::shared_ptr<const Schedule> CallAgreement::renewed(Call& known) {
 
 PathQuestion CallAgreement::question(const Setting& setting) const {
   return {setting.writing, setting.layout, cost_.of(setting.writing), setting.collective,
-          setting.domains};
+          setting.domains, setting.cached_unit};
 }
 
 Status CallAgreement::gather_trees(const std::vector<CallRecord>& records,

@@ -26,6 +26,8 @@ class CallAgreement {
   /// call.
   Result<std::shared_ptr<const Schedule>> agree(const Access& access, const Setting& setting);
 
+  CallHistory& history() { return *history_; }
+
   /// All ranks' views are seamless, as far as the last agreement tells.
   bool all_seamless() const { return all_seamless_; }
 

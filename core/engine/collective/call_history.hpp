@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -28,6 +29,7 @@ class CallHistory {
     StripeLayout layout;
     Toggle collective = Toggle::automatic;
     FileDomains domains;
+    Bytes cached_unit = 0;  ///< As PathQuestion says.
 
     bool operator==(const Setting&) const = default;
   };
@@ -42,6 +44,10 @@ class CallHistory {
 
   /// Newest last.
   std::deque<Call>& calls() { return calls_; }
+
+  /// The unit of domains that were fitted to an earlier file's parts; none if they were not.
+  std::optional<Bytes> fitted_unit() const { return fitted_unit_; }
+  void keep_fitted_unit(std::optional<Bytes> unit) { fitted_unit_ = unit; }
 
   /// Takes a new call in, and forgets the oldest where there are more than is kept.
   void add(Call call) {
@@ -73,6 +79,7 @@ class CallHistory {
 
   std::deque<Call> calls_;
   std::int64_t numbers_ = 0;
+  std::optional<Bytes> fitted_unit_;
   std::unordered_map<std::uint64_t, StridedTree> trees_;
 };
 

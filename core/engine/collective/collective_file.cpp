@@ -21,24 +21,15 @@
 #include "core/engine/collective/rounds.hpp"
 #include "core/engine/collective/scoped_nanoseconds.hpp"
 #include "core/engine/collective/sieve_watch.hpp"
+#include "core/plan/fitted_domains.hpp"
 #include "core/storage/layout.hpp"
 
 namespace forebay {
 namespace {
 
-/// Windows of files that are not striped stay in a core's cache between the copy into them and the
-/// write out of them.
-constexpr Bytes local_window_bytes = 512 * KiB;
-constexpr Bytes striped_window_bytes = 4 * MiB;
-constexpr Bytes striped_window_units = 8;
-
-/// A smaller window would cost more in rounds than it saves in memory; a larger one would not fit
-/// into a message.
-constexpr Bytes least_window_bytes = 4 * KiB;
-constexpr Bytes most_window_bytes = 256 * MiB;
-
-/// A larger granule of the cache would be asked for by more ranks that write next to each other.
-constexpr Bytes most_granule_bytes = 512 * KiB;
+/// An aggregator's unit that is fitted to what ranks write: two windows of it a node and
+/// aggregator are kept in memory.
+constexpr Bytes most_fitted_unit = 1 * MiB;
 
 /// How many calls may go without an agreement at first, and at most, before ranks ask each other
 /// again what storage calls cost; each time it is eight times as many.
@@ -87,11 +78,13 @@ class EngineFile final : public CollectiveFile {
         agreement_(*exchange_, cost_, counters),
         writers_(writers),
         watch_(std::make_unique<SieveWatch>(storage_->id())),
-        cast_{domains_wanted(), {}},
-        cache_(CoherentCache::open(*exchange_, *storage_, *watch_, agreed_.hints, granule(),
-                                   counters, cache_notes_)),
+        base_(domains_wanted()),
+        cast_{base_, {}},
+        cache_(CoherentCache::open(*exchange_, *storage_, *watch_, agreed_.hints,
+                                   granule_of(base_.unit), counters, cache_notes_)),
         direct_(data(), counters, expected_cost(agreed_.layout, false), *watch_) {
     direct_.set_hints(agreed_.hints);
+    begin_fitted();
   }
 
   ~EngineFile() override {
@@ -103,7 +96,8 @@ class EngineFile final : public CollectiveFile {
     Counters::add(counters_.collective_calls, 1);
     if (goes_direct_unasked()) return go_unasked(true, access);
     if (atomic_ || others_sieve()) return go_direct(true, access);
-    const auto agreed = agree(access, true);
+    auto agreed = agree(access, true);
+    if (agreed && fit_domains(**agreed)) agreed = agree(access, true);
     if (!agreed) return tl::unexpected(agreed.error());
     const auto& schedule = *agreed;
     if (schedule->path == Path::direct || !prepare_exchange(*schedule)) {
@@ -229,7 +223,8 @@ class EngineFile final : public CollectiveFile {
     std::int64_t vote = vote_on_sieving(TiledTree(view_));
     exchange_->all_reduce({&vote, 1}, Reduce::max);
     view_changed(vote);
-    const FileDomains wanted = domains_wanted();
+    FileDomains wanted = domains_wanted();
+    if (in_order_) wanted = wanted.with_unit(cast_.domains.unit);
     if (board_ == nullptr && cache_ == nullptr) {  // The cache's granules go by them.
       cast_.domains = wanted;
     } else {
@@ -315,33 +310,51 @@ class EngineFile final : public CollectiveFile {
     return *storage_;
   }
 
-  /// What of the file is one rank's at a time in the cache: no more than an aggregator's domain has
-  /// in one piece.
-  Bytes granule() const {
-    Bytes granule = cast_.domains.unit;
-    while (granule > most_granule_bytes && granule % 2 == 0) granule /= 2;
-    return granule;
+  /// As the layout and the hints want them, whatever ranks write.
+  FileDomains domains_wanted() const {
+    return domains_for(agreed_.layout, agreed_.hints,
+                       choose_aggregators(agreed_.layout, exchange_->nodes().nodes(),
+                                          exchange_->size(), agreed_.adapters, agreed_.hints));
   }
 
-  FileDomains domains_wanted() const {
-    const StripeLayout& layout = agreed_.layout;
-    const Hints& hints = agreed_.hints;
-    FileDomains domains;
-    domains.aggregators = choose_aggregators(layout, exchange_->nodes().nodes(), exchange_->size(),
-                                             agreed_.adapters, hints);
-    if (layout.striped()) {
-      const Bytes window = hints.buffer_size.value_or(
-          std::min(striped_window_bytes, striped_window_units * layout.stripe_size));
-      // A window holds at least one unit: of stripes too long for that, a part is the unit.
-      domains.unit = std::min(layout.stripe_size, most_window_bytes);
-      domains.units_per_window =
-          std::clamp<Bytes>(window / domains.unit, 1, most_window_bytes / domains.unit);
-    } else {
-      domains.unit = std::clamp(hints.buffer_size.value_or(local_window_bytes), least_window_bytes,
-                                most_window_bytes);
-      domains.units_per_window = 1;
+  /// The domains that an earlier file's parts were fitted with; the same on every rank.
+  void begin_fitted() {
+    const auto unit = agreement_.history().fitted_unit();
+    if (!may_fit() || !unit || *unit % base_.unit != 0) return;
+    cast_.domains = base_.with_unit(*unit);
+    in_order_ = true;
+  }
+
+  /// With a cache, which keeps ranks apart by itself, domains may change between calls.
+  bool may_fit() const { return cache_ != nullptr && agreed_.layout.striped(); }
+
+  /// The first exchange that is worth it settles the domains, so that what ranks write stays with
+  /// them or near them. True, on every rank, if the plan is another one then.
+  bool fit_domains(const Schedule& schedule) {
+    if (!may_fit() || fitted_ || schedule.path == Path::direct ||
+        schedule.total < exchange_->size() * base_.unit) {
+      return false;
     }
-    return domains;
+    fitted_ = true;
+    const auto fitted = fitted_domains(schedule.parts, base_, most_fitted_unit);
+    agreement_.history().keep_fitted_unit(fitted ? std::optional(fitted->unit) : std::nullopt);
+    const FileDomains domains = fitted.value_or(base_);
+    if (domains == cast_.domains && in_order_ == fitted.has_value()) return false;
+    cast_.domains = domains;
+    in_order_ = fitted.has_value();
+    board_.reset();
+    reserve_.reset();
+    no_board_ = {};
+    return true;
+  }
+
+  /// The rank that serves each class of the domains.
+  std::vector<int> placed(const Schedule& schedule) const {
+    if (in_order_) return fitted_ranks(cast_.domains.aggregators, exchange_->size());
+    const NodeMap& nodes = exchange_->nodes();
+    return assign_aggregators(
+        domain_locality(schedule, cast_.domains, nodes.node_of_rank, nodes.nodes(), 8),
+        nodes.ranks_of_node);
   }
 
   SievingCost sieving_cost() const {
@@ -355,9 +368,9 @@ class EngineFile final : public CollectiveFile {
 
   Result<std::shared_ptr<const Schedule>> agree(const Access& access, bool writing) {
     auto agreed = agreement_.agree(
-        access,
-        {writing, agreed_.layout,
-         writing ? agreed_.hints.collective_write : agreed_.hints.collective_read, cast_.domains});
+        access, {writing, agreed_.layout,
+                 writing ? agreed_.hints.collective_write : agreed_.hints.collective_read,
+                 cast_.domains, cache_ == nullptr ? 0 : base_.unit});
     if (!agreed) return agreed;
     // A page cache takes one piece from each rank at least as fast as an exchange could merge them,
     // whatever their sizes: as long as these views last, calls need no agreement. But that it is a
@@ -447,10 +460,7 @@ class EngineFile final : public CollectiveFile {
   Status prepare_exchange(const Schedule& schedule) {
     if (board_) return {};
     if (no_board_.kind != ErrorKind::none) return tl::unexpected(no_board_);
-    const NodeMap& nodes = exchange_->nodes();
-    cast_.aggregator_ranks = assign_aggregators(
-        domain_locality(schedule, cast_.domains, nodes.node_of_rank, nodes.nodes(), 8),
-        nodes.ranks_of_node);
+    cast_.aggregator_ranks = placed(schedule);
     auto board = board_for(cast_.domains.aggregators, cast_.domains.window_bytes());
     if (board) board = with_reserve(std::move(*board));
     if (!board) {
@@ -543,7 +553,10 @@ class EngineFile final : public CollectiveFile {
   CallAgreement agreement_;
   const Writers writers_;
   std::unique_ptr<SieveWatch> watch_;
+  const FileDomains base_;  ///< As layout and hints wanted them when the file was opened.
   Cast cast_;
+  bool fitted_ = false;                   ///< The domains were held against what ranks write.
+  bool in_order_ = false;                 ///< They fit it, or what ranks wrote to an earlier file.
   std::vector<std::string> cache_notes_;  ///< Why there is none although it was asked for.
   std::unique_ptr<CoherentCache> cache_;  ///< Null: data calls go to the file.
   DirectIo direct_;
