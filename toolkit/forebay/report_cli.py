@@ -39,9 +39,9 @@ def report_command(
     """
     import json as json_format
 
-    from forebay import output_paths
+    from forebay import output_paths, system_file
     from forebay.cli import output_console
-    from forebay.report import contents, page, system_file, terminal
+    from forebay.report import contents, page, terminal
     from forebay.trace.directory import Trace
 
     for path in (out, json):

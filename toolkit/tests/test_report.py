@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from made_runs import MIB, MS, MadeRun
 from test_darshan_import import LOGS
 
+from forebay import system_file
 from forebay.errors import ForebayError
-from forebay.report import contents, extents, grids, layers, system_file, timeline
+from forebay.report import contents, extents, grids, layers, timeline
 from forebay.report.contents import Contents
 from forebay.trace import darshan_import
 from forebay.trace.directory import Trace
@@ -225,6 +226,36 @@ def test_an_application_stands_on_the_ladder_of_like_limits(run: MadeRun) -> Non
         {"device": rate / 50e6, "file system": rate / 400e6, "network": rate / 1e9}
     )
     assert ladder.warnings == []
+
+
+def test_the_best_of_like_limits_is_the_rung(run: MadeRun, tmp_path: Path) -> None:
+    """Of one size the highest, be it of several processes; nothing of MPI-IO, of memory, of random
+    order or of words that only a later Forebay knows."""
+    document = json.loads(SYSTEM.read_text())
+    like = {
+        "level": "file system", "path": "/scratch", "operation": "write", "mode": "warm",
+        "size_bytes": MIB, "bytes_per_second": {"median": 5e8, "low": 4e8, "high": 6e8},
+    }  # fmt: skip
+    document["limits"] += [
+        {**like, "processes": 2, "files": "shared"},
+        *(
+            {**like, "bytes_per_second": {"median": 9e9, "low": 9e9, "high": 9e9}, **other}
+            for other in (
+                {"level": "library", "access": "collective"},
+                {"level": "memory", "operation": "copy", "mode": "copy"},
+                {"order": "random"},
+                {"order": "zigzag"},
+                {"mode": "holographic"},
+            )
+        ),
+    ]
+    path = tmp_path / "system.json"
+    path.write_text(json.dumps(document))
+    run.posix("pwrite", 0, 10, MIB, offset=0)
+    ladder = contents.examine(run.trace(), system_file.load(path)).ladder
+    assert ladder is not None
+    (rung,) = [s.limit for s in ladder.steps if s.limit and s.limit.level == "file system"]
+    assert (rung.median, rung.processes, rung.files) == (5e8, 2, "shared")
 
 
 def test_what_was_not_measured_has_no_rung(run: MadeRun) -> None:

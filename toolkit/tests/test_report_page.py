@@ -14,7 +14,8 @@ from conftest import Forebay, read_json
 from made_runs import MIB, MadeRun
 from test_darshan_import import EXAMPLES
 
-from forebay.report import contents, page, system_file
+from forebay import system_file
+from forebay.report import contents, page
 from forebay.report.page import BYTES_MOST
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from forebay.report.findings import LEAST_SHARE, Finding, Search
 from forebay.report.funnel import Funnel
 from forebay.report.grids import OffsetTime, RankTime
 from forebay.report.ladder import Ladder
-from forebay.report.system_file import System
+from forebay.system_file import System
 from forebay.trace.directory import Trace
 from forebay.units import show_count, show_seconds, show_share
 

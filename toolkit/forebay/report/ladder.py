@@ -6,7 +6,7 @@ import numpy as np
 
 from forebay.report import timeline
 from forebay.report.layers import Layer
-from forebay.report.system_file import LEVELS, Limit, System
+from forebay.system_file import LEVELS, Limit, System
 from forebay.trace import tables
 from forebay.trace.calls import Kind
 from forebay.trace.directory import Trace
@@ -15,6 +15,8 @@ from forebay.trace.directory import Trace
 _ALIKE = 2.0
 _SHARE_OF_BYTES = 0.01
 _O_DIRECT = 0o40000
+# With what a program's calls to POSIX reach.
+_COMPARED = ("device", "file system", "network")
 
 
 @dataclass(frozen=True)
@@ -96,9 +98,12 @@ def _direct_files(trace: Trace) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
 
 
 def _like(system: System, mount: str, operation: str, mode: str, size: int) -> list[Limit | None]:
-    """Of each level and mode the measured limit of nearest size; [None] if none is alike."""
+    """Of each level and mode the measured limit of nearest size, and of those the highest, whatever
+    processes and files it takes; [None] if none is alike."""
     best: dict[tuple[str, str], Limit] = {}
     for limit in system.limits:
+        if limit.level not in _COMPARED or limit.order != "sequential":
+            continue
         far = _distance(limit, size)
         if limit.level == "network":
             fits = True
@@ -109,10 +114,14 @@ def _like(system: System, mount: str, operation: str, mode: str, size: int) -> l
             past_cache = mode == "direct" or limit.level == "device"
             fits = fits and (limit.mode == "direct") == past_cache
         key = (limit.level, limit.mode)
-        if fits and (key not in best or far < _distance(best[key], size)):
+        if fits and (key not in best or _rank(limit, size) < _rank(best[key], size)):
             best[key] = limit
     ordered = sorted(best.values(), key=lambda each: (LEVELS.index(each.level), each.mode))
     return list(ordered) or [None]
+
+
+def _rank(limit: Limit, size: int) -> tuple[float, float]:
+    return _distance(limit, size), -limit.median
 
 
 def _distance(limit: Limit, size: int) -> float:
