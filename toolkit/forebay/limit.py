@@ -1,11 +1,8 @@
 """The physical limit of a program's I/O on this machine: the same bytes in the same directories, by
 plain large calls from the same number of processes, each with one contiguous part."""
 
-import contextlib
 import shutil
-import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,9 +11,8 @@ from pathlib import Path
 from forebay import limit_process
 from forebay.errors import ForebayError
 from forebay.records import Record
+from forebay.started_together import StartedTogether
 from forebay.units import show_bytes
-
-_WAKING_S = 0.002  # for all processes to wake up before they start together
 
 
 @dataclass(frozen=True)
@@ -103,55 +99,18 @@ def parts(size: int, processes: int) -> list[tuple[int, int]]:
 
 def _moved(path: Path, load: FileLoad, kind: str, total: int) -> float:
     """Seconds of the slowest process for `total` bytes, all started together."""
-    with contextlib.ExitStack() as stack:
-        workers = []
-        for offset, length in parts(load.size, load.processes):
-            share = total * length // load.size
-            sync = "1" if kind == "write" and load.sync else "0"
-            arguments = [str(path), str(offset), str(length), str(share), kind, sync]
-            worker = subprocess.Popen(
-                [sys.executable, limit_process.__file__, *arguments],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            stack.callback(_ended, worker)
-            workers.append(worker)
-        for worker in workers:
-            assert worker.stdout is not None
-            if worker.stdout.readline() != "ready\n":
-                raise _broken(load)
-        begin_at = time.perf_counter() + _WAKING_S
-        for worker in workers:
-            assert worker.stdin is not None
-            worker.stdin.write(f"{begin_at!r}\n")
-            worker.stdin.flush()
-        slowest = 0.0
-        for worker in workers:
-            assert worker.stdout is not None
-            answer = worker.stdout.readline()
-            if not answer:
-                raise _broken(load)
-            slowest = max(slowest, float(answer))
-        return slowest
-
-
-def _broken(load: FileLoad) -> ForebayError:
-    return ForebayError(
-        f"the limit could not be measured in {load.directory}",
-        "The lines above say why. Measure without --limit to leave it out.",
-        exit_code=1,
-    )
-
-
-def _ended(worker: "subprocess.Popen[str]") -> None:
-    if worker.poll() is None and worker.stdin is not None and not worker.stdin.closed:
-        with contextlib.suppress(BrokenPipeError):
-            worker.stdin.close()
+    commands = []
+    for offset, length in parts(load.size, load.processes):
+        share = total * length // load.size
+        sync = "1" if kind == "write" and load.sync else "0"
+        arguments = [str(path), str(offset), str(length), str(share), kind, sync]
+        commands.append([sys.executable, limit_process.__file__, *arguments])
     try:
-        worker.wait(1)
-    except subprocess.TimeoutExpired:
-        worker.kill()
-        worker.wait()
-    if worker.stdout is not None:
-        worker.stdout.close()
+        with StartedTogether(commands) as workers:
+            return max(float(answer) for answer in workers.phase())
+    except ChildProcessError as error:
+        raise ForebayError(
+            f"the limit could not be measured in {load.directory}: {error}",
+            "Measure without --limit to leave it out.",
+            exit_code=1,
+        ) from error
