@@ -120,14 +120,6 @@ def _preloads(preload: Path) -> Check:
     )
 
 
-# The libraries of each MPI that a back end is linked with. In a job the program has loaded its own.
-_SONAMES = {
-    "mpich": ("libmpich.so.12", "libmpi.so.12"),
-    "openmpi": ("libmpi.so.40",),
-    "abi": ("libmpi_abi.so.1",),
-}
-
-
 def _loads(library: Path, mpi: str) -> Check:
     """Whether a back end finds all that it is linked with. Without its MPI it is of no use, and of
     no harm: whether a program can have that MPI is asked of the launchers."""
@@ -140,7 +132,7 @@ def _loads(library: Path, mpi: str) -> Check:
     lines = done.stderr.strip().splitlines()[-1:] or ["no reason given"]
     why = lines[0].removeprefix("OSError: ")
     missing = why.partition(":")[0]
-    if missing in _SONAMES[mpi]:
+    if missing in installed_launchers.SONAMES[mpi]:
         return Check(
             "library",
             Level.INFO,
@@ -155,9 +147,6 @@ def _loads(library: Path, mpi: str) -> Check:
     )
 
 
-_FAMILY = {Dialect.HYDRA: "mpich", Dialect.OPENMPI: "openmpi"}
-
-
 def _mpis(path: Path) -> Iterable[Check]:
     area = "MPI"
     found = installed_launchers.find()
@@ -170,7 +159,7 @@ def _mpis(path: Path) -> Iterable[Check]:
         )
     preload = native.find(native.PRELOAD)
     for one in found:
-        family = _FAMILY[one.dialect]
+        family = one.family
         served = native.find(native.BACK_ENDS[family])
         said = f"{one.path}: {one.version}"
         if served is None or preload is None:
@@ -182,7 +171,7 @@ def _mpis(path: Path) -> Iterable[Check]:
             )
             continue
         yield Check(area, Level.OK, f"{said}, served by {served.name}")
-        soname = next((name for name in _SONAMES[family] if _loadable(name)), None)
+        soname = one.library()
         if soname is None:
             yield Check(
                 area,
@@ -265,12 +254,6 @@ def _probe(one: InstalledLauncher, soname: str, preload: Path, path: Path) -> Ch
             "and that nothing in between clears LD_PRELOAD.",
         )
     return Check(area, Level.OK, f"a program of {_PROBE_RANKS} ranks writes and reads by {name}")
-
-
-def _loadable(soname: str) -> bool:
-    script = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
-    done = subprocess.run([sys.executable, "-c", script, soname], capture_output=True, check=False)
-    return done.returncode == 0
 
 
 def _path(path: Path) -> Iterable[Check]:

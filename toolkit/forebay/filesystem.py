@@ -2,6 +2,7 @@
 node."""
 
 import os
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -44,12 +45,17 @@ class LocalPath:
 def mounts() -> list[Mount]:
     """All mounts of this process, in the order in which they were made."""
     found = []
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+    table = Path("/proc/self/mountinfo").read_text(errors="surrogateescape")
+    for line in table.rstrip("\n").split("\n"):
         left, _, right = line.partition(" - ")
         kind, source, *_ = right.split(" ")
-        point = left.split(" ")[4].replace("\\040", " ").replace("\\011", "\t")
-        found.append(Mount(point, kind, source))
+        found.append(Mount(_unescaped(left.split(" ")[4]), kind, _unescaped(source)))
     return found
+
+
+def _unescaped(word: str) -> str:
+    """The kernel writes blanks and backslashes in octal. [proc(5)]"""
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), word)
 
 
 def mount_of(path: Path) -> Mount:

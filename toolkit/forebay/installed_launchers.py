@@ -2,11 +2,22 @@
 
 import re
 import shutil
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from forebay import launcher
 from forebay.launcher import Dialect
+
+#: The libraries of each MPI that a back end is linked with. In a job the program has loaded its
+#: own.
+SONAMES = {
+    "mpich": ("libmpich.so.12", "libmpi.so.12"),
+    "openmpi": ("libmpi.so.40",),
+    "abi": ("libmpi_abi.so.1",),
+}
+_FAMILIES = {Dialect.HYDRA: "mpich", Dialect.OPENMPI: "openmpi"}
 
 
 @dataclass(frozen=True)
@@ -16,6 +27,21 @@ class InstalledLauncher:
     path: Path
     dialect: Dialect
     version: str
+
+    @property
+    def family(self) -> str:
+        """Of SONAMES."""
+        return _FAMILIES[self.dialect]
+
+    def library(self) -> str | None:
+        """The library of its MPI that the loader finds by itself; None if it finds none."""
+        return next((name for name in SONAMES[self.family] if _loadable(name)), None)
+
+
+def _loadable(soname: str) -> bool:
+    script = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
+    done = subprocess.run([sys.executable, "-c", script, soname], capture_output=True, check=False)
+    return done.returncode == 0
 
 
 def find() -> list[InstalledLauncher]:

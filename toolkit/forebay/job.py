@@ -83,10 +83,12 @@ class Outcome:
 _TAIL_BYTES = 8192
 
 
-def run_captured(launch: Launch, timeout_s: float | None = None) -> Outcome:
-    """Runs the command in a session of its own, its output kept in files, so that neither a slow
-    terminal nor a full pipe is in its way. An exception, KeyboardInterrupt too, ends the whole
-    session first."""
+def run_captured(
+    launch: Launch, timeout_s: float | None = None, directory: Path | None = None
+) -> Outcome:
+    """Runs the command in a session of its own (in `directory`, if given), its output kept in
+    files, so that neither a slow terminal nor a full pipe is in its way. An exception,
+    KeyboardInterrupt too, ends the whole session first."""
     _require(launch.argv)
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         start = time.perf_counter()
@@ -97,6 +99,7 @@ def run_captured(launch: Launch, timeout_s: float | None = None) -> Outcome:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=errors,
+                cwd=directory,
                 start_new_session=True,
             )
         except OSError as error:

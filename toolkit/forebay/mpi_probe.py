@@ -14,7 +14,7 @@ from pathlib import Path
 PART = 64 * 1024  # bytes a rank
 
 
-class _Mpi:
+class Mpi:
     """MPI's constants in one of the ABIs, and its functions as the linker resolves them."""
 
     def __init__(self, soname: str) -> None:
@@ -23,6 +23,7 @@ class _Mpi:
         self.world: object
         self.info_null: object
         self.byte: object
+        self.handle: type[ctypes.c_int] | type[ctypes.c_void_p] = ctypes.c_void_p  # but of files
         create, read_write = 1, 8
         if Path(soname).name.startswith("libmpi_abi.so"):
             self.world = ctypes.c_void_p(0x101)
@@ -37,6 +38,7 @@ class _Mpi:
             )
             self.status_ignore = ctypes.c_void_p(0)
         else:
+            self.handle = ctypes.c_int
             self.world = ctypes.c_int(0x44000000)
             self.info_null = ctypes.c_int(0x1C000000)
             self.byte = ctypes.c_int(0x4C00010D)
@@ -54,7 +56,7 @@ def _content(rank: int) -> bytes:
 
 
 def main(soname: str, path: str) -> None:
-    mpi = _Mpi(soname)
+    mpi = Mpi(soname)
     mpi.call("MPI_Init", None, None)
     rank, size = ctypes.c_int(), ctypes.c_int()
     mpi.call("MPI_Comm_rank", mpi.world, ctypes.byref(rank))

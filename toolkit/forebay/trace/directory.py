@@ -74,7 +74,7 @@ class TraceWriter:
         document = {
             "format": FORMAT,
             "version": VERSION,
-            **_printable(asdict(run)),
+            **printable(asdict(run)),
             "tables": listed,
         }
         document["checksum"] = checksum(document)
@@ -157,7 +157,7 @@ def checksum(document: dict[str, Any]) -> str:
     return xxhash.xxh64_hexdigest(text.encode())
 
 
-def _printable(document: dict[str, Any]) -> dict[str, Any]:
+def printable(document: dict[str, Any]) -> dict[str, Any]:
     """`document` with what is no UTF-8 in its strings, as Python gives it, replaced."""
 
     def shown(text: str) -> str:
