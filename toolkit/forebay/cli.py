@@ -17,6 +17,7 @@ from forebay import (
     intent_cli,
     report_cli,
     testbed_cli,
+    top_cli,
     trace_cli,
 )
 from forebay.command_options import (
@@ -302,6 +303,7 @@ app.add_typer(evaluate_cli.app)
 app.add_typer(intent_cli.app, name="intent")
 app.add_typer(report_cli.app)
 app.add_typer(testbed_cli.app, name="testbed")
+app.add_typer(top_cli.app)
 app.add_typer(trace_cli.app)
 
 

@@ -40,7 +40,7 @@ _POSIX = {
 _KIND_OF_POSIX = {call: kind for kind, calls in _POSIX.items() for call in calls.split()}
 
 # Have two rows: what is read, with argument 0, and what is written, with 1.
-_COPIES = frozenset({"copy_file_range", "sendfile"})
+COPIES = frozenset({"copy_file_range", "sendfile"})
 
 # The end of a split call moves nothing: its beginning has the sizes.
 _MPI_DATA = re.compile(
@@ -82,9 +82,9 @@ def kinds(table: pa.Table) -> NDArray[np.int64]:
     numbers, words = tables.codes(table, "call")
     of_word = np.array([*(kind_of(word) for word in words), Kind.OTHER], dtype=np.int64)
     found = of_word[numbers]
-    if "argument" in table.column_names and not _COPIES.isdisjoint(words):
+    if "argument" in table.column_names and not COPIES.isdisjoint(words):
         side = tables.integers(table, "argument")
-        copies = marked(table, _COPIES)
+        copies = marked(table, COPIES)
         found[copies & (side == 0)] = Kind.READ
         found[copies & (side == 1)] = Kind.WRITE
     return found

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from forebay.trace.spills import Found, Image
 
-_OPENINGS = ("open", "openat", "creat", "fopen", "freopen")
+OPENINGS = ("open", "openat", "creat", "fopen", "freopen")
 _NAMED = (
-    *_OPENINGS,
+    *OPENINGS,
     *(
         "stat",
         "lstat",
@@ -35,7 +35,7 @@ _SEQUENTIAL = (
     *("copy_file_range", "sendfile"),
 )
 _SEEKS = ("lseek", "fseek")
-_HERE = -100  # AT_FDCWD
+HERE = -100  # AT_FDCWD
 _NONE = -1
 
 Integers = NDArray[np.int64]
@@ -124,7 +124,7 @@ class _Resolution:
         descriptor = events["descriptor"].astype(np.int64)
         self._follow()
         description = self._descriptions(descriptor)
-        opened = is_one_of(self._image, events, _OPENINGS)
+        opened = is_one_of(self._image, events, OPENINGS)
         description[opened] = _NONE
         is_known = description != _NONE
         of_description = np.array([*self._description_files, _NONE], np.int64)
@@ -172,12 +172,12 @@ class _Resolution:
         if place > 0:
             opening = self._events[place - 1]
             if (
-                self._image.calls.get(int(opening["call"])) in _OPENINGS
+                self._image.calls.get(int(opening["call"])) in OPENINGS
                 and int(opening["result"]) == descriptor
             ):
                 path = self._path(opening, int(opening["length"]))
                 start = size if int(opening["offset"]) & os.O_APPEND else 0
-        path = path or b"inode %d of device %d" % (int(told["offset"]), int(told["duration"]))
+        path = path or path_by_inode(told)
         file = self._files.place(path)
         self._files.files[file].saw(
             int(told["result"]), int(told["duration"]), int(told["offset"]), size
@@ -206,19 +206,19 @@ class _Resolution:
         """A name that an event refers to, made absolute. Empty: its definition is not there."""
         name = self._image.names.get(key % (1 << 64), b"")
         if not name or name.startswith(b"/"):
-            return _tidied(name)
+            return tidied(name)
         directory = int(event["descriptor"])
         begin = int(event["begin"])
-        if directory == _HERE:
+        if directory == HERE:
             beside = next(path for ticks, path in reversed(self._directories) if ticks <= begin)
         else:
             description = self._description_of(directory, begin)
             beside = (
-                b"(directory %d)" % directory
+                unknown_directory(directory)
                 if description is None
                 else self._files.files[self._description_files[description]].path
             )
-        return _tidied(posixpath.join(beside, name))
+        return tidied(posixpath.join(beside, name))
 
     def _description_of(self, descriptor: int, ticks: int) -> int | None:
         for number, since, description in reversed(self._changes):
@@ -232,7 +232,7 @@ class _Resolution:
         moves = np.array([ticks for ticks, _ in self._directories], np.int64)
         where = np.searchsorted(moves, events["begin"].astype(np.int64), side="right")
         # What a directory's descriptor is may change at any time: such names are looked up singly.
-        single = np.where(events["descriptor"] == _HERE, 0, np.arange(1, len(named) + 1))
+        single = np.where(events["descriptor"] == HERE, 0, np.arange(1, len(named) + 1))
         keys = np.stack([events["length"], where, single], axis=1)
         _, firsts, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         found = [self._path(events[place], int(events[place]["length"])) for place in firsts]
@@ -288,7 +288,17 @@ class _Resolution:
         return offset
 
 
-def _tidied(path: bytes) -> bytes:
+def path_by_inode(told: np.void) -> bytes:
+    """What a file is called whose opening is not known, of an `is_file`."""
+    return b"inode %d of device %d" % (int(told["offset"]), int(told["duration"]))
+
+
+def unknown_directory(descriptor: int) -> bytes:
+    """What the directory behind a descriptor is called that is not known."""
+    return b"(directory %d)" % descriptor
+
+
+def tidied(path: bytes) -> bytes:
     """Without what changes nothing; `..` stays, for behind a link it is not the place before."""
     if b".." in path:
         return path

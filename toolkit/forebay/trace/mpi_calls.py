@@ -47,10 +47,32 @@ class World:
 def world_of(image: Image) -> World | None:
     for definition in image.definitions:
         if definition.kind == spills.MPI_PROCESS:
-            rank, ranks = _PROCESS.unpack_from(definition.content)
-            name, version = _texts(definition.content[_PROCESS.size :])[:2]
-            return World(rank, ranks, name.decode(), version.decode(errors="replace"))
+            return world_in(definition.content)
     return None
+
+
+def world_in(content: bytes) -> World:
+    """Of the content of a definition of an MPI process."""
+    rank, ranks = _PROCESS.unpack_from(content)
+    name, version = _texts(content[_PROCESS.size :])[:2]
+    return World(rank, ranks, name.decode(), version.decode(errors="replace"))
+
+
+def opened_path(content: bytes) -> bytes:
+    """Of the content of a definition of an opening; empty where it failed."""
+    error = _OPENING.unpack_from(content)[-1]
+    return _texts(content[_OPENING.size :])[1] if error == 0 else b""
+
+
+def is_engines(content: bytes) -> bool:
+    """Whether Forebay carries the data calls of an opening out, of the same."""
+    return bool(_OPENING.unpack_from(content)[3])
+
+
+def hints_in(content: bytes) -> dict[str, str]:
+    """Of the content of a definition of hints."""
+    texts = [text.decode(errors="replace") for text in _texts(content[_TICKS.size :])]
+    return dict(zip(texts[0::2], texts[1::2], strict=False))
 
 
 def _texts(content: bytes) -> list[bytes]:
@@ -207,8 +229,7 @@ class MpiTables:
         for definition in image.definitions:
             if definition.kind == spills.MPI_HINTS:
                 (ticks,) = _TICKS.unpack_from(definition.content)
-                texts = [t.decode(errors="replace") for t in _texts(definition.content[8:])]
-                pairs = tuple(sorted(zip(texts[0::2], texts[1::2], strict=False)))
+                pairs = tuple(sorted(hints_in(definition.content).items()))
                 number = self._hints.setdefault(pairs, len(self._hints))
                 changes.append((definition.key, ticks, number))
         return changes

@@ -12,7 +12,7 @@ from forebay.trace.spills import Image
 
 WITHIN = ["program", "mpi", "forebay"]
 # No calls.
-_REMARKS = ("is_file", "none", "mpi_details")
+REMARKS = ("is_file", "none", "mpi_details")
 # Their result is an error number.
 _RETURN_ERRORS = ("posix_fallocate", "posix_fadvise")
 _FLAGS_IN_OFFSET = (
@@ -57,7 +57,7 @@ def columns(
     flags = those(_FLAGS_IN_OFFSET)
     argument = np.where(flags, events["offset"], events["argument"]).astype(np.int64)
     argument[~flags & ~those(_WITH_ARGUMENT)] = -1
-    kept = ~those(_REMARKS) & (events["call"] < spills.MPI_CALLS_FROM)
+    kept = ~those(REMARKS) & (events["call"] < spills.MPI_CALLS_FROM)
     columns = {
         "process": np.full(len(events), process, np.int64),
         "thread": thread,

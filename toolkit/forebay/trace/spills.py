@@ -40,7 +40,7 @@ _PROCESS = struct.Struct("<qqqQqqIi")
 _END = struct.Struct("<QQQ")
 _DESCRIPTOR = struct.Struct("<QQQqqiIii")
 # No process spills more at once: a larger number is a damaged header.
-_MOST_BYTES = 1 << 24
+MOST_BYTES = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,9 @@ class Image:
 
 
 @dataclass(frozen=True)
-class _Piece:
+class Piece:
+    """What one thread spilled at once."""
+
     events: NDArray[Any]
     definitions: bytes
     thread: int
@@ -144,22 +146,22 @@ def read(path: Path) -> Image | None:
     ForebayError for a file of a later version."""
     content = path.read_bytes()
     found = list(_pieces(content, path))
-    pieces = [piece for piece in found if isinstance(piece, _Piece)]
+    pieces = [piece for piece in found if isinstance(piece, Piece)]
     processes = [
         data
         for piece in pieces
-        for kind, _, data in _definitions(piece.definitions)
+        for kind, _, data in definitions_in(piece.definitions)
         if kind == PROCESS
     ]
     if not processes:
         return None
-    image = Image(path, _process(processes[0]))
+    image = Image(path, process_of(processes[0]))
     image.damaged_bytes = sum(piece for piece in found if isinstance(piece, int))
     sequences = {piece.sequence for piece in pieces}
     image.missing_pieces = max(sequences) + 1 - len(sequences)
     became_another = 0
     for piece in pieces:
-        for kind, key, data in _definitions(piece.definitions):
+        for kind, key, data in definitions_in(piece.definitions):
             _define(image, Definition(kind, key, data, piece.ticks))
             if kind == EXEC:  # It was spilled at once.
                 became_another = piece.ticks
@@ -177,11 +179,11 @@ def read(path: Path) -> Image | None:
     return image
 
 
-def _pieces(content: bytes, path: Path) -> Iterator[_Piece | int]:
+def _pieces(content: bytes, path: Path) -> Iterator[Piece | int]:
     """The pieces that are whole, in their order, and how many bytes between them are not."""
     at = 0
     while at < len(content):
-        piece = _piece_at(content, at, path)
+        piece = piece_at(content, at, path)
         if piece is not None:
             yield piece
             at = piece.end
@@ -192,14 +194,15 @@ def _pieces(content: bytes, path: Path) -> Iterator[_Piece | int]:
         at = following
 
 
-def _piece_at(content: bytes, at: int, path: Path) -> _Piece | None:
+def piece_at(content: bytes, at: int, path: Path) -> Piece | None:
+    """The piece that begins there, if it is whole. Raises ForebayError for a later version's."""
     if len(content) - at < _HEADER.size or not content.startswith(MAGIC, at):
         return None
     (_, version, count, checksum, definition_bytes, thread, sequence, ticks, monotonic_ns, lost) = (
         _HEADER.unpack_from(content, at)[:-1]
     )
     body = at + _HEADER.size
-    if definition_bytes > _MOST_BYTES:
+    if definition_bytes > MOST_BYTES:
         return None
     end = body + definition_bytes + count * EVENT.itemsize
     if end > len(content):
@@ -215,7 +218,7 @@ def _piece_at(content: bytes, at: int, path: Path) -> _Piece | None:
             "Convert it with the Forebay that captured it.",
             exit_code=1,
         )
-    return _Piece(
+    return Piece(
         events=np.frombuffer(content, EVENT, count, body + definition_bytes),
         definitions=content[body : body + definition_bytes],
         thread=thread,
@@ -228,7 +231,18 @@ def _piece_at(content: bytes, at: int, path: Path) -> _Piece | None:
     )
 
 
-def _definitions(content: bytes) -> Iterator[tuple[int, int, bytes]]:
+def may_begin(content: bytes, at: int) -> bool:
+    """Whether a piece may begin there of which the content ends too early to tell."""
+    left = content[at : at + _HEADER.size]
+    if len(left) < _HEADER.size:
+        return left.startswith(MAGIC[: len(left)])
+    fields = _HEADER.unpack(left)
+    count, definition_bytes = fields[2], fields[4]
+    length = _HEADER.size + definition_bytes + count * EVENT.itemsize
+    return left.startswith(MAGIC) and length <= MOST_BYTES and at + length > len(content)
+
+
+def definitions_in(content: bytes) -> Iterator[tuple[int, int, bytes]]:
     at = 0
     while at + _DEFINITION.size <= len(content):
         kind, _, length, key = _DEFINITION.unpack_from(content, at)
@@ -239,19 +253,29 @@ def _definitions(content: bytes) -> Iterator[tuple[int, int, bytes]]:
 
 def _define(image: Image, given: Definition) -> None:
     if given.kind == END:
-        image.end = Farewell(*_END.unpack_from(given.content))
+        image.end = farewell_in(given.content)
     elif given.kind == CALL:
         image.calls[given.key] = given.content.decode(errors="replace")
     elif given.kind == NAME:
         image.names[given.key] = given.content
     elif given.kind == DESCRIPTOR:
-        fields = _DESCRIPTOR.unpack_from(given.content)
-        image.found.append(Found(given.content[_DESCRIPTOR.size :], *fields[:-1]))
+        image.found.append(found_in(given.content))
     elif given.kind not in (PROCESS, EXEC):
         image.definitions.append(given)
 
 
-def _process(data: bytes) -> Process:
+def farewell_in(content: bytes) -> Farewell:
+    """Of the content of a definition of an end."""
+    return Farewell(*_END.unpack_from(content))
+
+
+def found_in(content: bytes) -> Found:
+    """Of the content of a definition of a descriptor."""
+    return Found(content[_DESCRIPTOR.size :], *_DESCRIPTOR.unpack_from(content)[:-1])
+
+
+def process_of(data: bytes) -> Process:
+    """Of the content of a definition of a process."""
     fields = _PROCESS.unpack_from(data)
     host, executable, directory = data[_PROCESS.size :].split(b"\0")[:3]
     return Process(host.decode(errors="replace"), executable, directory, *fields)

@@ -1,0 +1,1 @@
+"""`forebay top`: a running job, from what its processes spill while they run."""
