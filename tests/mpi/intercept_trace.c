@@ -20,13 +20,26 @@ int main(int argc, char** argv) {
   OK(MPI_File_write(file, data, 8, MPI_INT, MPI_STATUS_IGNORE));
   OK(MPI_File_seek(file, 2, MPI_SEEK_SET));
   OK(MPI_File_read(file, data, 2, MPI_INT, MPI_STATUS_IGNORE));
+  /* Where the pointer stands is known by now; after a nonblocking call the MPI is asked again. */
+  OK(MPI_File_write(file, data, 2, MPI_INT, MPI_STATUS_IGNORE));
+  MPI_Request request;
+  OK(MPI_File_iread(file, data, 2, MPI_INT, &request));
+  OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+  OK(MPI_File_read(file, data, 2, MPI_INT, MPI_STATUS_IGNORE));
   OK(MPI_File_read_at(file, 9, data, 1, MPI_INT, MPI_STATUS_IGNORE));
+  /* An MPI may give the second type the handle of the first. */
+  for (int ints = 1; ints <= 3; ints += 2) {
+    MPI_Datatype brief;
+    OK(MPI_Type_contiguous(ints, MPI_INT, &brief));
+    OK(MPI_Type_commit(&brief));
+    OK(MPI_File_write_at(file, 0, data, 1, brief, MPI_STATUS_IGNORE));
+    OK(MPI_Type_free(&brief));
+  }
   OK(MPI_Type_free(&mine));
   OK(MPI_Type_free(&blocks));
 
   OK(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
   OK(MPI_File_write_at_all(file, 1000 + 100 * check_rank, data, 100, MPI_BYTE, MPI_STATUS_IGNORE));
-  MPI_Request request;
   OK(MPI_File_iwrite_at(file, 2000 + 10 * check_rank, data, 10, MPI_BYTE, &request));
   OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
   OK(MPI_File_sync(file));

@@ -30,7 +30,12 @@ CALLS = [
     ("MPI_File_write", False, 8, 64, 8, 32),
     ("MPI_File_seek", False, 2, None, None, None),
     ("MPI_File_read", False, 2, 16, 2, 8),
+    ("MPI_File_write", False, 4, 32, 2, 8),
+    ("MPI_File_iread", False, 6, 48, 2, 8),
+    ("MPI_File_read", False, 8, 64, 2, 8),
     ("MPI_File_read_at", False, 9, 68, 1, 4),
+    ("MPI_File_write_at", False, 0, 0, 1, 4),
+    ("MPI_File_write_at", False, 0, 0, 1, 12),
     ("MPI_File_set_view", True, None, None, None, None),
     ("MPI_File_write_at_all", True, 1000, 1000, 100, 100),
     ("MPI_File_iwrite_at", False, 2000, 2000, 10, 10),
@@ -112,6 +117,11 @@ def check_rank(rows: list[dict[str, Any]], tables: Tables, opening: dict[str, An
     assert in_force is not None
     assert opening["mode"] != "engine" or "cb_nodes" in hints, hints
     assert types[by_call["MPI_File_read"]["datatype"]]["shape"] == "int"
+    brief = [types[row["datatype"]] for row in rows if row["call"] == "MPI_File_write_at"]
+    assert [(each["shape"], each["size"]) for each in brief] == [
+        ("contiguous 1 of int", 4),
+        ("contiguous 3 of int", 12),
+    ]
 
 
 def main() -> int:

@@ -1,39 +1,31 @@
 #include "core/intercept/mpi/traced_call.hpp"
 
 #include <new>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "core/intercept/mpi/info_pairs.hpp"
 #include "core/intercept/mpi/open_close.hpp"
 #include "core/intercept/mpi/open_file.hpp"
 #include "core/intercept/mpi/real_mpi.hpp"
-#include "core/intercept/mpi/traced_type.hpp"
 #include "core/model/trace_event.hpp"
 
 namespace forebay {
 namespace {
 
-/// The program's individual file pointer, in etypes of its view.
-std::int64_t position_of(MPI_File handle) {
-  const Inside inside;
-  const auto file = open_files().find(handle);
-  if (file != nullptr && file->shadow != nullptr && !file->shadow->passes_through()) {
-    ShadowFile& shadow = *file->shadow;
+/// The program's individual file pointer, in etypes of its view, at the beginning of a call by it.
+std::int64_t position_of(TracedFile& file, MPI_File handle) {
+  const std::int64_t known = file.position.begin();
+  if (file.own != nullptr && file.own->shadow != nullptr && !file.own->shadow->passes_through()) {
+    ShadowFile& shadow = *file.own->shadow;
     const std::lock_guard lock(shadow.position_mutex);
     return shadow.view.offset_of(shadow.position);
   }
+  if (known != TracedPosition::unknown) return known;
+  const Inside inside;
   MPI_Offset position = -1;
   return real().get_position(handle, &position) == MPI_SUCCESS ? position : -1;
-}
-
-std::int64_t byte_offset_of(const TracedFile& file, std::int64_t position) {
-  const auto data = file.view.position_of(position);
-  if (!file.is_view_known || position < 0 || !data || !file.view.reaches(*data, 1)) return -1;
-  const TiledTree& tiled = file.view.tiled();
-  if (tiled.tree.dense() && tiled.tree.size() == tiled.extent) {
-    return tiled.displacement + tiled.tree.lower() + *data;
-  }
-  return file.view.byte_offset(*data);
 }
 
 /// Bytes that a status tells; -1: none.
@@ -59,8 +51,8 @@ TracedMpiCall::TracedMpiCall(const TracedArguments& told)
       file_(traced_files().find(told.file)),
       position_(told.offset) {
   if (told.pointer != TracedPointer::none && file_ != nullptr) {
-    if (told.pointer == TracedPointer::individual) position_ = position_of(told.file);
-    byte_offset_ = byte_offset_of(*file_, position_);
+    if (is_by_individual()) position_ = position_of(*file_, told.file);
+    byte_offset_ = file_->view.byte_offset(position_);
     type_ = traced_type(told.datatype);
   }
   door_.begin_mpi();
@@ -72,6 +64,11 @@ void TracedMpiCall::finish(int code, std::int64_t opening) {
   door_.end_mpi();
   const auto number = static_cast<std::int32_t>(opening);
   const std::int64_t moved = code == MPI_SUCCESS ? bytes_in(told_.status) : -1;
+  if (is_by_individual()) {
+    file_->position.end(position_after(moved));
+  } else if (file_ != nullptr && told_.pointer == TracedPointer::none) {
+    file_->position.forget();
+  }
   door_.add({.begin = begun_,
              .duration = ended - begun_,
              .offset = position_,
@@ -84,7 +81,7 @@ void TracedMpiCall::finish(int code, std::int64_t opening) {
   door_.add({.begin = begun_,
              .duration = (begun_ - entered_) + (door_.ticks() - ended),
              .offset = byte_offset_,
-             .length = static_cast<std::int64_t>(type_),
+             .length = static_cast<std::int64_t>(type_.key),
              .result = error_class_of(code),
              .descriptor = number,
              .call = static_cast<std::uint16_t>(TracedCall::mpi_details),
@@ -92,29 +89,41 @@ void TracedMpiCall::finish(int code, std::int64_t opening) {
              .argument = 0});
 }
 
+/// Where a call by the individual pointer has left it: behind what it was asked for, if it moved
+/// all of that. What MPIs do after less is not the same.
+std::int64_t TracedMpiCall::position_after(std::int64_t moved) const {
+  const Bytes etype = file_->view.etype_size();
+  Bytes asked = 0;
+  if (moved < 0 || position_ < 0 || etype == 0 ||
+      __builtin_mul_overflow(type_.size, std::int64_t{told_.count}, &asked) || asked != moved ||
+      asked % etype != 0) {
+    return TracedPosition::unknown;
+  }
+  return position_ + asked / etype;
+}
+
 void trace_view(TracedFile& file, MPI_Offset displacement, MPI_Datatype etype,
                 MPI_Datatype filetype, const char* representation) {
   const trace::Door& door = *tracing();
-  const MpiView view{door.ticks(), displacement, traced_type(etype), traced_type(filetype)};
+  const MpiView view{door.ticks(), displacement, traced_type(etype).key, traced_type(filetype).key};
   std::string text = representation;
   text += '\0';
   door.define(TraceDefinition::mpi_view, static_cast<std::uint64_t>(file.number), bytes_of(view),
               bytes_of(std::string_view(text)));
   const auto flat = file.datatypes->read(filetype);
-  file.is_view_known = flat.has_value() && displacement >= 0;
-  if (file.is_view_known) {
-    file.view =
-        FileView(displacement, etype, filetype, representation, (*flat)->tiled(displacement));
+  std::optional<FileView> known;
+  if (flat && displacement >= 0) {
+    known.emplace(displacement, etype, filetype, representation, (*flat)->tiled(displacement));
   }
+  file.view.set(std::move(known));
 }
 
 void trace_hints(const TracedFile& file, MPI_File handle) {
   const trace::Door& door = *tracing();
   const Inside inside;
   HintPairs pairs;
-  const auto own = open_files().find(handle);
-  if (own != nullptr && own->shadow != nullptr) {
-    pairs = to_pairs(own->shadow->engine->hints_in_force());
+  if (file.own != nullptr && file.own->shadow != nullptr) {
+    pairs = to_pairs(file.own->shadow->engine->hints_in_force());
   } else {
     MPI_Info info = MPI_INFO_NULL;
     if (real().get_info(handle, &info) != MPI_SUCCESS) return;

@@ -7,6 +7,7 @@
 
 #include "core/intercept/mpi/interception.hpp"
 #include "core/intercept/mpi/traced_files.hpp"
+#include "core/intercept/mpi/traced_type.hpp"
 #include "core/intercept/mpi/tracing.hpp"
 
 namespace forebay {
@@ -38,13 +39,18 @@ class TracedMpiCall {
   void finish(int code, std::int64_t opening);
 
  private:
+  bool is_by_individual() const {
+    return file_ != nullptr && told_.pointer == TracedPointer::individual;
+  }
+  std::int64_t position_after(std::int64_t moved) const;
+
   const trace::Door& door_;
   const TracedArguments& told_;
   std::uint64_t entered_;
-  const TracedFile* file_;
+  TracedFile* file_;
   std::int64_t position_ = -1;  ///< Etypes.
   std::int64_t byte_offset_ = -1;
-  std::uint64_t type_ = 0;
+  TracedType type_;
   std::uint64_t begun_;
 };
 

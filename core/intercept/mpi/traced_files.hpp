@@ -8,7 +8,9 @@
 #include <memory>
 
 #include "core/intercept/mpi/datatype_tree.hpp"
-#include "core/intercept/mpi/file_view.hpp"
+#include "core/intercept/mpi/open_file.hpp"
+#include "core/intercept/mpi/traced_position.hpp"
+#include "core/intercept/mpi/traced_view.hpp"
 
 namespace forebay {
 
@@ -16,9 +18,9 @@ namespace forebay {
 struct TracedFile {
   std::int64_t number = 0;  ///< Of the opening, in this process.
   std::shared_ptr<const DatatypeReader> datatypes;
-  /// Changed by collective calls alone, which a program must not overlap with others on this file.
-  FileView view;
-  bool is_view_known = true;  ///< It has a tree.
+  std::shared_ptr<OpenFile> own;  ///< Forebay's, if it has one.
+  TracedPosition position;
+  TracedView view;
 };
 
 /// The open handles, found without a lock. A handle beyond the places is not traced in detail.

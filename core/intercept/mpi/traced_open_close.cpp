@@ -55,6 +55,7 @@ int open_traced(MPI_Comm comm, const char* filename, int amode, MPI_Info info, M
   auto file = std::make_unique<TracedFile>();
   file->number = number;
   file->datatypes = datatype_reader();
+  file->own = open_files().find(handle);
   trace_hints(*file, handle);
   traced_files().add(handle, std::move(file));
   return code;
@@ -81,6 +82,7 @@ int wrapped_close(MPI_File* fh) noexcept {
   TracedMpiCall traced_call(told);
   // Another opening may get the handle before this returns.
   const auto file = traced_files().remove(*fh);
+  if (file != nullptr) file->own.reset();
   const int code = intercepted_close(fh);
   traced_call.finish(code);
   return code;

@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -151,7 +152,11 @@ std::unique_ptr<KnownType> look_at(MPI_Datatype datatype) {
   return known;
 }
 
+/// Counts datatypes that are gone: what was known by a handle may be of another one then.
+constinit std::atomic<std::uint64_t> gone{0};
+
 int delete_known(MPI_Datatype, int, void* known, void*) {
+  gone.fetch_add(1, std::memory_order_release);
   delete static_cast<KnownType*>(known);
   return MPI_SUCCESS;
 }
@@ -169,25 +174,42 @@ void tell(const KnownType& known) {
                bytes_of(std::string_view(known.words)));
 }
 
-}  // namespace
-
-std::uint64_t traced_type(MPI_Datatype datatype) {
-  if (datatype == MPI_DATATYPE_NULL) return 0;
+/// The shape as the datatype itself has it; null: that cannot be kept there, or looked up.
+const KnownType* kept(MPI_Datatype datatype) {
   static const int keyval = make_traced_keyval();
   void* attribute = nullptr;
   int present = 0;
-  if (PMPI_Type_get_attr(datatype, keyval, &attribute, &present) != MPI_SUCCESS) return 0;
-  if (present == 0) {
-    auto known = look_at(datatype);
-    tell(*known);
-    const std::uint64_t key = known->key;
-    // Of two threads that come at once the second one's is kept.
-    if (PMPI_Type_set_attr(datatype, keyval, known.get()) == MPI_SUCCESS) (void)known.release();
-    return key;
+  if (PMPI_Type_get_attr(datatype, keyval, &attribute, &present) != MPI_SUCCESS) return nullptr;
+  if (present != 0) return static_cast<const KnownType*>(attribute);
+  auto known = look_at(datatype);
+  // Of two threads that come at once the second one's is kept.
+  const bool is_kept = PMPI_Type_set_attr(datatype, keyval, known.get()) == MPI_SUCCESS;
+  return is_kept ? known.release() : nullptr;
+}
+
+/// What a thread asked for last: most calls come with the datatype of the call before.
+struct Latest {
+  MPI_Datatype datatype;
+  std::uint64_t gone;
+  const KnownType* known;
+};
+constinit thread_local Latest latest{};
+
+}  // namespace
+
+TracedType traced_type(MPI_Datatype datatype) {
+  if (datatype == MPI_DATATYPE_NULL) return {};
+  const std::uint64_t now = gone.load(std::memory_order_acquire);
+  if (latest.known == nullptr || latest.datatype != datatype || latest.gone != now) {
+    latest = {datatype, now, kept(datatype)};
   }
-  const auto* known = static_cast<const KnownType*>(attribute);
-  tell(*known);
-  return known->key;
+  if (latest.known == nullptr) {
+    const auto known = look_at(datatype);
+    tell(*known);
+    return {known->key, known->shape.size};
+  }
+  tell(*latest.known);
+  return {latest.known->key, latest.known->shape.size};
 }
 
 }  // namespace forebay

@@ -6,8 +6,13 @@
 
 namespace forebay {
 
-/// The key by which the trace knows the shape of `datatype`, which it is told of if it was not
-/// lately; 0: none. Kept as an attribute of the datatype. While the process is traced.
-std::uint64_t traced_type(MPI_Datatype datatype);
+struct TracedType {
+  std::uint64_t key = 0;  ///< By which the trace knows the shape; 0: none.
+  std::int64_t size = 0;  ///< Bytes.
+};
+
+/// Of `datatype`. The trace is told of its shape if it was not lately. Kept as an attribute of the
+/// datatype. While the process is traced.
+TracedType traced_type(MPI_Datatype datatype);
 
 }  // namespace forebay
