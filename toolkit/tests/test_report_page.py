@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 from conftest import Forebay, read_json
+from made_campaigns import evaluation
 from made_runs import MIB, MadeRun
 from test_darshan_import import EXAMPLES
+from test_report_campaign import SECTIONS as OF_A_CAMPAIGN
 
 from forebay import system_file
-from forebay.report import contents, page
-from forebay.report.page import BYTES_MOST
+from forebay.evaluate import stored
+from forebay.evaluate.campaign import write_json
+from forebay.report import campaign, campaign_page, contents, page
+from forebay.report.templates import BYTES_MOST
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -111,8 +115,22 @@ def browser() -> "Iterator[Browser]":
         started.close()
 
 
+@pytest.fixture(scope="module")
+def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of an evaluation."""
+    directory = tmp_path_factory.mktemp("campaign")
+    write_json(evaluation().as_json(), directory / "e.json")
+    found = campaign.examine(directory / "e.json", stored.load(directory / "e.json"))
+    campaign_page.write(found, directory / "report.html")
+    return directory / "report.html"
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_chromium_shows_it_in_both_themes(browser: "Browser", written: Path, theme: str) -> None:
+@pytest.mark.parametrize(("of", "sections"), [("written", SECTIONS), ("evaluated", OF_A_CAMPAIGN)])
+def test_chromium_shows_it_in_both_themes(
+    browser: "Browser", request: pytest.FixtureRequest, of: str, sections: list[str], theme: str
+) -> None:
+    page_file: Path = request.getfixturevalue(of)
     scheme: Literal["light", "dark"] = "dark" if theme == "dark" else "light"
     context = browser.new_context(color_scheme=scheme, viewport={"width": 1000, "height": 800})
     shown = context.new_page()
@@ -121,8 +139,8 @@ def test_chromium_shows_it_in_both_themes(browser: "Browser", written: Path, the
     shown.on("console", lambda message: told.append(message.text))
     shown.on("pageerror", lambda error: told.append(str(error)))
     shown.on("request", lambda request: asked.append(request.url))
-    shown.goto(written.as_uri())
-    for section in SECTIONS:
+    shown.goto(page_file.as_uri())
+    for section in sections:
         place = shown.locator(f"section#{section}")
         assert place.is_visible()
         box = place.bounding_box()

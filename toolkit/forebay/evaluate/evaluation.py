@@ -11,6 +11,8 @@ from forebay.evaluate.in_force import Setting, State
 from forebay.evaluate.sequential import PairedTest
 from forebay.evaluate.verdict import Plan, Verdict, judge, not_in_force
 
+VERSION = 1  # of its JSON
+
 
 @dataclass(frozen=True)
 class EvaluatedRun:
@@ -95,7 +97,7 @@ class Evaluation:
         """The document of `forebay evaluate --json` (docs/guide/evaluate.md)."""
         verdicts = {name: self.verdict(name) for name in self.candidates}
         return {
-            "version": 1,
+            "version": VERSION,
             "command": self.command,
             "reference": self.reference,
             "time": self.quantity,

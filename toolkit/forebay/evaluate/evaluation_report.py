@@ -4,6 +4,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from forebay.comparison import Failure
 from forebay.evaluate.evaluation import Evaluation
 from forebay.evaluate.self_test import SelfTest
 from forebay.evaluate.verdict import Kind, Verdict
@@ -18,6 +19,7 @@ _STYLES = {
     Kind.TOO_NOISY: "bold yellow",
 }
 _SHOWN_REASONS = 6
+_SHOWN_LINES = 15  # of what a command that failed wrote
 
 
 def sentence(name: str, reference: str, verdict: Verdict, least_gain: float) -> str:
@@ -54,9 +56,45 @@ def _percent(gain: float | None, signed: bool = False) -> str:
     return f"{100 * gain:{'+' if signed else ''}.3g} %"
 
 
+def troubles(result: Evaluation) -> list[str]:
+    """Why there are no verdicts, or not those that were asked for; empty if all went well."""
+    told = []
+    if result.unsteady is not None:
+        told.append(
+            f"The command's output is not of the same size twice: {result.unsteady}. Runs that do "
+            "not do the same work cannot be compared. --ignore PATTERN leaves a file out, "
+            "--prepare CMD resets what the command finds."
+        )
+    if result.failure is not None:
+        failure = result.failure
+        told.append(f"The command {failure.how} in configuration '{failure.side}'.")
+    told += [
+        f"{name}: {check.path} DIFFERS from what {result.reference} leaves"
+        for name in result.candidates
+        for check in result.differing(name)
+    ]
+    if result.interrupted:
+        told.append("interrupted: the verdicts are of what there was so far")
+    if result.broken_off is not None:
+        told.append(f"broken off: {result.broken_off}")
+    return told
+
+
+def last_words(failure: Failure) -> dict[str, list[str]]:
+    """The end of what a command that failed wrote, by the name of the stream."""
+    streams = (("standard error", failure.stderr), ("standard output", failure.stdout))
+    lines = {name: text.strip().splitlines()[-_SHOWN_LINES:] for name, text in streams}
+    return {name: text for name, text in lines.items() if text}
+
+
 def show(console: Console, result: Evaluation) -> None:
     """Prints all of it."""
-    _show_failure(console, result)
+    for trouble in troubles(result):
+        console.print(Text(trouble, "bold red"), soft_wrap=True)
+    for name, lines in last_words(result.failure).items() if result.failure else ():
+        console.print(Text(f"the end of its {name}:", "bold"))
+        for line in lines:
+            console.print(Text("  " + line))
     for name in result.candidates:
         _show_candidate(console, result, name)
     if result.runs:
@@ -67,20 +105,11 @@ def show(console: Console, result: Evaluation) -> None:
             f"of at most {100 * result.plan.alpha:.3g} %",
             soft_wrap=True,
         )
-    if result.interrupted:
-        console.print(Text("interrupted: the verdicts are of what there was so far", "yellow"))
-    if result.broken_off:
-        console.print(Text(f"broken off: {result.broken_off}", "red"), soft_wrap=True)
     for note in result.notes:
         console.print(f"note: {note}", markup=False, soft_wrap=True, style="dim")
 
 
 def _show_candidate(console: Console, result: Evaluation, name: str) -> None:
-    for check in result.differing(name):
-        console.print(
-            Text(f"{name}: {check.path} DIFFERS from what {result.reference} leaves", "bold red"),
-            soft_wrap=True,
-        )
     verdict = result.verdict(name)
     if verdict is None:
         return
@@ -91,26 +120,6 @@ def _show_candidate(console: Console, result: Evaluation, name: str) -> None:
     hidden = len(verdict.reasons) - _SHOWN_REASONS
     if hidden > 0:
         console.print(f"  ... and {hidden} more (all are in --json OUT)")
-
-
-def _show_failure(console: Console, result: Evaluation) -> None:
-    if result.unsteady is not None:
-        console.print(Text("The command's output is not of the same size twice.", "bold red"))
-        console.print(result.unsteady, markup=False, soft_wrap=True)
-        console.print(
-            "Runs that do not do the same work cannot be compared. --ignore PATTERN leaves a file "
-            "out, --prepare CMD resets what the command finds."
-        )
-    failure = result.failure
-    if failure is None:
-        return
-    console.print(Text(f"The command {failure.how} in configuration '{failure.side}'.", "bold red"))
-    for name, text in (("standard error", failure.stderr), ("standard output", failure.stdout)):
-        lines = text.strip().splitlines()[-15:]
-        if lines:
-            console.print(Text(f"the end of its {name}:", "bold"))
-            for line in lines:
-                console.print(Text("  " + line))
 
 
 def _times(result: Evaluation) -> Table:

@@ -1,20 +1,16 @@
-"""The report as one page of HTML that needs nothing else: no network, no script."""
+"""The report of a run as one page of HTML."""
 
 from pathlib import Path
 from typing import Any
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from forebay.characterise import app_report
 from forebay.report import pictures
 from forebay.report.contents import Contents, command, speedup
 from forebay.report.findings import LEAST_SHARE
 from forebay.report.funnel import Flow
+from forebay.report.templates import rendered
 from forebay.report.timeline import NAMES
-from forebay.units import show_bytes, show_count, show_seconds, show_share
 
-#: Of a page; a picture has a fixed number of cells, so it stays far below.
-BYTES_MOST = 2 << 20
 _PHASES = 12
 _LISTED = 40
 _ORDER = ("compute", "metadata", "read", "write", "mpi")
@@ -26,21 +22,9 @@ def write(contents: Contents, path: Path) -> None:
 
 
 def render(contents: Contents) -> str:
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        "bytes": show_bytes,
-        "count": show_count,
-        "seconds": show_seconds,
-        "percent": show_share,
-    }
     trace = contents.trace
-    return environment.get_template("page.html.j2").render(
+    return rendered(
+        "page.html.j2",
         contents=contents,
         run=trace.run,
         title=command(trace) or str(trace.path),
@@ -49,7 +33,6 @@ def render(contents: Contents) -> str:
         ceiling=speedup(contents.budget.best_speedup),
         shares=_shares(contents),
         least_share=LEAST_SHARE,
-        colours=pictures.COLOURS,
         names=NAMES,
         ranks_picture=_ranks_picture(contents),
         offsets_picture=contents.offsets and pictures.offset_time(contents.offsets),

@@ -1,11 +1,11 @@
-"""The pictures of a report: SVG without a colour of its own for text, so that it reads in light and
-in dark."""
+"""The pictures of a run's report."""
 
-import io
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forebay.report import drawing
+from forebay.report.drawing import COLOURS
 from forebay.report.grids import OffsetTime, RankTime
 from forebay.report.timeline import CATEGORIES
 from forebay.units import show_bytes
@@ -13,24 +13,20 @@ from forebay.units import show_bytes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: Seen well on white and on near black.
-COLOURS = {"read": "#1e88e5", "write": "#f4711f", "metadata": "#a457c4", "mpi": "#2e9e6b"}
-# Stands in the drawing for the colour of the page's text.
-_TEXT = "#010203"
 _LEAST_OPACITY = 0.25
-_WIDTH, _TICK_ROWS = 9.0, 8
+_TICK_ROWS = 8
 
 
 def rank_time(found: RankTime, first_name: str) -> str:
     """Processes over time: the colour of what took most of a cell, the more opaque the more; above
     it bytes a second."""
-    pyplot = _pyplot("ranks")
+    pyplot = drawing.pyplot_for("ranks")
     rows = found.share.shape[1]
     height = min(4.5, 1.2 + 0.22 * rows)
     figure, (rates, cells) = pyplot.subplots(
         2,
         1,
-        figsize=(_WIDTH, height + 1.3),
+        figsize=(drawing.WIDTH, height + 1.3),
         sharex=True,
         layout="constrained",
         gridspec_kw={"height_ratios": [1.1, height]},
@@ -55,13 +51,13 @@ def rank_time(found: RankTime, first_name: str) -> str:
     cells.set_yticks(ticks + 0.5, [str(tick * found.per_row) for tick in ticks])
     cells.set_ylabel(first_name)
     cells.set_xlabel("seconds of the run")
-    return _svg(pyplot, figure, "Processes over time, and bytes a second")
+    return drawing.svg(pyplot, figure, "Processes over time, and bytes a second")
 
 
 def offset_time(found: OffsetTime) -> str:
     """Places of a file over time, the more opaque the more bytes."""
-    pyplot = _pyplot("offsets")
-    figure, axes = pyplot.subplots(figsize=(_WIDTH, 3.4), layout="constrained")
+    pyplot = drawing.pyplot_for("offsets")
+    figure, axes = pyplot.subplots(figsize=(drawing.WIDTH, 3.4), layout="constrained")
     amount = np.log1p(found.amount)
     share = amount / max(1e-9, float(amount.max()))
     last_s = found.cell_s * share.shape[2]
@@ -76,7 +72,7 @@ def offset_time(found: OffsetTime) -> str:
     axes.yaxis.set_major_formatter(lambda value, _: show_bytes(value))
     axes.set_ylabel("offset in the file")
     axes.set_xlabel("seconds of the run")
-    return _svg(pyplot, figure, "Offsets of a file over time")
+    return drawing.svg(pyplot, figure, "Offsets of a file over time")
 
 
 def _blend(share: "NDArray[np.float64]", colours: list[str]) -> "NDArray[np.float64]":
@@ -89,33 +85,3 @@ def _blend(share: "NDArray[np.float64]", colours: list[str]) -> "NDArray[np.floa
     image: NDArray[np.float64] = np.array([colors.to_rgba(colour) for colour in colours])[largest]
     image[..., 3] = np.where(total > 0, _LEAST_OPACITY + (1 - _LEAST_OPACITY) * total, 0)
     return image
-
-
-def _pyplot(salt: str) -> Any:  # noqa: ANN401  matplotlib has no types
-    """Set up for drawings whose names differ from those of other drawings in the page."""
-    import matplotlib as mpl  # slow to import
-
-    mpl.use("Agg")
-    mpl.rcParams["svg.hashsalt"] = f"forebay {salt}"
-    mpl.rcParams["svg.fonttype"] = "none"
-    mpl.rcParams["font.family"] = "sans-serif"
-    mpl.rcParams["font.size"] = 10
-    for key in ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"):
-        mpl.rcParams[key] = _TEXT
-    from matplotlib import pyplot
-
-    return pyplot
-
-
-def _svg(pyplot: Any, figure: Any, label: str) -> str:  # noqa: ANN401
-    for axes in figure.axes:
-        axes.patch.set_visible(False)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
-    figure.patch.set_visible(False)
-    text = io.StringIO()
-    figure.savefig(text, format="svg", metadata={"Date": None})
-    pyplot.close(figure)
-    svg = text.getvalue()
-    svg = svg[svg.index("<svg") :].replace(_TEXT, "currentColor")
-    return svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)

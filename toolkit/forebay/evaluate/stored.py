@@ -1,0 +1,140 @@
+"""A campaign as `forebay evaluate --json` left it, read back."""
+
+import json
+import math
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from forebay.comparison import Failure, FileCheck, Side
+from forebay.configurations import Configuration
+from forebay.errors import ForebayError
+from forebay.evaluate.background import Load
+from forebay.evaluate.evaluation import VERSION, EvaluatedRun, Evaluation
+from forebay.evaluate.in_force import Setting, State
+from forebay.evaluate.verdict import Kind, Plan, Verdict
+
+_ADVICE = "'forebay evaluate --json FILE -- COMMAND' writes one."
+
+
+@dataclass
+class StoredEvaluation(Evaluation):
+    """With the verdicts as they were given, by whichever version of Forebay."""
+
+    given: dict[str, Verdict | None] = field(default_factory=dict)
+
+    def verdict(self, name: str) -> Verdict | None:
+        """As the file has it."""
+        return self.given[name]
+
+
+def load(path: Path) -> StoredEvaluation:
+    """Raises ForebayError for what is no such file, is damaged or is of a later version."""
+    try:
+        document = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise ForebayError(f"{path} is no JSON: {error}", _ADVICE, exit_code=1) from error
+    if not isinstance(document, dict) or not {"verdicts", "log_ratios", "runs"} <= set(document):
+        raise ForebayError(f"{path} is no result of an evaluation", _ADVICE, exit_code=1)
+    if document.get("version") != VERSION:
+        raise ForebayError(
+            f"{path} has version {document.get('version')!r}, and this command reads {VERSION}",
+            "Read it with the Forebay that wrote it, or a newer one.",
+            exit_code=1,
+        )
+    try:
+        return _evaluation(document)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ForebayError(f"{path} is damaged: {error!r}", _ADVICE, exit_code=1) from error
+
+
+def _evaluation(document: dict[str, Any]) -> StoredEvaluation:
+    reference = str(document["reference"])
+    configurations = [_configuration(*item) for item in document["configurations"].items()]
+    names = {configuration.name for configuration in configurations}
+    if reference not in names or len(names) < 2:
+        raise ValueError(f"the reference {reference!r} is not among several configurations")
+    plan = Plan(
+        float(document["alpha"]), float(document["least_gain"]), int(document["blocks_max"])
+    )
+    failure = document["failure"]
+    found = StoredEvaluation(
+        command=[str(word) for word in document["command"]],
+        configurations=configurations,
+        reference=reference,
+        quantity=str(document["time"]),
+        plan=plan,
+        seed=int(document["seed"]),
+        runs=[_run(entry) for entry in document["runs"]],
+        settings={
+            str(name): [_setting(entry) for entry in entries]
+            for name, entries in document["settings"].items()
+        },
+        files={
+            str(name): [_file(entry) for entry in entries]
+            for name, entries in document["files"].items()
+        },
+        environment=dict(document["environment"]),
+        notes=[str(note) for note in document["notes"]],
+        failure=None if failure is None else Failure(**failure),
+        unsteady=document["unsteady"],
+        interrupted=bool(document["interrupted"]),
+        broken_off=document["broken_off"],
+    )
+    found.given = {name: _verdict(document["verdicts"][name]) for name in found.candidates}
+    for name, test in found.tests.items():
+        for ratio in document["log_ratios"][name]:
+            test.add(float(_number(ratio)))
+    if not {run.configuration for run in found.runs} <= names:
+        raise ValueError("a run is of no configuration")
+    return found
+
+
+def _configuration(name: str, entry: dict[str, Any]) -> Configuration:
+    return Configuration(
+        name=name,
+        stock=entry["engine"] == "mpi",
+        description=str(entry["description"]),
+        hints={str(key): str(value) for key, value in entry["hints"].items()},
+        environment={str(key): str(value) for key, value in entry["environment"].items()},
+        sections=[dict(section) for section in entry["file"]],
+    )
+
+
+def _run(entry: dict[str, Any]) -> EvaluatedRun:
+    loads = (_load(entry[at]) for at in ("before", "after"))
+    seconds = {key: _number(value) for key, value in entry["side"].items()}
+    side = Side(**seconds | {"wall": float(entry["side"]["wall"])})
+    return EvaluatedRun(int(entry["block"]), str(entry["configuration"]), side, *loads)
+
+
+def _load(entry: dict[str, Any] | None) -> Load | None:
+    return None if entry is None else Load(**{key: float(value) for key, value in entry.items()})
+
+
+def _number(value: object) -> Any:  # noqa: ANN401
+    """A finite number, or None. Raises ValueError."""
+    if value is None or (isinstance(value, (int, float)) and math.isfinite(value)):
+        return value
+    raise ValueError(f"{value!r} is no number")
+
+
+def _setting(entry: dict[str, Any]) -> Setting:
+    observed = tuple(str(value) for value in entry["observed"])
+    return Setting(str(entry["key"]), str(entry["asked"]), observed, State(entry["state"]))
+
+
+def _file(entry: dict[str, Any]) -> FileCheck:
+    known = {key: value for key, value in entry.items() if not key.startswith("hash")}
+    return FileCheck(
+        **known, hash_stock=entry["hash_reference"], hash_forebay=entry["hash"]
+    )
+
+
+def _verdict(entry: dict[str, Any] | None) -> Verdict | None:
+    if entry is None:
+        return None
+    known = {item.name for item in fields(Verdict)} - {"kind", "reasons"}
+    told = {key: _number(value) for key, value in entry.items() if key in known}
+    reasons = tuple(str(reason) for reason in entry["reasons"])
+    return Verdict(kind=Kind(entry["verdict"]), reasons=reasons, **told)

@@ -1,0 +1,65 @@
+"""The report of an evaluation as one page of HTML."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+from forebay.configurations import Configuration, sections_toml
+from forebay.evaluate import evaluation_report
+from forebay.report import campaign_pictures
+from forebay.report.campaign import Campaign
+from forebay.report.templates import rendered
+
+_FILES = 20
+_NOT_ENVIRONMENT = ("command",)  # which the page has at its top
+
+
+def write(campaign: Campaign, path: Path) -> None:
+    """Writes the page."""
+    path.write_text(render(campaign), encoding="utf-8", errors="replace")
+
+
+def render(campaign: Campaign) -> str:
+    """The page as text."""
+    found = campaign.evaluation
+    paired = any(test.blocks for test in found.tests.values())
+    return rendered(
+        "campaign.html.j2",
+        campaign=campaign,
+        found=found,
+        title=shlex.join(found.command),
+        colour=campaign_pictures.colours(found),
+        troubles=evaluation_report.troubles(found),
+        words=evaluation_report.last_words(found.failure) if found.failure else {},
+        differences_picture=campaign_pictures.differences(found) if paired else None,
+        runs_picture=campaign_pictures.runs(found) if found.runs else None,
+        settings=[(name, setting) for name, each in found.settings.items() for setting in each],
+        seconds_of=lambda run: getattr(run.side, found.quantity),
+        described={each.name: _described(each) for each in found.configurations},
+        environment=_environment(found.environment),
+        most_files=_FILES,
+    )
+
+
+def _described(configuration: Configuration) -> str:
+    """What a configuration asks for, a line each."""
+    lines = [configuration.description] if configuration.description else []
+    lines.append("engine: the MPI alone" if configuration.stock else "engine: Forebay")
+    lines += [f"{key} = {value}" for key, value in configuration.hints.items()]
+    lines += [f"{key}={value}" for key, value in configuration.environment.items()]
+    if configuration.sections:
+        alone = Configuration(configuration.name, sections=configuration.sections)
+        lines += sections_toml(alone).split("\n\n", 1)[1].splitlines()
+    return "\n".join(lines)
+
+
+def _environment(told: dict[str, Any]) -> list[tuple[str, str]]:
+    return [
+        (key, _text(value)) for key, value in told.items() if key not in _NOT_ENVIRONMENT and value
+    ]
+
+
+def _text(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {each}" for key, each in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

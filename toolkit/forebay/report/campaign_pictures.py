@@ -1,0 +1,115 @@
+"""The pictures of an evaluation: every run, and every paired difference."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from forebay.evaluate.stored import StoredEvaluation
+from forebay.report import drawing
+from forebay.units import show_seconds
+
+# Of the configurations, the reference first. Seen well on white and on near black.
+_COLOURS = ("#7f8b97", "#1e88e5", "#f4711f", "#2e9e6b", "#a457c4", "#c9a227", "#d64576", "#1aa6b7")
+_MARKERS = "osD^vPX*"
+_STRIP = 0.78  # of a candidate's row that its blocks take, one below the other
+_ROW = 0.95  # inches
+
+
+def colours(result: StoredEvaluation) -> dict[str, str]:
+    """Of each configuration, the same in all pictures."""
+    names = [result.reference, *result.candidates]
+    return {name: _COLOURS[place % len(_COLOURS)] for place, name in enumerate(names)}
+
+
+def runs(result: StoredEvaluation) -> str:
+    """The seconds of every run in the order of time, above what else the machine did then."""
+    pyplot = drawing.pyplot_for("runs")
+    figure, (times, load) = pyplot.subplots(
+        2,
+        1,
+        figsize=(drawing.WIDTH, 4.4),
+        sharex=True,
+        layout="constrained",
+        gridspec_kw={"height_ratios": [3, 1]},
+    )
+    for place, (name, colour) in enumerate(colours(result).items()):
+        known = [
+            (number, seconds)
+            for number, run in enumerate(result.runs, start=1)
+            if run.configuration == name
+            and (seconds := getattr(run.side, result.quantity)) is not None
+        ]
+        if known:
+            number, seconds = zip(*known, strict=True)
+            marker = _MARKERS[place % len(_MARKERS)]
+            times.plot(number, seconds, marker, color=colour, markersize=5.5, label=name)
+    _part_blocks(times, result)
+    times.set_ylabel(f"time ({result.quantity})")
+    times.yaxis.set_major_locator(pyplot.MaxNLocator(5))
+    times.yaxis.set_major_formatter(lambda value, _: show_seconds(value) if value > 0 else "0")
+    numbers = np.arange(1, len(result.runs) + 1)
+    busy = [
+        max((load.cores for load in (run.before, run.after) if load is not None), default=0.0)
+        for run in result.runs
+    ]
+    load.bar(numbers, busy, width=0.7, color=drawing.COLOURS["metadata"])
+    load.set_ylim(0, max([1.0, *busy]))
+    load.set_ylabel("cores busy")
+    load.yaxis.set_major_locator(pyplot.MaxNLocator(2))
+    load.xaxis.set_major_locator(pyplot.MaxNLocator(12, integer=True))
+    load.set_xlim(0.4, len(result.runs) + 0.6)
+    load.set_xlabel("run, in the order of time")
+    return drawing.svg(pyplot, figure, "The time of every run, and what else the machine did")
+
+
+def _part_blocks(axes: Any, result: StoredEvaluation) -> None:  # noqa: ANN401
+    """A faint ground below every other block."""
+    block = [run.block for run in result.runs]
+    for first in sorted(set(block))[1::2]:
+        places = [number for number, each in enumerate(block, start=1) if each == first]
+        axes.axvspan(places[0] - 0.5, places[-1] + 0.5, color="#7f8b97", alpha=0.13, linewidth=0)
+
+
+def differences(result: StoredEvaluation) -> str:
+    """Of each candidate the gain in every block, one below the other, and the interval of the true
+    one. The axis is that of log ratios, so that twice and half as fast are as far from 0."""
+    pyplot = drawing.pyplot_for("differences")
+    shown = [name for name, test in result.tests.items() if test.blocks]
+    figure, axes = pyplot.subplots(
+        figsize=(drawing.WIDTH, 1.0 + _ROW * len(shown)), layout="constrained"
+    )
+    for row, name in enumerate(shown):
+        ratios = result.tests[name].ratios
+        colour = colours(result)[name]
+        verdict = result.given[name]
+        if verdict is not None and verdict.gain is not None:
+            edges = [verdict.low, verdict.high]
+            low, high = (None if edge is None else float(np.log1p(edge)) for edge in edges)
+            _band(axes, row, low, high, colour)
+            middle = float(np.log1p(verdict.gain))
+            axes.plot([middle, middle], [row - 0.44, row + 0.44], color=colour, linewidth=2.4)
+        places = row + _STRIP * (np.linspace(-0.5, 0.5, len(ratios)) if len(ratios) > 1 else 0)
+        axes.plot(ratios, places, "o", color=colour, markersize=4.5)
+    axes.axvline(0, color="#7f8b97", linewidth=1)
+    worth = float(np.log1p(result.plan.least_gain))
+    axes.axvline(worth, color="#7f8b97", linewidth=1, linestyle=(0, (2, 3)))
+    axes.set_ylim(len(shown) - 0.45, -0.55)
+    axes.set_yticks(range(len(shown)), shown)
+    axes.tick_params(axis="y", length=0)
+    seen = [0.0, worth, *np.concatenate([result.tests[name].ratios for name in shown])]
+    spare = max(0.02, 0.08 * (max(seen) - min(seen)))
+    axes.set_xlim(min(seen) - spare, max(seen) + spare)
+    ends = np.expm1(axes.get_xlim())
+    gains = [gain for gain in pyplot.MaxNLocator(8).tick_values(*ends) if gain > -1]
+    axes.set_xticks(np.log1p(gains), [f"{100 * gain:+.3g} %" if gain else "0 %" for gain in gains])
+    axes.set_xlim(min(seen) - spare, max(seen) + spare)
+    axes.set_xlabel(f"gain against {result.reference}: its time / the other's - 1")
+    return drawing.svg(pyplot, figure, "The gain in every block, with its interval")
+
+
+def _band(axes: Any, row: int, low: float | None, high: float | None, colour: str) -> None:  # noqa: ANN401
+    """An interval; without a bound on a side it goes on to the end of the axis."""
+    begin, end = (edge if edge is not None else sign * 1e3 for edge, sign in ((low, -1), (high, 1)))
+    spans: Sequence[float] = (row - 0.44, row + 0.44)
+    axes.fill_betweenx(spans, begin, end, color=colour, alpha=0.22, linewidth=0)

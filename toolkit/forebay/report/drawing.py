@@ -1,0 +1,41 @@
+"""What all pictures of the pages have in common: SVG without a colour of its own for text, so that
+it reads in light and in dark."""
+
+import io
+from typing import Any
+
+#: Seen well on white and on near black.
+COLOURS = {"read": "#1e88e5", "write": "#f4711f", "metadata": "#a457c4", "mpi": "#2e9e6b"}
+WIDTH = 9.0
+# Stands in the drawing for the colour of the page's text.
+_TEXT = "#010203"
+
+
+def pyplot_for(salt: str) -> Any:  # noqa: ANN401  matplotlib has no types
+    """Set up for drawings whose names differ from those of other drawings in the page."""
+    import matplotlib as mpl  # slow to import
+
+    mpl.use("Agg")
+    mpl.rcParams["svg.hashsalt"] = f"forebay {salt}"
+    mpl.rcParams["svg.fonttype"] = "none"
+    mpl.rcParams["font.family"] = "sans-serif"
+    mpl.rcParams["font.size"] = 10
+    for key in ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"):
+        mpl.rcParams[key] = _TEXT
+    from matplotlib import pyplot
+
+    return pyplot
+
+
+def svg(pyplot: Any, figure: Any, label: str) -> str:  # noqa: ANN401
+    for axes in figure.axes:
+        axes.patch.set_visible(False)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+    figure.patch.set_visible(False)
+    text = io.StringIO()
+    figure.savefig(text, format="svg", metadata={"Date": None})
+    pyplot.close(figure)
+    drawn = text.getvalue()
+    drawn = drawn[drawn.index("<svg") :].replace(_TEXT, "currentColor")
+    return drawn.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
