@@ -87,23 +87,12 @@ def characterise(
             layer = _of_counters(trace, name)
         if layer is not None:
             layers.append(layer)
-    return Application(trace, layers, trace.table("files")["path"].to_pylist(), _warnings(trace))
+    return Application(trace, layers, trace.table("files")["path"].to_pylist(), trace.run.caveats())
 
 
 def _moves_data(trace: Trace, name: str) -> bool:
     _, words = tables.codes(trace.table(name, ["call"]), "call")
     return any(calls.kind_of(word) <= Kind.WRITE for word in words)
-
-
-def _warnings(trace: Trace) -> list[str]:
-    run = trace.run
-    warnings = []
-    if not run.complete:
-        warnings.append("the run did not end by itself: what came last is missing")
-    for reason, number in run.losses.items():
-        how_many = "calls" if number is None else f"{number} calls"
-        warnings.append(f"{how_many} were lost when tracing ({reason}): sums are too low")
-    return warnings
 
 
 def _of_calls(trace: Trace, name: str, pause_s: float | None, all_files: bool) -> Layer | None:

@@ -16,7 +16,7 @@ from forebay.report.grids import OffsetTime, RankTime
 from forebay.report.ladder import Ladder
 from forebay.system_file import System
 from forebay.trace.directory import Trace
-from forebay.units import show_count, show_seconds, show_share
+from forebay.units import show_seconds, show_share
 
 JSON_VERSION = 1
 
@@ -124,13 +124,7 @@ def _verdict(
 
 
 def _caveats(trace: Trace, budget: Budget) -> list[str]:
-    run = trace.run
-    caveats = []
-    if not run.complete:
-        caveats.append("The run did not end by itself: what came last is missing.")
-    for reason, number in run.losses.items():
-        how_many = "Calls" if number is None else f"{show_count(number)} calls"
-        caveats.append(f"{how_many} are not in the trace ({reason}): sums are too low.")
+    caveats = trace.run.caveats()
     slowest = budget.slowest
     share = budget.io_share
     if slowest and share and slowest.share >= max(LEAST_SHARE, 2 * share):

@@ -12,6 +12,7 @@ import xxhash
 from forebay.errors import ForebayError
 from forebay.output_paths import require_new_directory
 from forebay.trace import tables
+from forebay.units import show_count
 
 FORMAT = "forebay trace directory"
 VERSION = 1
@@ -38,6 +39,16 @@ class Run:
     file_systems: list[dict[str, str]] = field(default_factory=list)
     job: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+
+    def caveats(self) -> list[str]:
+        """What is missing, a sentence each."""
+        said = []
+        if not self.complete:
+            said.append("The run did not end by itself: what came last is missing.")
+        for reason, number in self.losses.items():
+            how_many = "Calls" if number is None else f"{show_count(number)} calls"
+            said.append(f"{how_many} are not in the trace ({reason}): sums are too low.")
+        return said
 
 
 class TraceWriter:
