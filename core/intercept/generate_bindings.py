@@ -74,8 +74,8 @@ ALWAYS_OWN = frozenset(("set_atomicity", "set_info", "set_view"))
 # Functions that change what a trace tells of an opening, and how it is told, in the names that the
 # parameters have by their place.
 TRACED_CHANGES = {
-    "set_view": "trace_view(file, {1}, {2}, {3}, {4}); trace_hints(file, {0});",
-    "set_info": "trace_hints(file, {0});",
+    "set_view": "trace_view(file, {1}, {2}, {3}, {4}); trace_hints(file, {0}, {5});",
+    "set_info": "trace_hints(file, {0}, {1});",
 }
 
 # Functions whose wrapper is hand-written as a whole, since they make or end a handle.

@@ -47,6 +47,7 @@ enum class TraceDefinition : std::uint16_t {
   mpi_hints = 9,    ///< key: of an opening; ticks, then keys and values in force from then on.
   mpi_type = 10,    ///< key: of a datatype's shape; MpiType, then the combiner and the shape.
   exec = 11,        ///< The process is about to become another program.
+  mpi_hints_asked = 12,  ///< As mpi_hints, of those that the program gave just before.
 };
 
 /// Before each definition; what it holds follows, filled up to a multiple of 8 bytes.

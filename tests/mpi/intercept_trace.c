@@ -38,7 +38,14 @@ int main(int argc, char** argv) {
   OK(MPI_Type_free(&mine));
   OK(MPI_Type_free(&blocks));
 
-  OK(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+  MPI_Info info;
+  OK(MPI_Info_create(&info));
+  OK(MPI_Info_set(info, "cb_buffer_size", "65536"));
+  OK(MPI_Info_set(info, "no_hint_of_anybody", "1"));
+  OK(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", info));
+  OK(MPI_Info_set(info, "cb_buffer_size", "131072"));
+  OK(MPI_File_set_info(file, info));
+  OK(MPI_Info_free(&info));
   OK(MPI_File_write_at_all(file, 1000 + 100 * check_rank, data, 100, MPI_BYTE, MPI_STATUS_IGNORE));
   OK(MPI_File_iwrite_at(file, 2000 + 10 * check_rank, data, 10, MPI_BYTE, &request));
   OK(MPI_Wait(&request, MPI_STATUS_IGNORE));

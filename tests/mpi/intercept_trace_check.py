@@ -37,6 +37,7 @@ CALLS = [
     ("MPI_File_write_at", False, 0, 0, 1, 4),
     ("MPI_File_write_at", False, 0, 0, 1, 12),
     ("MPI_File_set_view", True, None, None, None, None),
+    ("MPI_File_set_info", True, None, None, None, None),
     ("MPI_File_write_at_all", True, 1000, 1000, 100, 100),
     ("MPI_File_iwrite_at", False, 2000, 2000, 10, 10),
     ("MPI_File_sync", True, None, None, None, None),
@@ -116,6 +117,10 @@ def check_rank(rows: list[dict[str, Any]], tables: Tables, opening: dict[str, An
     # OMPIO tells of none.
     assert in_force is not None
     assert opening["mode"] != "engine" or "cb_nodes" in hints, hints
+    asked = {
+        row["key"]: row["value"] for row in tables["hints"] if row["set"] == opening["hints_asked"]
+    }
+    assert asked == {"cb_buffer_size": "131072", "no_hint_of_anybody": "1"}, asked
     assert types[by_call["MPI_File_read"]["datatype"]]["shape"] == "int"
     brief = [types[row["datatype"]] for row in rows if row["call"] == "MPI_File_write_at"]
     assert [(each["shape"], each["size"]) for each in brief] == [

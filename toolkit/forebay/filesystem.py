@@ -4,6 +4,7 @@ node."""
 import os
 import re
 import shutil
+import struct
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,12 @@ from pathlib import Path
 # Types as /proc/self/mountinfo names them, that are not shared between nodes and not in memory.
 _DISK_TYPES = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "zfs"})
 STRIPE_ATTRIBUTE = "user.forebay.stripe"
+LUSTRE_ATTRIBUTE = "lustre.lov"
+# Magic, pattern, object, stripe size, stripe count of a layout of one component.
+# [lustre/include/uapi/linux/lustre/lustre_user.h]
+_LOV = struct.Struct("<II16xIH")
+_LOV_MAGICS = (0x0BD10BD0, 0x0BD30BD0, 0x0BD50BD0)
+_ALL_SERVERS = 0xFFFF
 
 
 @dataclass(frozen=True)
@@ -20,6 +27,7 @@ class Mount:
     point: str
     type: str  # "fuse.NAME" for FUSE file systems
     source: str
+    device: str = ""  # "MAJOR:MINOR" of what it is on; major 0: no block device, as far as told
 
 
 @dataclass(frozen=True)
@@ -49,7 +57,8 @@ def mounts() -> list[Mount]:
     for line in table.rstrip("\n").split("\n"):
         left, _, right = line.partition(" - ")
         kind, source, *_ = right.split(" ")
-        found.append(Mount(_unescaped(left.split(" ")[4]), kind, _unescaped(source)))
+        _, _, device, _, point, *_ = left.split(" ")
+        found.append(Mount(_unescaped(point), kind, _unescaped(source), device))
     return found
 
 
@@ -81,10 +90,9 @@ def stripe_of(path: Path) -> Stripe | None:
     """How `path` (or the nearest existing directory above) is striped; None if it is not, or
     nothing tells. Sources: the testbed's attribute, then `lfs getstripe`."""
     existing = existing_part(path)
-    try:
-        return _parsed_attribute(os.getxattr(existing, STRIPE_ATTRIBUTE).decode())
-    except (OSError, ValueError):
-        pass
+    told = told_stripe(os.fsencode(existing))
+    if told is not None:
+        return told
     lfs = shutil.which("lfs")
     if lfs is None or mount_of(existing).type != "lustre":
         return None
@@ -106,8 +114,31 @@ def stripe_of(path: Path) -> Stripe | None:
     return Stripe(numbers[0], numbers[1], "lfs getstripe")
 
 
-def _parsed_attribute(text: str) -> Stripe:
+def told_stripe(path: bytes) -> Stripe | None:
+    """What an attribute of a path that is there tells of its striping, without asking a program:
+    None on a file system with none, or with a layout of several components. Raises
+    FileNotFoundError where it is not there."""
+    for name, parsed in ((STRIPE_ATTRIBUTE, _parsed_attribute), (LUSTRE_ATTRIBUTE, parsed_lov)):
+        try:
+            return parsed(os.getxattr(path, name))
+        except FileNotFoundError:
+            raise
+        except (OSError, ValueError, struct.error):
+            continue
+    return None
+
+
+def parsed_lov(attribute: bytes) -> Stripe:
+    """Lustre's attribute of a layout of one component. Raises ValueError or struct.error."""
+    magic, _, size, count = _LOV.unpack_from(attribute)
+    if magic not in _LOV_MAGICS or not size or count in (0, _ALL_SERVERS):
+        raise ValueError(f"a layout of magic {magic:#x}, {count} stripes of {size} bytes")
+    return Stripe(size, count, f"attribute {LUSTRE_ATTRIBUTE}")
+
+
+def _parsed_attribute(attribute: bytes) -> Stripe:
     """The testbed's "size=65536,count=4,lock=1". Raises ValueError."""
+    text = attribute.decode()
     fields = dict(item.split("=", 1) for item in text.split(","))
     try:
         return Stripe(int(fields["size"]), int(fields["count"]), f"attribute {STRIPE_ATTRIBUTE}")

@@ -24,6 +24,9 @@ class MadeRun:
     files: list[str] = field(default_factory=lambda: ["/scratch/data"])
     kinds: list[str] = field(default_factory=list)
     file_systems: list[str] = field(default_factory=list)
+    stripes: list[tuple[int, int] | None] = field(default_factory=list)  # bytes, servers
+    openings: list[dict[str, Any]] = field(default_factory=list)
+    hints: list[dict[str, str]] = field(default_factory=list)  # a set each
     calls: dict[str, list[dict[str, Any]]] = field(
         default_factory=lambda: {"posix": [], "mpiio": []}
     )
@@ -48,6 +51,7 @@ class MadeRun:
             ordered = sorted(rows, key=lambda r: (r["process"], r["thread"], r["start_ns"]))
             writer.add(layer, pa.Table.from_pylist(ordered, schema=tables.SCHEMAS[layer]))
         count = len(self.files)
+        stripes = self.stripes or [None] * count
         writer.add(
             "files",
             pa.table(
@@ -56,9 +60,19 @@ class MadeRun:
                     "kind": self.kinds or ["file"] * count,
                     "file_system": self.file_systems or ["ext4"] * count,
                     "mount_point": ["/scratch"] * count,
+                    "stripe_size": pa.array([s and s[0] for s in stripes], pa.int64()),
+                    "stripe_count": pa.array([s and s[1] for s in stripes], pa.int64()),
                 }
             ),
         )
+        opening = {"process": 0, "file": 0, "mode": "observe"}
+        writer.add("openings", pa.Table.from_pylist([opening | each for each in self.openings]))
+        pairs = [
+            {"set": number, "key": key, "value": value}
+            for number, hints in enumerate(self.hints)
+            for key, value in hints.items()
+        ]
+        writer.add("hints", pa.Table.from_pylist(pairs))
         numbers = range(self.processes)
         writer.add(
             "processes",

@@ -42,6 +42,20 @@ int error_class_of(int code) {
   return error_class;
 }
 
+void define_hints(TraceDefinition kind, const TracedFile& file, const HintPairs& pairs) {
+  const trace::Door& door = *tracing();
+  std::string text;
+  for (const auto& [key, value] : pairs) {
+    text += key;
+    text += '\0';
+    text += value;
+    text += '\0';
+  }
+  const std::uint64_t now = door.ticks();
+  door.define(kind, static_cast<std::uint64_t>(file.number), bytes_of(now),
+              bytes_of(std::string_view(text)));
+}
+
 }  // namespace
 
 TracedMpiCall::TracedMpiCall(const TracedArguments& told)
@@ -118,9 +132,10 @@ void trace_view(TracedFile& file, MPI_Offset displacement, MPI_Datatype etype,
   file.view.set(std::move(known));
 }
 
-void trace_hints(const TracedFile& file, MPI_File handle) {
-  const trace::Door& door = *tracing();
+void trace_hints(const TracedFile& file, MPI_File handle, MPI_Info asked) {
   const Inside inside;
+  const HintPairs given = pairs_of(asked);
+  if (!given.empty()) define_hints(TraceDefinition::mpi_hints_asked, file, given);
   HintPairs pairs;
   if (file.own != nullptr && file.own->shadow != nullptr) {
     pairs = to_pairs(file.own->shadow->engine->hints_in_force());
@@ -130,16 +145,7 @@ void trace_hints(const TracedFile& file, MPI_File handle) {
     pairs = pairs_of(info);
     if (info != MPI_INFO_NULL) PMPI_Info_free(&info);
   }
-  std::string text;
-  for (const auto& [key, value] : pairs) {
-    text += key;
-    text += '\0';
-    text += value;
-    text += '\0';
-  }
-  const std::uint64_t now = door.ticks();
-  door.define(TraceDefinition::mpi_hints, static_cast<std::uint64_t>(file.number), bytes_of(now),
-              bytes_of(std::string_view(text)));
+  define_hints(TraceDefinition::mpi_hints, file, pairs);
 }
 
 }  // namespace forebay

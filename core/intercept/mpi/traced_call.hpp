@@ -84,6 +84,7 @@ inline MPI_Status* seen_status(MPI_Status* wanted, MPI_Status& own) {
 /// What is said of an opening beside its calls. No errors: what cannot be said is left out.
 void trace_view(TracedFile& file, MPI_Offset displacement, MPI_Datatype etype,
                 MPI_Datatype filetype, const char* representation);
-void trace_hints(const TracedFile& file, MPI_File handle);
+/// `asked`: what the program gave with the call; the hints in force are those that came of it.
+void trace_hints(const TracedFile& file, MPI_File handle, MPI_Info asked);
 
 }  // namespace forebay

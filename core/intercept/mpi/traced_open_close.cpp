@@ -56,7 +56,7 @@ int open_traced(MPI_Comm comm, const char* filename, int amode, MPI_Info info, M
   file->number = number;
   file->datatypes = datatype_reader();
   file->own = open_files().find(handle);
-  trace_hints(*file, handle);
+  trace_hints(*file, handle, info);
   traced_files().add(handle, std::move(file));
   return code;
 }

@@ -51,7 +51,7 @@ _SPELLINGS = {
 }
 # A record of the engine has these wherever they are in force.
 _ALWAYS_RECORDED = ("forebay", "cb_", "romio_cb_", "romio_ds_", "romio_no_indep_rw", "ind_")
-_NOT_SET = "not set"
+NOT_SET = "not set"
 _SAME_AS_NOT_SET = frozenset({"disable", "none"})
 _VALUES = {
     "true": "enable",
@@ -75,7 +75,7 @@ def settings(
     for record in records:
         for key, asked in _expected(configuration, record.path, met).items():
             found.setdefault((key, asked), set()).add(_observed(key, record))
-    answers = [_setting(key, asked, observed) for (key, asked), observed in found.items()]
+    answers = [compared(key, asked, observed) for (key, asked), observed in found.items()]
     answers += [
         Setting(key, value, (), State.NOT_IN_FORCE)
         for key, value in configuration.hints.items()
@@ -139,14 +139,15 @@ def _observed(key: str, record: Record) -> str | None:
     if name == "collective_buffering":
         both = {record.hints.get("romio_cb_write"), record.hints.get("romio_cb_read")}
         return None if both == {None} else "disable" if both == {"disable"} else "enable"
-    missing = _NOT_SET if of_engine and name.startswith(_ALWAYS_RECORDED) else None
+    missing = NOT_SET if of_engine and name.startswith(_ALWAYS_RECORDED) else None
     found = record.hints.get(name, missing)
     if key == "forebay_aggregators_per_node" and found is not None:
         return found.removeprefix("*:")
     return found
 
 
-def _setting(key: str, asked: str, observed: Iterable[str | None]) -> Setting:
+def compared(key: str, asked: str, observed: Iterable[str | None]) -> Setting:
+    """What was asked against what was seen, once or more; None says nothing."""
     seen = tuple(sorted(value for value in observed if value is not None))
     plain = _plain(asked)
     if not seen:
@@ -154,7 +155,7 @@ def _setting(key: str, asked: str, observed: Iterable[str | None]) -> Setting:
     elif (
         plain == _LEFT_TO_FOREBAY
         or plain in {_plain(value) for value in seen}
-        or (_NOT_SET in seen and plain in _SAME_AS_NOT_SET)
+        or (NOT_SET in seen and plain in _SAME_AS_NOT_SET)
     ):
         state = State.IN_FORCE
     else:

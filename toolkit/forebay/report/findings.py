@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forebay.report import budget as budget_of
-from forebay.report import timeline
+from forebay.report import small_files, timeline, unheeded_hints
 from forebay.report.budget import Budget
 from forebay.report.extents import coverage
 from forebay.report.funnel import AMPLIFIED, Funnel
@@ -62,6 +62,10 @@ class Search:
         self._mpi = mpi.only(counts[mpi.process])
         self._counts = counts
         self._budget = budget
+        self._clues = [
+            small_files.striped(trace, self._posix),
+            unheeded_hints.unheeded(trace, mpi, counts),
+        ]
         self._funnel = funnel
         self._trace = trace
         self._paths = trace.table("files")["path"].to_pylist()
@@ -83,6 +87,9 @@ class Search:
         self._read_again()
         self._read_by_all()
         self._uneven(segments)
+        for clue in self._clues:
+            if clue is not None:
+                self._add(**vars(clue))
         told = [finding for finding in self._found if finding.share >= LEAST_SHARE]
         return sorted(told, key=lambda finding: (-finding.seconds, finding.key))
 

@@ -1,5 +1,6 @@
 """Spills made into a trace directory."""
 
+import contextlib
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from forebay import filesystem
 from forebay.errors import ForebayError
+from forebay.filesystem import Stripe
 from forebay.trace import mpi_calls, posix_calls, spills
 from forebay.trace.descriptors import KnownFiles
 from forebay.trace.directory import Run, TraceWriter, paths
@@ -20,6 +22,8 @@ from forebay.trace.spill_clock import SpillClock
 from forebay.trace.spills import Image
 
 SUFFIX = ".spill"
+# Types of file systems that tell by an attribute how a file is striped.
+_MAY_BE_STRIPED = ("lustre", "fuse.forebay")
 _CLOCKS = {0: "monotonic", 1: "tsc", 2: "system counter"}
 _CALLS_TRIED = 256
 
@@ -273,10 +277,12 @@ class _Conversion:
         files = self._files.files
         mounts = filesystem.mounts()
         found = [_mount_of(file.path, mounts) for file in files]
+        stripes = _stripes([file.path for file in files], found)
         self._run.file_systems = [
             {"mount_point": mount.point, "type": mount.type, "source": mount.source}
             for mount in dict.fromkeys(mount for mount in found if mount is not None)
         ]
+        self._keep_devices_of({mount.point for mount in found if mount is not None})
         self._writer.add(
             "files",
             pa.table(
@@ -289,9 +295,19 @@ class _Conversion:
                     "inode": pa.array([f.inode if f.mode else None for f in files], pa.int64()),
                     "size_start": pa.array([file.size_start for file in files], pa.int64()),
                     "size_end": pa.array([file.size_end for file in files], pa.int64()),
+                    "stripe_size": pa.array([s and s.size for s in stripes], pa.int64()),
+                    "stripe_count": pa.array([s and s.count for s in stripes], pa.int64()),
                 }
             ),
         )
+
+    def _keep_devices_of(self, points: set[str]) -> None:
+        """Of all devices whose counters were looked at, those below files of the run."""
+        storage = self._run.storage
+        for device in storage.get("devices", []):
+            device["mount_points"] = [p for p in device["mount_points"] if p in points]
+        if storage:
+            storage["devices"] = [d for d in storage["devices"] if d["mount_points"]]
 
 
 def _sorted(columns: Columns) -> Columns:
@@ -308,6 +324,25 @@ def _threads_of(process: ProcessImages) -> list[int]:
             begin = min(begins, default=1 << 63)
             firsts[thread.tid] = min(begin, firsts.get(thread.tid, begin))
     return sorted(firsts, key=lambda tid: (tid != process.first.process.pid, firsts[tid]))
+
+
+def _stripes(names: list[bytes], mounts: list[filesystem.Mount | None]) -> list[Stripe | None]:
+    """How files are striped; of one that is gone, how its directory has files made."""
+    of_directory: dict[bytes, Stripe | None] = {}
+    found: list[Stripe | None] = []
+    for name, mount in zip(names, mounts, strict=True):
+        stripe = None
+        if mount is not None and mount.type.startswith(_MAY_BE_STRIPED):
+            try:
+                stripe = filesystem.told_stripe(name)
+            except (FileNotFoundError, ValueError):
+                directory = os.path.dirname(name)  # noqa: PTH120 - it is no text
+                if directory not in of_directory:
+                    with contextlib.suppress(FileNotFoundError, ValueError):
+                        of_directory[directory] = filesystem.told_stripe(directory)
+                stripe = of_directory.get(directory)
+        found.append(stripe)
+    return found
 
 
 def _mount_of(path: bytes, mounts: list[filesystem.Mount]) -> filesystem.Mount | None:

@@ -37,6 +37,7 @@ class Run:
     machine: dict[str, Any] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
     file_systems: list[dict[str, str]] = field(default_factory=list)
+    storage: dict[str, Any] = field(default_factory=dict)
     job: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 

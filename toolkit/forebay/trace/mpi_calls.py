@@ -115,6 +115,7 @@ class MpiTables:
         opening = np.array([known.get(int(n), (_NONE, _NONE))[0] for n in number], np.int64)
         file = np.array([known.get(int(n), (_NONE, _NONE))[1] for n in number], np.int64)
         self._close_openings(image, calls, opening, ns)
+        self._add_asked(image, known)
         datatype, size = self._datatypes(more["length"])
         begin = calls["begin"].astype(np.int64)
         moves = datatype != _NONE
@@ -194,6 +195,7 @@ class MpiTables:
                         "ranks": ranks,
                         "amode": "|".join(sorted(mode.decode().split("|"))),
                         "mode": "engine" if is_engine else "observe",
+                        "hints_asked": None,
                         "start_ns": ns(ticks),
                         "end_ns": None,
                     }
@@ -207,6 +209,19 @@ class MpiTables:
         for place in np.flatnonzero(np.isin(calls["call"], ids) & (opening != _NONE)):
             ended = int(calls[place]["begin"]) + int(calls[place]["duration"])
             self._openings[int(opening[place])]["end_ns"] = ns(ended)
+
+    def _add_asked(self, image: Image, known: dict[int, tuple[int, int]]) -> None:
+        """What the program asked for with each opening, and later; the last value of a key."""
+        asked: dict[int, dict[str, str]] = {}
+        for definition in image.definitions:
+            place, _ = known.get(definition.key, (_NONE, _NONE))
+            if definition.kind == spills.MPI_HINTS_ASKED and place != _NONE:
+                asked.setdefault(place, {}).update(hints_in(definition.content))
+        for place, pairs in asked.items():
+            self._openings[place]["hints_asked"] = self._hint_set(pairs)
+
+    def _hint_set(self, pairs: dict[str, str]) -> int:
+        return self._hints.setdefault(tuple(sorted(pairs.items())), len(self._hints))
 
     def _view_changes(self, image: Image) -> list[tuple[int, int, int]]:
         changes = []
@@ -229,8 +244,7 @@ class MpiTables:
         for definition in image.definitions:
             if definition.kind == spills.MPI_HINTS:
                 (ticks,) = _TICKS.unpack_from(definition.content)
-                pairs = tuple(sorted(hints_in(definition.content).items()))
-                number = self._hints.setdefault(pairs, len(self._hints))
+                number = self._hint_set(hints_in(definition.content))
                 changes.append((definition.key, ticks, number))
         return changes
 

@@ -96,6 +96,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             "ranks": _ID,
             "amode": pa.string(),
             "mode": pa.string(),
+            "hints_asked": _ID,
             "start_ns": _INT,
             "end_ns": _INT,
         }

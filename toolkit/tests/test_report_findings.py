@@ -1,0 +1,168 @@
+"""Goal: what is planted in a run is found, with the seconds that are known, and what is not there is
+not.
+
+Method: runs of which every call is known; a trace of a real run under MPICH, whose ROMIO does not
+take all hints (`trace.spill` and the like are beside this file).
+"""
+
+from pathlib import Path
+
+import pytest
+from made_runs import MIB, MadeRun
+
+from forebay import filesystem
+from forebay.report import contents
+from forebay.report.findings import Finding
+
+KB = 1000
+FILES = 100
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> MadeRun:
+    return MadeRun(tmp_path / "run")
+
+
+def finding(run: MadeRun, key: str) -> Finding | None:
+    found = contents.examine(run.trace()).findings
+    return next((each for each in found if each.key == key), None)
+
+
+def small_files(run: MadeRun, stripes: list[tuple[int, int] | None], open_ms: float) -> None:
+    """Files of 300 KB, read one after another: an opening, 1 ms to read, a close of 0.1 ms."""
+    first = len(run.files)
+    run.files += [f"/scratch/small/{first + place}" for place in range(len(stripes))]
+    run.stripes = [*(run.stripes or [None] * first), *stripes]
+    for place in range(first, first + len(stripes)):
+        start = place * 8
+        run.posix("open", start, open_ms, file=place)
+        run.posix("read", start + open_ms, 1, 300 * KB, file=place, offset=0)
+        run.posix("close", start + open_ms + 1, 0.1, file=place)
+
+
+def test_small_files_on_many_servers_are_found(run: MadeRun) -> None:
+    small_files(run, [(MIB, 48)] * FILES, open_ms=4)
+    found = finding(run, "small-files-striped")
+    assert found is not None
+    assert found.title == "Small files on many servers: 100 on 48 each"
+    assert found.confidence == "low"
+    assert found.seconds == pytest.approx(FILES * 4.1e-3 * 47 / 48)
+    assert "lfs setstripe -c 1 /scratch/small" in found.advice
+
+
+def test_small_files_are_measured_by_those_with_one_stripe(run: MadeRun) -> None:
+    small_files(run, [(MIB, 48)] * FILES, open_ms=4)
+    small_files(run, [(MIB, 1)] * 20, open_ms=1)
+    found = finding(run, "small-files-striped")
+    assert found is not None
+    assert found.confidence == "medium"
+    assert found.seconds == pytest.approx(FILES * 3e-3)
+    assert "took 2.1 ms each (median of 20)" in found.evidence[2]
+
+
+@pytest.mark.parametrize(
+    "stripes", [[(MIB, 1)] * FILES, [None] * FILES, [(MIB, 48)] * 10 + [None] * 90]
+)
+def test_files_with_one_stripe_or_few_with_many_are_no_finding(
+    run: MadeRun, stripes: list[tuple[int, int] | None]
+) -> None:
+    small_files(run, stripes, open_ms=4)
+    assert finding(run, "small-files-striped") is None
+
+
+def test_large_files_on_many_servers_are_no_finding(run: MadeRun) -> None:
+    run.files, run.stripes = [], []
+    for place in range(20):
+        run.files.append(f"/scratch/large/{place}")
+        run.stripes.append((MIB, 48))
+        run.posix("open", 10 * place, 4, file=place)
+        run.posix("read", 10 * place + 4, 5, 64 * MIB, file=place, offset=0)
+    assert finding(run, "small-files-striped") is None
+
+
+def test_small_files_that_cost_no_more_are_no_finding(run: MadeRun) -> None:
+    small_files(run, [(MIB, 48)] * FILES, open_ms=1)
+    small_files(run, [(MIB, 1)] * 20, open_ms=1)
+    assert finding(run, "small-files-striped") is None
+
+
+def hinted(run: MadeRun, asked: dict[str, str], in_force: dict[str, str], **opening: str) -> None:
+    """One rank writes 300 ms collectively and 100 ms for itself, and reads 50 ms."""
+    run.ranks = run.processes = 1
+    run.hints = [asked, in_force]
+    run.openings = [{"hints_asked": 0} | opening]
+    place = {"opening": 0, "hints": 1}
+    run.mpi("write_all", 100, 300, MIB, collective=True, **place)
+    run.mpi("write", 500, 100, MIB, collective=False, **place)
+    run.mpi("read", 700, 50, MIB, collective=False, **place)
+
+
+@pytest.mark.parametrize(
+    ("asked", "in_force", "seconds"),
+    [
+        ({"cb_nodes": "8"}, {"cb_nodes": "1"}, 0.3),
+        ({"romio_ds_write": "enable"}, {"romio_ds_write": "disable"}, 0.1),
+        ({"ind_rd_buffer_size": "4MiB"}, {"ind_rd_buffer_size": "65536"}, 0.05),
+        ({"striping_factor": "4"}, {"cb_nodes": "1"}, 0.45),
+        ({"cb_node": "4", "cb_nodes": "8"}, {"cb_nodes": "1"}, 0.3),
+    ],
+)
+def test_hints_that_are_not_in_force_are_found_with_the_calls_they_were_for(
+    run: MadeRun, asked: dict[str, str], in_force: dict[str, str], seconds: float
+) -> None:
+    hinted(run, asked, in_force)
+    found = finding(run, "hints-not-in-force")
+    assert found is not None
+    assert found.seconds == pytest.approx(seconds)
+    assert found.confidence == "low"
+    assert found.title.endswith(": " + ", ".join(asked))
+    key = next(iter(asked))
+    assert found.evidence[0].startswith(
+        f"{key}: asked {asked[key]}, in force {in_force.get(key, 'not set')}; its "
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "in_force", "opening"),
+    [
+        ({"cb_buffer_size": "1MiB"}, {"cb_buffer_size": "1048576"}, {}),
+        ({"romio_cb_write": "true"}, {"romio_cb_write": "enable"}, {}),
+        # What is of no effect by itself, or for another engine than the one that is there.
+        ({"access_style": "read_once"}, {"cb_nodes": "1"}, {}),
+        ({"forebay_cache": "enable", "e10_cache": "enable"}, {"cb_nodes": "1"}, {}),
+        # Open MPI's own library tells of no hints at all.
+        ({"cb_nodes": "8"}, {}, {}),
+        # Forebay tells of what it has, and knows some hints by other names.
+        ({"e10_cache": "enable"}, {"cb_nodes": "1"}, {"mode": "engine"}),
+    ],
+)
+def test_hints_that_hold_or_of_which_nothing_is_told_are_no_finding(
+    run: MadeRun, asked: dict[str, str], in_force: dict[str, str], opening: dict[str, str]
+) -> None:
+    hinted(run, asked, in_force, **opening)
+    assert finding(run, "hints-not-in-force") is None
+
+
+def test_a_hint_that_one_view_had_is_no_finding(run: MadeRun) -> None:
+    hinted(run, {"cb_nodes": "8"}, {"cb_nodes": "1"})
+    run.hints.append({"cb_nodes": "8"})
+    run.mpi("write_all", 800, 50, MIB, collective=True, opening=0, hints=2)
+    assert finding(run, "hints-not-in-force") is None
+
+
+def test_striping_is_judged_by_the_file_where_that_is_known(run: MadeRun) -> None:
+    run.stripes = [(65536, 4)]
+    hinted(run, {"striping_factor": "4", "striping_unit": "1048576"}, {"striping_factor": "1"})
+    found = finding(run, "hints-not-in-force")
+    assert found is not None
+    assert found.title.endswith(": striping_unit")
+    assert found.evidence[0].startswith("striping_unit: asked 1048576, in force 65536;")
+
+
+def test_lustres_attribute_is_read_as_its_header_says() -> None:
+    """lov_user_md_v1: magic, pattern, 16 bytes of the object, stripe size, stripe count, first."""
+    blob = bytes.fromhex("d00bd10b" "01000000") + bytes(16) + bytes.fromhex("00001000" "3000" "0000")
+    stripe = filesystem.parsed_lov(blob)
+    assert (stripe.size, stripe.count) == (MIB, 48)
+    with pytest.raises(ValueError, match="layout of magic 0xbd60bd0"):
+        filesystem.parsed_lov(bytes.fromhex("d00bd60b") + blob[4:])
