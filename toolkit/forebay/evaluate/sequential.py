@@ -128,17 +128,15 @@ class _Forecast:
         noise = noise - np.median(noise)
         self._noise: Array = np.concatenate([noise, -noise])
         self._bar = math.log(2 / alpha)
-        self.spread = float(self._noise.std())
         self.widest = float(self._noise.max()) + _FAR
 
     def shows(self, theta: float, blocks: int) -> bool:
-        """Whether `blocks` pairs about `theta` show, in the mean, that it is above 0."""
-        growth = _logs(self._noise + theta).mean(axis=1)
-        return _mixed(blocks * growth) >= self._bar
-
-    def margin(self, blocks: int) -> float:
-        """By how much the mean of so many falls short in one campaign of five."""
-        return _POWER_Z * self.spread / math.sqrt(blocks)
+        """Whether `blocks` pairs about `theta` show that it is above 0 in four campaigns of five.
+        What a pair adds to a bet's evidence is bounded, so a burst counts for what it costs the
+        test, however long it took; the spread of the ratios themselves would take it as it is."""
+        logs = _logs(self._noise + theta)
+        low = blocks * logs.mean(axis=1) - _POWER_Z * math.sqrt(blocks) * logs.std(axis=1)
+        return _mixed(low) >= self._bar
 
 
 def smallest_detectable(ratios: Sequence[float] | Array, blocks: int, alpha: float) -> float:
@@ -152,7 +150,7 @@ def smallest_detectable(ratios: Sequence[float] | Array, blocks: int, alpha: flo
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         low, high = (low, middle) if forecast.shows(middle, blocks) else (middle, high)
-    return high + forecast.margin(blocks)
+    return high
 
 
 def blocks_needed(ratios: Sequence[float] | Array, gain: float, alpha: float) -> int | None:
@@ -161,7 +159,7 @@ def blocks_needed(ratios: Sequence[float] | Array, gain: float, alpha: float) ->
     forecast = _Forecast(ratios, alpha)
 
     def enough(blocks: int) -> bool:
-        return forecast.shows(gain - forecast.margin(blocks), blocks)
+        return forecast.shows(gain, blocks)
 
     low, high = 1, 2
     while not enough(high):
