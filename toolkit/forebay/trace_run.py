@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import platform
 import shutil
 import time
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 import forebay
-from forebay import environment, job, launcher, native, output_paths
+from forebay import environment, job, launcher, native, output_paths, storage_counters
 from forebay.errors import ForebayError
 from forebay.units import show_bytes, show_count, show_share
 
@@ -61,19 +62,29 @@ class Tracing:
         returns."""
         self._begun_unix_ns = time.time_ns()
         told = {k: v for k, v in environ.items() if k.startswith(_TOLD_VARIABLES)}
-        content = {"command": self._command, "begun": self._begun_unix_ns, "environment": told}
+        content = {
+            "command": self._command,
+            "begun": self._begun_unix_ns,
+            "environment": told,
+            "storage": storage_counters.sample(),
+        }
         (self.spills / _RUN_FILE).write_text(json.dumps(content))
         return {"FOREBAY_TRACE_DIR": str(self.spills)}
 
     def finish(self) -> "Captured":
         """It has ended. Raises ForebayError; what was spilled stays then."""
         wall_ns = time.time_ns() - self._begun_unix_ns
-        return convert(self.spills, self.directory, wall_ns)
+        return convert(self.spills, self.directory, wall_ns, storage_counters.sample())
 
 
-def convert(spills: Path, directory: Path, wall_ns: int = 0) -> "Captured":
-    """Makes the trace directory of what a run spilled, which is removed then. Raises
-    ForebayError."""
+def convert(
+    spills: Path,
+    directory: Path,
+    wall_ns: int = 0,
+    storage: storage_counters.Sample | None = None,
+) -> "Captured":
+    """Makes the trace directory of what a run spilled, which is removed then. `storage`: what was
+    counted when the command ended, if that was just now. Raises ForebayError."""
     from forebay.trace import capture
     from forebay.trace.directory import Run
 
@@ -96,6 +107,9 @@ def convert(spills: Path, directory: Path, wall_ns: int = 0) -> "Captured":
         machine={key: machine[key] for key in ("cpu", "cores", "memory_bytes", "kernel")},
         environment=told["environment"],
     )
+    if storage is not None and "storage" in told:
+        run.storage = storage_counters.between(told["storage"], storage)
+        run.storage["host"] = platform.node()
     captured = capture.convert(spills, directory, run)
     shutil.rmtree(spills)
     return captured

@@ -1,6 +1,6 @@
 """How many bytes and calls each layer passed on for what the program asked."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +9,7 @@ from forebay.report.layers import Flags, Layer
 from forebay.trace import tables
 from forebay.trace.calls import Kind
 from forebay.trace.directory import Trace
+from forebay.units import show_bytes
 
 #: From here on a layer that moves more than it was asked for is worth a word.
 AMPLIFIED = 1.05
@@ -33,6 +34,16 @@ class Flow:
 
 
 @dataclass(frozen=True)
+class Device:
+    """What the kernel counted for a block device from the run's start to its end, whoever it was
+    for."""
+
+    name: str
+    mount_points: list[str]
+    flow: Flow
+
+
+@dataclass(frozen=True)
 class Funnel:
     """Of the files of MPI-IO: what was asked of it, what it says it moved, and what POSIX moved for
     it. Of all others: what was asked of POSIX, and what it moved. None where the trace has none.
@@ -44,6 +55,7 @@ class Funnel:
     asked_posix: Flow | None
     posix: Flow | None
     notes: list[str]
+    devices: list[Device] = field(default_factory=list)
 
     @property
     def read_amplification(self) -> float | None:
@@ -59,6 +71,20 @@ class Funnel:
         """Bytes of both directions, so that what is read only to write around it counts."""
         return self._quotient("bytes")
 
+    def places(self) -> dict[str, Flow]:
+        """What there is, by name, from the program to the devices."""
+        named = {
+            "asked of MPI-IO": self.asked_mpi,
+            "moved by MPI-IO": self.mpi,
+            "moved by POSIX below MPI-IO": self.below,
+            "asked of POSIX": self.asked_posix,
+            "moved by POSIX": self.posix,
+        } | {
+            f"device {each.name} ({', '.join(each.mount_points)}), whole host": each.flow
+            for each in self.devices
+        }
+        return {name: flow for name, flow in named.items() if flow is not None}
+
     def _quotient(self, amount: str) -> float | None:
         if self.below is None or self.mpi is None or not getattr(self.mpi, amount):
             return None
@@ -68,20 +94,22 @@ class Funnel:
         flows = {
             name: None if flow is None else dict(vars(flow))
             for name, flow in vars(self).items()
-            if name != "notes"
+            if name not in ("notes", "devices")
         }
+        devices = [vars(device) | {"flow": vars(device.flow)} for device in self.devices]
         return {
             **flows,
             "read_amplification": self.read_amplification,
             "write_amplification": self.write_amplification,
             "amplification": self.amplification,
+            "devices": devices,
             "notes": self.notes,
         }
 
 
 def of(trace: Trace, posix: Layer, mpi: Layer) -> Funnel:
     """By calls; by counters where there are no calls, or a log's calls are not all there."""
-    notes = ["The trace does not tell what went on to devices: that is below the system's calls."]
+    devices, notes = _devices(trace)
     counted = trace.run.origin.get("kind") == "darshan" and bool(trace.run.losses)
     if counted or not (len(posix) or len(mpi)):
         return _by_counters(trace, notes)
@@ -99,7 +127,45 @@ def of(trace: Trace, posix: Layer, mpi: Layer) -> Funnel:
         asked_posix=_asked(posix, own) if own.any() else None,
         posix=_moved(posix, own) if own.any() else None,
         notes=notes,
+        devices=devices,
     )
+
+
+def _devices(trace: Trace) -> tuple[list[Device], list[str]]:
+    """Devices below the run's files, and what is to be said of their counters."""
+    storage = trace.run.storage
+    devices = [
+        Device(
+            str(entry["name"]),
+            [str(point) for point in entry["mount_points"]],
+            Flow(*(int(entry[f.name]) for f in fields(Flow))),
+        )
+        for entry in storage.get("devices", [])
+    ]
+    notes = []
+    if not devices:
+        notes.append("What went on to devices is not known: the trace has no counters of them.")
+    else:
+        note = (
+            f"A device's counters are those of all that {storage['host']} did with it during the "
+            "run, by whomever."
+        )
+        dirty = storage.get("dirty_bytes")
+        if dirty:
+            note += (
+                f" What waits in the page cache is not in them: {show_bytes(dirty['start'])} of "
+                f"the whole host before the run, {show_bytes(dirty['end'])} after it."
+            )
+        notes.append(note)
+    processes = storage.get("processes")
+    if processes:
+        notes.append(
+            f"For the run's processes on {storage['host']} alone, the kernel fetched "
+            f"{show_bytes(processes['read_bytes'])} from storage and took "
+            f"{show_bytes(processes['written_bytes'])} to be written to it, of which "
+            f"{show_bytes(processes['cancelled_bytes'])} were removed again before they were."
+        )
+    return devices, notes
 
 
 def _asked(layer: Layer, rows: Flags) -> Flow:

@@ -97,21 +97,9 @@ def _phases(contents: Contents) -> list[dict[str, Any]]:
 
 def _flows(contents: Contents) -> list[dict[str, Any]]:
     """The funnel's places in order, with the width of each bar."""
-    funnel = contents.funnel
-    groups = (
-        (
-            ("asked of MPI-IO", funnel.asked_mpi),
-            ("moved by MPI-IO", funnel.mpi),
-            ("moved by POSIX below MPI-IO", funnel.below),
-        ),
-        (("asked of POSIX", funnel.asked_posix), ("moved by POSIX", funnel.posix)),
-    )
-    rows = []
-    for group in groups:
-        present = [(name, flow) for name, flow in group if flow is not None]
-        most = max([flow.bytes for _, flow in present], default=0) or 1
-        rows += [_flow(name, flow, most) for name, flow in present]
-    return rows
+    places = contents.funnel.places()
+    most = max([flow.bytes for flow in places.values()], default=0) or 1
+    return [_flow(name, flow, most) for name, flow in places.items()]
 
 
 def _flow(name: str, flow: Flow, most: int) -> dict[str, Any]:

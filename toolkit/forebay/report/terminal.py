@@ -5,7 +5,6 @@ from rich.table import Table
 from rich.text import Text
 
 from forebay.report.contents import Contents
-from forebay.report.funnel import Flow
 from forebay.report.timeline import NAMES
 from forebay.units import show_bytes, show_count, show_seconds, show_share
 
@@ -93,21 +92,12 @@ def _flows(contents: Contents) -> Table | None:
     table.add_column("where")
     for name in ("reads", "read", "writes", "written"):
         table.add_column(name, justify="right")
-    funnel = contents.funnel
-    places: tuple[tuple[str, Flow | None], ...] = (
-        ("asked of MPI-IO", funnel.asked_mpi),
-        ("moved by MPI-IO", funnel.mpi),
-        ("moved by POSIX below it", funnel.below),
-        ("asked of POSIX", funnel.asked_posix),
-        ("moved by POSIX", funnel.posix),
-    )
-    for name, flow in places:
-        if flow is not None:
-            table.add_row(
-                name,
-                show_count(flow.reads),
-                show_bytes(flow.read_bytes),
-                show_count(flow.writes),
-                show_bytes(flow.written_bytes),
-            )
+    for name, flow in contents.funnel.places().items():
+        table.add_row(
+            name,
+            show_count(flow.reads),
+            show_bytes(flow.read_bytes),
+            show_count(flow.writes),
+            show_bytes(flow.written_bytes),
+        )
     return table if table.row_count else None
