@@ -133,6 +133,17 @@ def test_what_stopped_a_campaign_stands_beside_the_verdict(tmp_path: Path) -> No
     assert "interrupted: the verdicts are of what there was so far" in text
     assert "broken off: the disk is full. Make room." in text
     assert "too noisy" in text
+    assert "shown to be faster than &#39;default&#39;, but not all is decided" in text
+
+
+def test_widely_scattered_runs_have_readable_marks(tmp_path: Path) -> None:
+    """No two words of the axis overlap where one run took forty times as long as another."""
+    found = evaluation([(BEST, 0.3)])
+    for ratio in (2.5, -1.2):
+        found.tests["best"].add(ratio)
+    picture = re.findall(r"<svg.*?</svg>", page_of(tmp_path, found))[0]
+    marks = [float(mark) for mark in re.findall(r">([+-]?[0-9.]+) %</text>", picture)]
+    assert marks == [-50, 0, 100, 400, 900]
 
 
 @pytest.mark.parametrize(

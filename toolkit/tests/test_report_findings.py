@@ -1,8 +1,7 @@
-"""Goal: what is planted in a run is found, with the seconds that are known, and what is not there is
-not.
+"""Goal: what is planted in a run is found, with the seconds that are known, and what is not there
+is not.
 
-Method: runs of which every call is known; a trace of a real run under MPICH, whose ROMIO does not
-take all hints (`trace.spill` and the like are beside this file).
+Method: runs of which every call is known, with hints, openings and stripes.
 """
 
 from pathlib import Path
@@ -161,7 +160,7 @@ def test_striping_is_judged_by_the_file_where_that_is_known(run: MadeRun) -> Non
 
 def test_lustres_attribute_is_read_as_its_header_says() -> None:
     """lov_user_md_v1: magic, pattern, 16 bytes of the object, stripe size, stripe count, first."""
-    blob = bytes.fromhex("d00bd10b" "01000000") + bytes(16) + bytes.fromhex("00001000" "3000" "0000")
+    blob = bytes.fromhex("d00bd10b 01000000") + bytes(16) + bytes.fromhex("00001000 3000 0000")
     stripe = filesystem.parsed_lov(blob)
     assert (stripe.size, stripe.count) == (MIB, 48)
     with pytest.raises(ValueError, match="layout of magic 0xbd60bd0"):

@@ -1,5 +1,5 @@
-"""Goal: what devices moved during a run is what the kernel's counters grew by, for the devices below
-its files, and nothing is made up where the kernel does not tell.
+"""Goal: what devices moved during a run is what the kernel's counters grew by, for the devices
+below its files, and nothing is made up where the kernel does not tell.
 
 Method: a made /proc and /sys; the page and the terminal of a run that has such counters.
 """

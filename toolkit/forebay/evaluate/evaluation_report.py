@@ -44,9 +44,11 @@ def sentence(name: str, reference: str, verdict: Verdict, least_gain: float) -> 
     if verdict.more_blocks is None:
         return f"{name}: too noisy to tell after {blocks}"
     runs = 2 * verdict.more_blocks
+    least = verdict.smallest_detectable
+    shown = "no gain, however large" if least is None else f"{_percent(least)} at the least"
     return (
         f"{name}: too noisy, {runs} more runs needed to see a gain of {_percent(least_gain)} "
-        f"({blocks} show {_percent(verdict.smallest_detectable)} at the least)"
+        f"({blocks} show {shown})"
     )
 
 

@@ -61,7 +61,10 @@ class Campaign:
         if not any(self.evaluation.given.values()):
             return "Nothing is judged."
         if self.best is None:
-            return f"No configuration is shown to be faster than '{reference}': keep it."
+            known = [verdict for verdict in self.evaluation.given.values() if verdict is not None]
+            noisy = any(verdict.kind is Kind.TOO_NOISY for verdict in known)
+            advice = ", but not all is decided: it is too noisy" if noisy else ": keep it"
+            return f"No configuration is shown to be faster than '{reference}'{advice}."
         others = sum(self._improved(name) for name in self.evaluation.candidates) - 1
         more = ", and of all that are, by most" if others else ""
         return f"'{self.best}' is shown to be faster than '{reference}'{more}."

@@ -1,5 +1,6 @@
 """The pictures of an evaluation: every run, and every paired difference."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ _COLOURS = ("#7f8b97", "#1e88e5", "#f4711f", "#2e9e6b", "#a457c4", "#c9a227", "#
 _MARKERS = "osD^vPX*"
 _STRIP = 0.78  # of a candidate's row that its blocks take, one below the other
 _ROW = 0.95  # inches
+_WIDE, _TICKS = 1.0, 12  # of an axis: log ratios from end to end, marks on it
 
 
 def colours(result: StoredEvaluation) -> dict[str, str]:
@@ -100,12 +102,26 @@ def differences(result: StoredEvaluation) -> str:
     seen = [0.0, worth, *np.concatenate([result.tests[name].ratios for name in shown])]
     spare = max(0.02, 0.08 * (max(seen) - min(seen)))
     axes.set_xlim(min(seen) - spare, max(seen) + spare)
-    ends = np.expm1(axes.get_xlim())
-    gains = [gain for gain in pyplot.MaxNLocator(8).tick_values(*ends) if gain > -1]
+    gains = _round_gains(pyplot, *axes.get_xlim())
     axes.set_xticks(np.log1p(gains), [f"{100 * gain:+.3g} %" if gain else "0 %" for gain in gains])
     axes.set_xlim(min(seen) - spare, max(seen) + spare)
     axes.set_xlabel(f"gain against {result.reference}: its time / the other's - 1")
     return drawing.svg(pyplot, figure, "The gain in every block, with its interval")
+
+
+def _round_gains(pyplot: Any, low: float, high: float) -> list[float]:  # noqa: ANN401
+    """Gains to mark between two log ratios: evenly apart where that is near even on the axis, else
+    by factors."""
+    if high - low < _WIDE:
+        return list(pyplot.MaxNLocator(8).tick_values(np.expm1(low), np.expm1(high)))
+    powers = range(-6, 7)
+    factors = [step * 10.0**power for power in powers for step in (1, 2, 5)]
+    gains = [factor - 1 for factor in factors if low <= np.log(factor) <= high]
+    return gains if len(gains) <= _TICKS else [gain for gain in gains if _is_power(gain + 1)]
+
+
+def _is_power(factor: float) -> bool:
+    return math.isclose(math.log10(factor), round(math.log10(factor)), abs_tol=1e-9)
 
 
 def _band(axes: Any, row: int, low: float | None, high: float | None, colour: str) -> None:  # noqa: ANN401

@@ -2,7 +2,10 @@
 it reads in light and in dark."""
 
 import io
+import math
 from typing import Any
+
+from forebay.units import show_bytes
 
 #: Seen well on white and on near black.
 COLOURS = {"read": "#1e88e5", "write": "#f4711f", "metadata": "#a457c4", "mpi": "#2e9e6b"}
@@ -25,6 +28,16 @@ def pyplot_for(salt: str) -> Any:  # noqa: ANN401  matplotlib has no types
     from matplotlib import pyplot
 
     return pyplot
+
+
+def byte_ticks(axis: Any, most: float, intervals: int) -> None:  # noqa: ANN401
+    """Ticks from 0 to `most` bytes, round in the unit in which they are told."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator, MultipleLocator
+
+    unit = 1024.0 ** max(0, int(math.log2(max(most, 1)) // 10))
+    ticks = MaxNLocator(intervals).tick_values(0, most / unit)
+    axis.set_major_locator(MultipleLocator(max(1.0, float(ticks[1] - ticks[0]) * unit)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: show_bytes(value)))
 
 
 def svg(pyplot: Any, figure: Any, label: str) -> str:  # noqa: ANN401

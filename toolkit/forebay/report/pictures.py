@@ -8,7 +8,6 @@ from forebay.report import drawing
 from forebay.report.drawing import COLOURS
 from forebay.report.grids import OffsetTime, RankTime
 from forebay.report.timeline import CATEGORIES
-from forebay.units import show_bytes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,8 +37,7 @@ def rank_time(found: RankTime, first_name: str) -> str:
             rates.stairs(found.rates[place], times, color=COLOURS[name], linewidth=1.2)
     rates.set_ylim(bottom=0)
     rates.set_ylabel("bytes/s")
-    rates.yaxis.set_major_locator(pyplot.MaxNLocator(3))
-    rates.yaxis.set_major_formatter(lambda value, _: show_bytes(value))
+    drawing.byte_ticks(rates.yaxis, float(found.rates.max(initial=0)), 3)
     cells.imshow(
         _blend(found.share, [COLOURS[name] for name in CATEGORIES]),
         extent=(0, last_s, rows, 0),
@@ -68,8 +66,7 @@ def offset_time(found: OffsetTime) -> str:
         aspect="auto",
         interpolation="nearest",
     )
-    axes.yaxis.set_major_locator(pyplot.MaxNLocator(6))
-    axes.yaxis.set_major_formatter(lambda value, _: show_bytes(value))
+    drawing.byte_ticks(axes.yaxis, float(found.high - found.low), 6)
     axes.set_ylabel("offset in the file")
     axes.set_xlabel("seconds of the run")
     return drawing.svg(pyplot, figure, "Offsets of a file over time")

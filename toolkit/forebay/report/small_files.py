@@ -81,7 +81,9 @@ def striped(trace: Trace, posix: Layer) -> Clue | None:
 
 def _seconds(rows: Layer, files: int) -> NDArray[np.float64]:
     """What calls took, of each file."""
-    return np.bincount(rows.file, rows.seconds, minlength=files)[:files]
+    seconds: NDArray[np.float64] = np.zeros(files)
+    np.add.at(seconds, rows.file, rows.seconds)
+    return seconds
 
 
 def _sizes(trace: Trace, posix: Layer) -> Ints:
