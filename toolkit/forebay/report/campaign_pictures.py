@@ -103,7 +103,7 @@ def differences(result: StoredEvaluation) -> str:
     spare = max(0.02, 0.08 * (max(seen) - min(seen)))
     axes.set_xlim(min(seen) - spare, max(seen) + spare)
     gains = _round_gains(pyplot, *axes.get_xlim())
-    axes.set_xticks(np.log1p(gains), [f"{100 * gain:+.3g} %" if gain else "0 %" for gain in gains])
+    axes.set_xticks(np.log1p(gains), [_percent(gain) for gain in gains])
     axes.set_xlim(min(seen) - spare, max(seen) + spare)
     axes.set_xlabel(f"gain against {result.reference}: its time / the other's - 1")
     return drawing.svg(pyplot, figure, "The gain in every block, with its interval")
@@ -118,6 +118,12 @@ def _round_gains(pyplot: Any, low: float, high: float) -> list[float]:  # noqa: 
     factors = [step * 10.0**power for power in powers for step in (1, 2, 5)]
     gains = [factor - 1 for factor in factors if low <= np.log(factor) <= high]
     return gains if len(gains) <= _TICKS else [gain for gain in gains if _is_power(gain + 1)]
+
+
+def _percent(gain: float) -> str:
+    if abs(gain) < 1e-9:
+        return "0 %"
+    return f"{100 * gain:+.0f} %" if gain >= 1 else f"{100 * gain:+.3g} %"
 
 
 def _is_power(factor: float) -> bool:
