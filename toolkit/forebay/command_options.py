@@ -67,3 +67,25 @@ TimeoutOption = Annotated[
     float | None,
     typer.Option("--timeout", metavar="SECONDS", help="End a run that takes longer."),
 ]
+PrepareOption = Annotated[
+    str | None,
+    typer.Option(metavar="CMD", help="A shell command to run before each run, untimed."),
+]
+
+
+def _time(value: str) -> str:
+    from forebay.comparison import QUANTITIES
+
+    if value not in QUANTITIES:
+        raise typer.BadParameter(f"write one of {', '.join(QUANTITIES)}")
+    return value
+
+
+TimeOption = Annotated[
+    str,
+    typer.Option(
+        metavar="wall|write|read|data|mpiio",
+        callback=_time,
+        help="What is timed: the whole command, or the calls of MPI-IO as in 'compare'.",
+    ),
+]

@@ -42,6 +42,16 @@ class Configuration:
     def empty(self) -> bool:
         return not (self.hints or self.environment or self.sections)
 
+    def as_json(self) -> dict[str, Any]:
+        """As results have it: keys as in a file of configurations."""
+        return {
+            "engine": ENGINES[self.stock],
+            "description": self.description,
+            "hints": self.hints,
+            "environment": self.environment,
+            "file": self.sections,
+        }
+
 
 BUILT_IN = {
     DEFAULT: Configuration(DEFAULT, description="Forebay without further words"),
@@ -178,6 +188,31 @@ def sections_toml(configuration: Configuration) -> str:
         for key, table in section.items():
             if isinstance(table, dict):
                 lines += ["", f"[file.{_key(key)}]", *(_line(k, v) for k, v in table.items())]
+    return "\n".join(lines) + "\n"
+
+
+def file_toml(configurations: Iterable[Configuration], about: dict[str, Any]) -> str:
+    """A file of configurations."""
+    lines = [f"version = {FORMAT_VERSION}", "", "[about]"]
+    lines += [_line(key, value) for key, value in about.items()]
+    for each in configurations:
+        name = f"configuration.{_key(each.name)}"
+        lines += ["", f"[{name}]"]
+        if each.description:
+            lines.append(_line("description", each.description))
+        if each.stock:
+            lines.append(_line("engine", ENGINES[True]))
+        for key, table in (("hints", each.hints), ("environment", each.environment)):
+            if table:
+                pairs = ", ".join(_line(k, v) for k, v in table.items())
+                lines.append(f"{key} = {{ {pairs} }}")
+        for section in each.sections:
+            lines += ["", f"[[{name}.file]]"]
+            lines += [_line(k, v) for k, v in section.items() if not isinstance(v, dict)]
+            for key, table in section.items():
+                if isinstance(table, dict):
+                    inner = f"{name}.file.{_key(key)}"
+                    lines += ["", f"[{inner}]", *(_line(k, v) for k, v in table.items())]
     return "\n".join(lines) + "\n"
 
 

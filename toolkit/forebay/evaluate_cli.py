@@ -10,7 +10,9 @@ from forebay.command_options import (
     IgnoreOption,
     JsonOption,
     MpiOption,
+    PrepareOption,
     RanksPerNodeOption,
+    TimeOption,
     TimeoutOption,
 )
 from forebay.errors import ForebayError
@@ -26,14 +28,6 @@ FileOption = Annotated[
         help="File of configurations (TOML).  [default: configurations.toml, if it is there]",
     ),
 ]
-
-
-def _time(value: str) -> str:
-    from forebay.comparison import QUANTITIES
-
-    if value not in QUANTITIES:
-        raise typer.BadParameter(f"write one of {', '.join(QUANTITIES)}")
-    return value
 
 
 @app.command(
@@ -69,14 +63,7 @@ def evaluate_command(
             "them, else the last]",
         ),
     ] = None,
-    time: Annotated[
-        str,
-        typer.Option(
-            metavar="wall|write|read|data|mpiio",
-            callback=_time,
-            help="What is timed: the whole command, or the calls of MPI-IO as in 'compare'.",
-        ),
-    ] = "wall",
+    time: TimeOption = "wall",
     least_gain: Annotated[
         float,
         typer.Option(metavar="PERCENT", min=0.1, help="The smallest gain that matters to you."),
@@ -88,10 +75,7 @@ def evaluate_command(
     blocks: Annotated[
         int, typer.Option("--blocks", "-n", min=1, help="Blocks at most: a run of each.")
     ] = 20,
-    prepare: Annotated[
-        str | None,
-        typer.Option(metavar="CMD", help="A shell command to run before each run, untimed."),
-    ] = None,
+    prepare: PrepareOption = None,
     json: JsonOption = None,
     mpi: MpiOption = "auto",
     ignore: IgnoreOption = None,

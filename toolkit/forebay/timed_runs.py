@@ -88,8 +88,11 @@ class TimedRuns:
         self.files.clear()
         self._prepare()
 
-    def run(self, way: Way, count_storage: bool = False) -> TimedRun:
-        """One run. Raises ForebayError where it cannot be started."""
+    def run(
+        self, way: Way, count_storage: bool = False, timeout_s: float | None = None
+    ) -> TimedRun:
+        """One run, with a time-out of its own if given. Raises ForebayError where it cannot be
+        started."""
         self._watched.begin()
         with job.records_directory(self.shared) as directory:
             mode = "observe" if way.stock else "engine"
@@ -101,7 +104,7 @@ class TimedRuns:
             launch = launcher.rewrite(
                 self._command, self.dialect, variables, os.environ, self._preloaded(way, variables)
             )
-            outcome = job.run_captured(launch, self._timeout_s)
+            outcome = job.run_captured(launch, timeout_s or self._timeout_s)
             found = records.load(directory)
             read_ahead = prefetch_records.load(directory)
         self.notes += [note for note in found.rejected if note not in self.notes]

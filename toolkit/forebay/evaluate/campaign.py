@@ -14,16 +14,16 @@ from rich.console import Console
 from forebay import environment, job
 from forebay.compare import progress_bar, terminate_as_interrupt
 from forebay.comparison import FOREBAY, STOCK
-from forebay.configurations import Configuration, sections_toml
+from forebay.configurations import Configuration
 from forebay.errors import ForebayError
-from forebay.evaluate import background, in_force
+from forebay.evaluate import background, in_force, ways
 from forebay.evaluate.blocks import shuffled
 from forebay.evaluate.evaluation import EvaluatedRun, Evaluation
 from forebay.evaluate.in_force import State
+from forebay.evaluate.output_sizes import difference, output_sizes
 from forebay.evaluate.verdict import Plan, is_decided
-from forebay.file_checks import FileChecks, RunFiles
+from forebay.file_checks import FileChecks
 from forebay.run import why_no_record, wrong_launcher
-from forebay.settings import Settings
 from forebay.timed_runs import TimedRun, TimedRuns, Way
 
 _BUSY_SHARE = 0.2  # of the moments looked at, from which on a busy machine is worth a word
@@ -80,7 +80,11 @@ class Campaign:
             progress_bar(self._console) as progress,
             terminate_as_interrupt(),
         ):
-            self._ways = {c.name: self._way(c, intents) for c in self._options.configurations}
+            options = self._options
+            self._ways = {
+                c.name: ways.way(c, intents, options.mpi, options.ranks_per_node)
+                for c in options.configurations
+            }
             most = self._options.plan.blocks_max
             runs = len(self._ways)
             task = progress.add_task("warm-up", total=runs * (most + 1) + 1)
@@ -102,26 +106,6 @@ class Campaign:
                 self.result.broken_off = f"{error.message}. {error.advice}".strip()
         self._note_background()
         return self.result
-
-    def _way(self, configuration: Configuration, intents: Path) -> Way:
-        intent = None
-        if configuration.sections:
-            intent = intents / f"{configuration.name}.toml"
-            sections = Configuration(configuration.name, sections=configuration.sections)
-            intent.write_text(sections_toml(sections), encoding="utf-8")
-        stock = configuration.stock
-        return Way(
-            name=configuration.name,
-            stock=stock,
-            settings=Settings(
-                self._options.mpi,
-                intent,
-                {} if stock else configuration.hints,
-                self._options.ranks_per_node,
-            ),
-            stock_hints=configuration.hints if stock else {},
-            environment=configuration.environment,
-        )
 
     def _warm_up(self, advance: Callable[[], None]) -> None:
         """Untimed: each configuration once, and the reference twice, for the size of its output.
@@ -188,10 +172,10 @@ class Campaign:
         known = result.settings.get(name, [])
         if not any(setting.state == State.NOT_IN_FORCE for setting in known):
             result.settings[name] = settings
-        sizes = _sizes(run.files)
+        sizes = output_sizes(run.files)
         earlier = self._sizes.setdefault(name, sizes)
         if sizes != earlier:
-            result.unsteady = _difference(name, earlier, sizes)
+            result.unsteady = difference(name, earlier, sizes)
             raise _StoppedError
         return run
 
@@ -244,21 +228,6 @@ class Campaign:
                 f"the machine was busy with something else in {100 * share:.0f} % of the moments "
                 "before and after runs: a quieter one needs fewer runs"
             )
-
-
-def _sizes(files: RunFiles) -> dict[str, int]:
-    """Bytes of each file that was written through MPI; where there is none, of the others."""
-    through_mpi = {path: h.bytes for path, h in files.mpi.items() if h is not None}
-    return through_mpi or {path: h.bytes for path, h in files.others.items() if h is not None}
-
-
-def _difference(name: str, before: dict[str, int], now: dict[str, int]) -> str:
-    path = next(path for path in {**before, **now} if before.get(path) != now.get(path))
-
-    def told(sizes: dict[str, int]) -> str:
-        return f"{sizes[path]} bytes" if path in sizes else "not there"
-
-    return f"{path}: {told(before)} after one run of '{name}', {told(now)} after another"
 
 
 def write_json(content: dict[str, object], path: Path) -> None:

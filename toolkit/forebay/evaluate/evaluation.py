@@ -65,13 +65,30 @@ class Evaluation:
 
     def differing(self, name: str) -> list[FileCheck]:
         """Files that are not as the reference leaves them, though that leaves them alike. Those
-        that were written without MPI beside one configuration only may be somebody else's."""
+        that were written without MPI beside one configuration only may be somebody else's, and
+        under other variables a program may write other files."""
+        others = self.has_other_variables(name)
         return [
             check
             for check in self.files.get(name, [])
             if check.identical is False
             and not check.reason
-            and (check.mpi or (check.hash_stock and check.hash_forebay))
+            and ((check.mpi and not others) or (check.hash_stock and check.hash_forebay))
+        ]
+
+    def has_other_variables(self, name: str) -> bool:
+        """Whether a configuration gives the ranks other variables than the reference does."""
+        of = {each.name: each.environment for each in self.configurations}
+        return of[name] != of[self.reference]
+
+    def left_alone(self, name: str) -> list[FileCheck]:
+        """Files that the program writes under the variables of one of the two configurations
+        alone, so that nothing can be compared."""
+        return [
+            check
+            for check in self.files.get(name, [])
+            if check.mpi and self.has_other_variables(name)
+            and not (check.hash_stock and check.hash_forebay)
         ]
 
     def verdict(self, name: str) -> Verdict | None:
@@ -106,7 +123,7 @@ class Evaluation:
             "blocks_max": self.plan.blocks_max,
             "seed": self.seed,
             "verdicts": {name: v and _verdict_json(v) for name, v in verdicts.items()},
-            "configurations": {c.name: _configuration_json(c) for c in self.configurations},
+            "configurations": {c.name: c.as_json() for c in self.configurations},
             "settings": {
                 name: [asdict(setting) for setting in found]
                 for name, found in self.settings.items()
@@ -126,16 +143,6 @@ class Evaluation:
 def _verdict_json(verdict: Verdict) -> dict[str, Any]:
     content = asdict(verdict)
     return {"verdict": str(content.pop("kind")), **content}
-
-
-def _configuration_json(configuration: Configuration) -> dict[str, Any]:
-    return {
-        "engine": "mpi" if configuration.stock else "forebay",
-        "description": configuration.description,
-        "hints": configuration.hints,
-        "environment": configuration.environment,
-        "file": configuration.sections,
-    }
 
 
 def _file_json(check: FileCheck) -> dict[str, Any]:

@@ -112,6 +112,14 @@ def show(console: Console, result: Evaluation) -> None:
 
 
 def _show_candidate(console: Console, result: Evaluation, name: str) -> None:
+    alone = result.left_alone(name)
+    if alone:
+        console.print(
+            f"{name}: {len(alone)} files are written under its variables, or the reference's, "
+            f"alone ({alone[0].path}): not compared",
+            markup=False,
+            soft_wrap=True,
+        )
     verdict = result.verdict(name)
     if verdict is None:
         return
