@@ -13,6 +13,7 @@ import forebay
 from forebay import (
     cache_cli,
     characterise_cli,
+    configure_cli,
     evaluate_cli,
     intent_cli,
     report_cli,
@@ -28,6 +29,7 @@ from forebay.command_options import (
     IntentOption,
     JsonOption,
     MpiOption,
+    PrepareOption,
     RanksPerNodeOption,
     TimeoutOption,
     writable_directory,
@@ -207,10 +209,7 @@ def trace_command(
 def compare_command(
     command: CommandArgument,
     pairs: Annotated[int, typer.Option("--pairs", "-n", min=1, help="Timed pairs.")] = 6,
-    prepare: Annotated[
-        str | None,
-        typer.Option(metavar="CMD", help="A shell command to run before each run, untimed."),
-    ] = None,
+    prepare: PrepareOption = None,
     limit: Annotated[
         bool, typer.Option("--limit", help="Measure the physical limit beside each pair.")
     ] = False,
@@ -299,6 +298,7 @@ def doctor_command(
 
 app.add_typer(cache_cli.app, name="cache")
 app.add_typer(characterise_cli.app, name="characterise")
+app.add_typer(configure_cli.app)
 app.add_typer(evaluate_cli.app)
 app.add_typer(intent_cli.app, name="intent")
 app.add_typer(report_cli.app)

@@ -6,6 +6,8 @@ from forebay.errors import ForebayError
 
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kKMGT]?)(i?)(B?)\s*")
 _TIME = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(us|ms|s|)\s*")
+_PART = r"([0-9]+(?:\.[0-9]+)?)"
+_DURATION = re.compile(rf"(?:{_PART}h)?(?:{_PART}min)?(?:{_PART}s)?")
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "": 1e-3, "s": 1.0}
 
@@ -37,6 +39,24 @@ def parse_seconds(text: str) -> float:
     if match is None:
         raise ForebayError(f"'{text}' is no time", "Write it as 500us, 3ms or 1.5s.")
     return float(match.group(1)) * _SECONDS[match.group(2)]
+
+
+def parse_duration(text: str) -> float:
+    """Seconds in `text`: 2h, 90min, 1h30min, 45s. A number alone would be ambiguous beside times of
+    milliseconds, and is refused. Raises ForebayError."""
+    match = _DURATION.fullmatch(text.replace(" ", ""))
+    if match is None or not any(match.groups()):
+        raise ForebayError(f"'{text}' is no duration", "Write it as 2h, 90min, 1h30min or 45s.")
+    hours, minutes, seconds = (float(part or 0) for part in match.groups())
+    return 3600 * hours + 60 * minutes + seconds
+
+
+def show_duration(seconds: float) -> str:
+    """5400 -> '1 h 30 min'."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
 
 
 def show_bytes(count: float) -> str:

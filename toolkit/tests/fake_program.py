@@ -4,11 +4,15 @@ runtime would. What it does is given by options, so each test can ask for one be
 Fault model: `--differ` writes other bytes under the engine, `--fail-engine` exits 3 under it,
 `--fail` always does, `--no-record` leaves none, `--torn` leaves one whose checksum is wrong,
 `--grow` writes one byte more than the file beside it says. FAKE_SPEED stands for `--speed`.
+Under the engine, `--best K=V` makes it half as fast for each such hint that it does not have,
+`--fail-with K=V` and `--differ-with K=V` act on a hint, `--deaf K` records another value of it, and
+`--kill-at N` kills the command that started it at the end of the N-th run.
 """
 
 import argparse
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -98,27 +102,41 @@ def main() -> int:
     parser.add_argument("--no-record", action="store_true")
     parser.add_argument("--torn", action="store_true")
     parser.add_argument("--cached", action="store_true", help="through a write-behind cache")
+    parser.add_argument("--best", action="append", default=[], metavar="K=V")
+    parser.add_argument("--fail-with", action="append", default=[], metavar="K=V")
+    parser.add_argument("--differ-with", action="append", default=[], metavar="K=V")
+    parser.add_argument("--deaf", action="append", default=[], metavar="K")
+    parser.add_argument("--kill-at", type=int, metavar="N")
     options = parser.parse_args()
+    hints = {f"{key}={value}" for key, value in hints_of_environment().items()}
+    hints |= {f"{key}={value}" for key, value in os.environ.items()}
     mode = os.environ.get("FOREBAY_MODE", "off")
     print("the program's own output")
     if options.fail or (options.fail_engine and mode == "engine"):
         print("cannot find input.nml", file=sys.stderr)
         return 3
-    if options.grow:
+    if mode == "engine" and hints.intersection(options.fail_with):
+        print("no space left on device", file=sys.stderr)
+        return 4
+    if options.grow or options.kill_at:
         counter = Path("runs")
         runs = int(counter.read_text()) + 1 if counter.exists() else 1
         counter.write_text(str(runs))
-        options.size += runs
-    seed = 2 if options.differ and mode == "engine" else 1
+        if options.grow:
+            options.size += runs
+    differs = options.differ or hints.intersection(options.differ_with)
+    seed = 2 if differs and mode == "engine" else 1
     content = bytes((i * 7 + seed) % 251 for i in range(options.size))
     with options.path.open("ab" if options.append else "wb") as file:
         file.write(content)
     if options.no_record or mode == "off":
         return 0
+    options.speed /= 2.0 ** len(set(options.best) - hints)
     write_s = 0.1 if mode == "observe" else 0.1 / options.speed
     raw = record(options.path, mode, write_s, write_s if options.read else 0.0, options.size)
     if options.obey:
-        raw["hints"] = {"forebay": "enable", **hints_of_environment()} if mode == "engine" else {}
+        held = {"forebay": "enable", **hints_of_environment()} if mode == "engine" else {}
+        raw["hints"] = held | {key: "otherwise" for key in options.deaf if key in held}
     counters = raw.get("counters")
     if options.cached and isinstance(counters, dict):
         counters.update(CACHE_COUNTERS)
@@ -127,6 +145,8 @@ def main() -> int:
     target = Path(os.environ["FOREBAY_REPORT_DIR"]) / f"{os.getpid()}-0-{digest}.json"
     target.with_name("." + target.name).write_bytes(encoded)
     target.with_name("." + target.name).rename(target)
+    if options.kill_at and runs == options.kill_at:
+        os.kill(os.getppid(), signal.SIGKILL)
     return 0
 
 

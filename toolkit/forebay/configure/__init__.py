@@ -1,0 +1,1 @@
+"""`forebay configure`: looks for settings under which a program runs faster, within a budget."""

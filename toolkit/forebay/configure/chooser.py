@@ -1,0 +1,204 @@
+"""Which settings to run next, by the model and by what runs have shown: decides, runs nothing."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from forebay.configure.factors import Settings
+from forebay.configure.history import State, Why
+from forebay.configure.residual import Estimate, Features, Residual, improvement
+
+# At the end a part of the runs repeats the best, and the reference: of many noisy times the least
+# is mostly luck.
+_REPEATED_PART = 0.25
+_REPEATED = 3
+# Before, no candidate is run more often than this: what is unknown comes first.
+_TRIED_MOST = 2
+_STOP_AT = 0.001  # expected improvement, a logarithm
+_STOP_FROM = 12  # runs
+# A value is given up when so many runs with it failed or left other files, and none went well.
+_FAILURES = 2
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Settings that can be tried. `effective`: what is in force under them; `predicted`: seconds by
+    the model alone, None if it has nothing to say."""
+
+    settings: dict[str, str]
+    effective: dict[str, str]
+    predicted: float | None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The next run. `expected` is by the model and all runs before: seconds, low, high."""
+
+    candidate: int
+    why: Why
+    expected: tuple[float, float, float] | None
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A candidate that was run, with the estimate of its seconds."""
+
+    candidate: int
+    seconds: float
+    low: float
+    high: float
+    runs: int
+
+
+class Chooser:
+    """Candidates and the runs of them so far. The first candidate is the reference."""
+
+    def __init__(self, candidates: Sequence[Candidate], runs_max: int, seed: int) -> None:
+        self.candidates = list(candidates)
+        self._runs_max = runs_max
+        known = [c.predicted for c in candidates if c.predicted]
+        usual = float(np.median(known)) if known else 1.0
+        predicted = np.array([c.predicted or usual for c in candidates])
+        features = Features([c.effective for c in candidates], predicted)
+        self._predicted = predicted
+        self._model_speaks = bool(known) and float(np.ptp(np.log(predicted))) > 0
+        self._residual = Residual(features.points, predicted, seed)
+        self._times: list[tuple[int, float]] = []
+        self._runs = 0
+        self._out = np.zeros(len(candidates), np.bool_)
+        self._failures: Counter[tuple[str, str]] = Counter()
+        self._good: set[tuple[str, str]] = set()
+        self._estimate: Estimate | None = None
+
+    def place(self, settings: Settings) -> int | None:
+        """The number of the candidate with these settings."""
+        return next(
+            (n for n, c in enumerate(self.candidates) if c.settings == dict(settings)), None
+        )
+
+    def add(
+        self,
+        candidate: int,
+        why: Why,
+        state: State,
+        seconds: float | None,
+        not_in_force: Iterable[tuple[str, str]] = (),
+    ) -> None:
+        """Takes what came of a run. Of settings that did not hold, `not_in_force` names each factor
+        with its value: no candidate with it is run again, unless it held in another run."""
+        if state in (State.STARTED, State.INTERRUPTED):
+            return
+        self._runs += 1
+        values = set(self.candidates[candidate].settings.items())
+        if state is State.MEASURED and seconds:
+            self._good |= values
+            if why is not Why.WARM_UP:
+                self._times.append((candidate, seconds))
+                self._estimate = None
+            return
+        self._out[candidate] = True
+        given_up = set(not_in_force) - self._good
+        if state in (State.FAILED, State.OTHER_FILES):
+            self._failures.update(values)
+            given_up |= {v for v in values - self._good if self._failures[v] >= _FAILURES}
+        for number, each in enumerate(self.candidates):
+            if number and not given_up.isdisjoint(each.settings.items()):
+                self._out[number] = True
+
+    def estimate(self) -> Estimate | None:
+        if self._estimate is None and self._times:
+            places, seconds = zip(*self._times, strict=True)
+            self._estimate = self._residual.learn(places, seconds)
+        return self._estimate
+
+    def next(self) -> Choice | str:
+        """The next run, or why there is none."""
+        left = self._runs_max - self._runs
+        if left <= 0:
+            return "runs"
+        if self._runs == 0:
+            return Choice(0, Why.WARM_UP, None)
+        if not self._times:
+            return Choice(0, Why.REFERENCE, None)
+        alive = np.flatnonzero(~self._out)
+        if len(alive) < 2:
+            return "no candidate left"
+        estimate = self.estimate()
+        assert estimate is not None
+        again = self._again(estimate) if left <= self._repeats() else None
+        if again is not None:
+            return self._choice(again, Why.AGAIN, estimate)
+        if len(self._times) == 1 and self._model_speaks:
+            first = alive[np.argmin(self._predicted[alive])]
+            if first != 0:
+                return self._choice(int(first), Why.MODEL, estimate)
+        run = Counter(place for place, _ in self._times)
+        seen = [place for place in run if not self._out[place]]
+        best = min(seen, key=lambda place: float(estimate.mean[place]))
+        gains = improvement(estimate, float(estimate.mean[best]))
+        fresh = np.array([place for place in alive if run[int(place)] < _TRIED_MOST], np.int64)
+        near = self._near(sorted(seen, key=lambda place: float(estimate.mean[place])), run)
+        if near and len(self._times) % 2 == 0:
+            place = max(near, key=lambda n: float(gains[n]))
+        elif len(fresh):
+            place = int(fresh[np.argmax(gains[fresh])])
+        else:
+            place = best
+        worth = gains[place] >= _STOP_AT or len(self._times) < _STOP_FROM
+        if not near and not worth:
+            return "nothing left to gain"
+        return self._choice(place, Why.AGAIN if run[place] else Why.SEARCH, estimate)
+
+    def _near(self, ranked: Sequence[int], run: Mapping[int, int]) -> list[int]:
+        """Untried neighbours of the best that has some; the MPI alone, for one, has none."""
+        for place in ranked[:_REPEATED]:
+            near = [n for n in self._neighbours(place) if not self._out[n] and not run[n]]
+            if near:
+                return near
+        return []
+
+    def _neighbours(self, place: int) -> list[int]:
+        """Candidates that differ in one factor: where model and process are sure and wrong, a step
+        in each direction shows it."""
+        here = self.candidates[place].settings
+        return [
+            number
+            for number, each in enumerate(self.candidates)
+            if sum(
+                here.get(factor) != each.settings.get(factor) for factor in {*here, *each.settings}
+            )
+            == 1
+        ]
+
+    def _repeats(self) -> int:
+        return max(2, math.ceil(_REPEATED_PART * self._runs_max))
+
+    def _again(self, estimate: Estimate) -> int | None:
+        """Of the best and the reference the one with fewest runs; None if nothing else was run."""
+        ranking = self.ranking()
+        run = {ranked.candidate: ranked.runs for ranked in ranking}
+        best = [r.candidate for r in ranking if r.candidate][:_REPEATED]
+        if not best:
+            return None
+        # The reference counts for two: everything is told against it.
+        return min([*best, 0], key=lambda c: (run.get(c, 0) / (2 if c == 0 else 1), c))
+
+    def _choice(self, candidate: int, why: Why, estimate: Estimate) -> Choice:
+        expected = (estimate.seconds(candidate), *estimate.interval(candidate))
+        return Choice(candidate, why, expected)
+
+    def ranking(self) -> list[Ranked]:
+        """Those that were run and may be used, best first."""
+        estimate = self.estimate()
+        if estimate is None:
+            return []
+        run: Mapping[int, int] = Counter(place for place, _ in self._times)
+        ranked = [
+            Ranked(place, estimate.seconds(place), *estimate.interval(place), count)
+            for place, count in run.items()
+            if not self._out[place]
+        ]
+        return sorted(ranked, key=lambda each: (each.seconds, each.candidate))

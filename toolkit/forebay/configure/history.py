@@ -1,0 +1,224 @@
+"""The file in which a search is kept, so that it can go on (docs/formats/search.md)."""
+
+import json
+import sqlite3
+from dataclasses import asdict, dataclass, field, fields
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import xxhash
+
+from forebay.errors import ForebayError
+
+APPLICATION_ID = 0x46624353
+VERSION = 1
+FILE_NAME = "configure.sqlite"
+_HEAD_BYTES = 100
+
+
+class State(StrEnum):
+    """What came of a run."""
+
+    STARTED = "started"
+    MEASURED = "measured"
+    FAILED = "failed"
+    NOT_IN_FORCE = "not in force"
+    OTHER_FILES = "other files"
+    INTERRUPTED = "interrupted"
+
+
+class Why(StrEnum):
+    """What a run was for."""
+
+    WARM_UP = "warm-up"
+    REFERENCE = "reference"
+    MODEL = "model"
+    SEARCH = "search"
+    AGAIN = "again"
+
+
+@dataclass(frozen=True)
+class Search:
+    """What a search is of; it goes on only with the same."""
+
+    command: list[str]
+    directory: str
+    trace: dict[str, str]  # path, checksum
+    time: str
+    reference: str
+    seed: int
+    prepare: str | None = None
+    mpi: str = "auto"
+    ranks_per_node: int | None = None
+    variables: dict[str, list[str]] = field(default_factory=dict)
+
+    # The path of a trace may be another one; its content may not. Seeds differ where none is given.
+    def differences(self, other: "Search") -> list[str]:
+        """What `other` has otherwise, in words."""
+        told = []
+        for item in fields(self):
+            mine, its = getattr(self, item.name), getattr(other, item.name)
+            if item.name == "trace":
+                mine, its = mine.get("checksum"), its.get("checksum")
+            if mine != its and item.name != "seed":
+                told.append(f"{item.name}: {_shown(mine)} there, {_shown(its)} now")
+        return told
+
+
+def _shown(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+@dataclass
+class SearchRun:
+    """One run, as the format has it."""
+
+    number: int
+    configuration: str
+    settings: dict[str, str]
+    why: Why
+    started: str
+    predicted: float | None = None
+    expected: dict[str, float] | None = None
+    seconds: float | None = None
+    state: State = State.STARTED
+    reason: str = ""
+    side: dict[str, Any] | None = None
+    written: list[str] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class History:
+    """An open history. Each change is durable before the call returns."""
+
+    def __init__(self, path: Path, search: Search) -> None:
+        """Opens the history at `path`, or makes one. Raises ForebayError for what is none, is
+        damaged, of another version or of another search."""
+        self.path = path
+        self.search = search
+        self.runs: list[SearchRun] = []
+        self._database: sqlite3.Connection | None = None
+        if path.exists() and path.stat().st_size > 0:
+            _require_format(path)
+        try:
+            self._database = sqlite3.connect(path, timeout=0, isolation_level=None)
+            self._database.execute("PRAGMA synchronous = FULL")
+            self._open()
+        except sqlite3.DatabaseError as error:
+            self.close()
+            raise _unusable(path, str(error)) from error
+        except ForebayError:
+            self.close()
+            raise
+
+    @property
+    def _rows(self) -> sqlite3.Connection:
+        assert self._database is not None
+        return self._database
+
+    def close(self) -> None:
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    def _open(self) -> None:
+        # One search at a time: a second one waits for nothing and is told so.
+        self._rows.execute("PRAGMA locking_mode = EXCLUSIVE")
+        self._rows.execute("BEGIN EXCLUSIVE")
+        if self._rows.execute("PRAGMA user_version").fetchone()[0] == 0:
+            self._make()
+        else:
+            self._read()
+        self._rows.execute("COMMIT")
+
+    def _make(self) -> None:
+        self._rows.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        self._rows.execute(f"PRAGMA user_version = {VERSION}")
+        self._rows.execute("CREATE TABLE search (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
+        self._rows.execute(
+            "CREATE TABLE runs (number INTEGER PRIMARY KEY, content TEXT NOT NULL, "
+            "xxh64 TEXT NOT NULL)"
+        )
+        values = [(key, json.dumps(value)) for key, value in asdict(self.search).items()]
+        self._rows.executemany("INSERT INTO search VALUES (?, ?)", values)
+
+    def _read(self) -> None:
+        found = {
+            str(key): json.loads(value)
+            for key, value in self._rows.execute("SELECT key, value FROM search")
+        }
+        known = {item.name for item in fields(Search)}
+        try:
+            before = Search(**{key: value for key, value in found.items() if key in known})
+        except TypeError as error:
+            raise _unusable(self.path, str(error)) from error
+        told = before.differences(self.search)
+        if told:
+            raise ForebayError(
+                f"{self.path} is of another search ({'; '.join(told)})",
+                "Name another file by --history, or begin anew by --again.",
+            )
+        self.search = before
+        rows = self._rows.execute("SELECT number, content, xxh64 FROM runs ORDER BY number")
+        for number, content, digest in rows.fetchall():
+            if xxhash.xxh64_hexdigest(str(content).encode()) != digest:
+                raise _unusable(self.path, f"the checksum of run {number} does not fit it")
+            run = _run(json.loads(content))
+            if run.state is State.STARTED:
+                run.state = State.INTERRUPTED
+                run.reason = "the search was killed"
+                self._write(run)
+            self.runs.append(run)
+
+    def add(self, run: SearchRun) -> None:
+        """Takes note of a run that is about to start."""
+        self._write(run)
+        self.runs.append(run)
+
+    def update(self, run: SearchRun) -> None:
+        """Takes note of what came of it."""
+        self._write(run)
+
+    def _write(self, run: SearchRun) -> None:
+        content = json.dumps(run.as_json())
+        digest = xxhash.xxh64_hexdigest(content.encode())
+        self._rows.execute(
+            "INSERT OR REPLACE INTO runs VALUES (?, ?, ?)", (run.number, content, digest)
+        )
+
+
+def _run(content: dict[str, Any]) -> SearchRun:
+    known = {item.name for item in fields(SearchRun)}
+    kept = {key: value for key, value in content.items() if key in known}
+    return SearchRun(**(kept | {"why": Why(content["why"]), "state": State(content["state"])}))
+
+
+def _require_format(path: Path) -> None:
+    """Raises ForebayError unless `path` is a history of this version, by the file's head alone, so
+    that a foreign one is not touched. [sqlite.org/fileformat.html, 1.3]"""
+    with path.open("rb") as file:
+        head = file.read(_HEAD_BYTES)
+    told = int.from_bytes(head[68:72], "big"), int.from_bytes(head[60:64], "big")
+    if not head.startswith(b"SQLite format 3\0") or told[0] != APPLICATION_ID:
+        raise ForebayError(
+            f"{path} is no search history", "Name another file by --history; this one is not ours."
+        )
+    if told[1] != VERSION:
+        raise ForebayError(
+            f"{path} has version {told[1]}, and this command reads {VERSION}",
+            "Use the Forebay that wrote it, or name another file by --history.",
+        )
+
+
+def _unusable(path: Path, why: str) -> ForebayError:
+    busy = "locked" in why
+    return ForebayError(
+        f"{path} is in use by another search" if busy else f"{path} cannot be read: {why}",
+        "Wait for it, or name another file by --history."
+        if busy
+        else "Name another file by --history, or begin anew by --again.",
+        exit_code=1,
+    )

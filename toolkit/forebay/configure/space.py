@@ -1,0 +1,375 @@
+"""Which settings there are to choose from for a program on this system, and which not, and why."""
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from forebay import filesystem
+from forebay.configure.constraints import Constraints
+from forebay.configure.factors import Settings, Variable
+from forebay.configure.workload import SMALL_FILE_BYTES, TracedFile, Workload
+from forebay.errors import ForebayError
+from forebay.units import show_bytes
+
+# As core/plan/file_domains.cpp and core/engine/collective/collective_file.cpp have them.
+LOCAL_AGGREGATORS = 4
+LOCAL_BUFFER_BYTES = 512 << 10
+STRIPED_BUFFER_BYTES = 4 << 20
+# ROMIO's cb_buffer_size.
+STOCK_BUFFER_BYTES = 16 << 20
+
+_BUFFERS = (512 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20)
+_STRIPES = (1 << 20, 4 << 20, 16 << 20)
+_SERVERS_TRIED = (1, 4, 16)  # where nothing tells how many there are
+_REDUNDANCY = ("none", "partner", "parity:4+1", "parity:4+2")
+# More combinations are drawn from at random: to rank them takes a second for some thousands.
+MOST_CANDIDATES = 20_000
+
+#: File systems on which a file's striping is chosen when it is made.
+STRIPED_TYPES = ("lustre", "beegfs")
+_TESTBED = "fuse.forebay-testbed"
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A factor, or one value of it, that is not tried."""
+
+    factor: str
+    value: str | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the program's files are spread: bytes of a stripe (0: not at all), and servers."""
+
+    stripe_bytes: int = 0
+    servers: int = 1
+
+    @property
+    def striped(self) -> bool:
+        return self.stripe_bytes > 0 and self.servers > 1
+
+
+@dataclass
+class Space:
+    """`values`: of each factor those to choose from; None leaves it alone. `defaults`: what is in
+    force for a factor that is left alone, as far as it is known."""
+
+    layout: Layout
+    values: dict[str, list[str | None]] = field(default_factory=dict)
+    left_out: list[LeftOut] = field(default_factory=list)
+    defaults: dict[str, str] = field(default_factory=dict)
+    considered: int = 0
+
+    def effective(self, settings: Settings) -> dict[str, str]:
+        """What is in force under `settings`, of the factors that then mean something."""
+        whole = {**self.defaults, **settings}
+        return {key: value for key, value in whole.items() if _means_something(key, whole)}
+
+
+class SpaceBuilder:
+    """Puts a space together: what the program's shape, the file system and the user rule out is
+    left out by name."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        constraints: Constraints,
+        variables: Iterable[Variable],
+        nodes: int | None = None,
+    ) -> None:
+        self._workload = workload
+        self._constraints = constraints
+        self._variables = list(variables)
+        self._nodes = nodes or workload.nodes
+        self._mpi = str(workload.trace.run.mpi.get("name", ""))
+        self._space = Space(layout_of(workload))
+
+    def build(self) -> Space:
+        self._engine()
+        self._collective()
+        self._striping()
+        self._cache()
+        self._prefetch()
+        for variable in self._variables:
+            self._add(variable.name, list(variable.values), default=None)
+        return self._space
+
+    def _out(self, factors: Sequence[str], reason: str) -> None:
+        for factor in factors:
+            self._space.left_out.append(LeftOut(factor, None, reason))
+
+    def _add(self, factor: str, values: Sequence[str | None], default: str | None) -> None:
+        """A factor with its values, as far as the constraints allow them."""
+        kept: list[str | None] = []
+        if default is not None:
+            self._space.defaults[factor] = default
+        for value in dict.fromkeys(values):
+            means = default if value is None else value
+            if means is None or self._constraints.allow(factor, means):
+                kept.append(value)
+            else:
+                self._space.left_out.append(LeftOut(factor, value or means, "a constraint"))
+        if not kept:
+            rules = " and ".join(map(str, self._constraints.of(factor)))
+            raise ForebayError(
+                f"{rules} leaves no value of {factor}",
+                f"There are: {', '.join(value or f'{default}' for value in values)}.",
+            )
+        self._space.values[factor] = kept
+
+    def _engine(self) -> None:
+        if not self._workload.opens_through_mpi:
+            self._out(("engine",), "the program makes no calls of MPI-IO")
+            return
+        # The MPI's own hints are for those who do not want Forebay.
+        wanted = [None, *(["mpi"] if self._constraints.named("engine", "mpi") else [])]
+        if wanted == [None]:
+            self._space.left_out.append(
+                LeftOut("engine", "mpi", "is tried as 'stock' alone: allow its hints by "
+                        "--constraint engine=forebay,mpi")
+            )  # fmt: skip
+        self._add("engine", wanted, "forebay")
+
+    def _collective(self) -> None:
+        works = self._workload.through_mpi()
+        names = ("collective", "aggregators", "buffer_size", "alignment", "sieving")
+        if not works:
+            self._out(names, "the program makes no data calls of MPI-IO")
+            return
+        if any(work.collective for work in works):
+            self._aggregation()
+        else:
+            self._out(names[:4], "the program makes no collective calls, and only it can")
+        if not self._constraints.named("engine", "mpi"):
+            self._out(names[4:], "Forebay goes by what calls cost")
+        elif self._mpi == "openmpi":
+            self._out(names[4:], "Open MPI takes no such hint from outside")
+        elif any(work.scattered and not work.collective for work in works):
+            self._add("sieving", [None, "enable", "disable"], "automatic")
+        else:
+            self._out(names[4:], "each rank's calls are contiguous in the file")
+
+    def _aggregation(self) -> None:
+        works = [work for work in self._workload.through_mpi() if work.collective]
+        self._add("collective", [None, "enable", "disable"], "automatic")
+        ranks = max(work.processes for work in works)
+        default = default_aggregators(self._space.layout, self._nodes, ranks)
+        counts = {2**power for power in range(int(math.log2(ranks)) + 1)}
+        counts |= {min(ranks, self._space.layout.servers), min(ranks, self._nodes), ranks}
+        self._add("aggregators", [None, *map(str, sorted(counts))], str(default))
+        self._buffers()
+        self._alignment()
+
+    def _buffers(self) -> None:
+        """Multiples of a stripe where there are stripes: rounds are aligned to them."""
+        layout = self._space.layout
+        together = max(
+            work.bytes // max(1, work.repetitions)
+            for work in self._workload.through_mpi()
+            if work.collective
+        )
+        if layout.striped:
+            default = max(layout.stripe_bytes, STRIPED_BUFFER_BYTES)
+            sizes = [layout.stripe_bytes * 4**power for power in range(6)]
+            sizes = [size for size in sizes if (64 << 10) <= size <= (256 << 20)]
+        else:
+            default = LOCAL_BUFFER_BYTES
+            sizes = list(_BUFFERS)
+        # A buffer beyond all bytes of a call is as good as one for all of them.
+        most = next((size for size in sizes if size >= together), sizes[-1])
+        values = [str(size) for size in sizes if size <= most]
+        self._add("buffer_size", [None, *values], str(default))
+
+    def _alignment(self) -> None:
+        layout = self._space.layout
+        if not layout.striped:
+            self._out(("alignment",), "the files are not striped")
+        elif self._constraints.named("engine", "mpi") and self._mpi != "openmpi":
+            self._add("alignment", [None, str(layout.stripe_bytes)], None)
+        else:
+            self._out(("alignment",), "Forebay's rounds are always aligned to stripes, and Open "
+                      "MPI's cannot be")  # fmt: skip
+
+    def _striping(self) -> None:
+        names = ("stripe_count", "stripe_size")
+        files = [file for file in self._workload.files if file.mpi]
+        if not files:
+            self._out(names, "no file is made through MPI; of others, 'lfs setstripe' sets it for "
+                      "a directory, before the program runs")  # fmt: skip
+            return
+        reason = why_striping_is_fixed(files)
+        if reason:
+            self._out(names, reason)
+            return
+        layout = self._space.layout
+        if all(file.bytes < SMALL_FILE_BYTES for file in files):
+            self._add("stripe_count", ["1"], None)
+            self._out(("stripe_size",), f"files below {show_bytes(SMALL_FILE_BYTES)} get one "
+                      "stripe")  # fmt: skip
+            return
+        servers = {2**power for power in range(12) if 2**power <= layout.servers}
+        counts = sorted(servers | {layout.servers}) if layout.servers > 1 else _SERVERS_TRIED
+        known = layout.stripe_bytes > 0
+        self._add("stripe_count", [None, *map(str, counts)], str(layout.servers) if known else None)
+        sizes = [str(size) for size in _STRIPES]
+        self._add("stripe_size", [None, *sizes], str(layout.stripe_bytes) if known else None)
+
+    def _cache(self) -> None:
+        names = ("cache", "cache_path", "cache_flush", "redundancy")
+        if not self._workload.through_mpi(write=True):
+            self._out(names, "the program writes nothing through MPI-IO")
+            return
+        self._add("cache", [None, "enable"], "disable")
+        if self._space.values["cache"] == [None]:
+            self._out(names[1:], "a constraint on the cache")
+            return
+        self._add("cache_path", self._cache_paths(), None)
+        flushes: list[str | None] = [None, "onclose"]
+        if self._constraints.named("cache_flush", "deferred"):
+            flushes.append("deferred")
+        else:
+            self._space.left_out.append(
+                LeftOut("cache_flush", "deferred", "other programs may find a file incomplete "
+                        "that was closed: allow it by --constraint cache_flush=immediate,deferred")
+            )  # fmt: skip
+        self._add("cache_flush", flushes, "immediate")
+        if self._nodes < 2:
+            alone = "logs are protected by other nodes, and there is one node"
+            if not self._constraints.allow("redundancy", "none"):
+                self._space.values["cache"] = [None]
+                self._space.left_out.append(LeftOut("cache", "enable", f"a constraint: {alone}"))
+            self._out(("redundancy",), alone)
+        else:
+            fitting = [v for v in _REDUNDANCY if _pieces(v) < self._nodes]
+            values: list[str | None] = [None if value == "none" else value for value in fitting]
+            self._add("redundancy", values, "none")
+
+    def _cache_paths(self) -> list[str | None]:
+        """Node-local places with room for what the program writes; not the one that holds the
+        program's own files."""
+        written = sum(work.bytes for work in self._workload.through_mpi(write=True)) // self._nodes
+        points = {file.mount_point for file in self._workload.files if file.mpi}
+        chosen: list[str | None] = []
+        for place in filesystem.local_paths():
+            if not place.writable or filesystem.mount_of(Path(place.path)).point in points:
+                why = "is not writable, or holds the program's own files"
+            elif place.free // 4 < min(written, 64 << 20):
+                why = f"has {show_bytes(place.free)} free, of which the cache takes a quarter"
+            else:
+                chosen.append(place.path)
+                continue
+            self._space.left_out.append(LeftOut("cache_path", place.path, why))
+        return chosen or [None]
+
+    def _prefetch(self) -> None:
+        names = ("prefetch", "prefetch_budget")
+        if not self._workload.reads:
+            self._out(names, "the program reads no file of 1 MiB or more without MPI, or writes to "
+                      "those that it reads")  # fmt: skip
+            return
+        self._add("prefetch", [None, "watch", "declare"], "off")
+        self._add("prefetch_budget", [None, str(64 << 20)], str(8 << 20))
+
+
+def _pieces(redundancy: str) -> int:
+    """Protecting pieces of a group, which need nodes of their own beside a protected one."""
+    return 0 if redundancy == "none" else 1 if redundancy == "partner" else int(redundancy[-1])
+
+
+def layout_of(workload: Workload) -> Layout:
+    """Of the file with most bytes, as traced; of its directory, as it is now, where the trace does
+    not tell."""
+    files = sorted(workload.files, key=lambda file: (-file.mpi, -file.bytes))
+    for file in files[:1]:
+        if file.stripe_bytes > 0:
+            return Layout(file.stripe_bytes, max(1, file.stripe_count))
+        stripe = filesystem.stripe_of(Path(file.path))
+        if stripe is not None:
+            return Layout(stripe.size, max(1, stripe.count))
+    return Layout()
+
+
+def why_striping_is_fixed(files: Sequence[TracedFile]) -> str | None:
+    """Why a run cannot choose the striping of its files; None if it can."""
+    types = sorted({file.file_system or "an unknown file system" for file in files})
+    if _TESTBED in types:
+        return (
+            "the emulated testbed has the stripes that it was mounted with: mount another one by "
+            "'forebay testbed up --servers --stripe', and name both by --variable"
+        )
+    if not any(name in STRIPED_TYPES for name in types):
+        return f"{', '.join(types)} has no striping that a program chooses"
+    if not all(file.made for file in files if file.file_system in STRIPED_TYPES):
+        return (
+            "the file is there before the run, and keeps its striping: a new directory can have "
+            "another, by 'lfs setstripe'"
+        )
+    return None
+
+
+def default_aggregators(layout: Layout, nodes: int, ranks: int) -> int:
+    """As choose_aggregators in core/plan/file_domains.cpp, with one network adapter a node."""
+    if layout.striped:
+        useful = min(layout.servers, nodes) if nodes > 1 else layout.servers
+    else:
+        useful = nodes if nodes > 1 else LOCAL_AGGREGATORS
+    return max(1, min(useful, ranks))
+
+
+def _means_something(factor: str, settings: Settings) -> bool:
+    """Whether a factor has any effect beside the others."""
+    stock = settings.get("engine") == "mpi"
+    if factor in ("aggregators", "buffer_size", "alignment"):
+        if settings.get("collective") == "disable":
+            return False
+        return factor != "alignment" or stock
+    if factor.startswith("cache") or factor == "redundancy":
+        if stock:
+            return False
+        return factor == "cache" or settings.get("cache") == "enable"
+    if factor.startswith("prefetch"):
+        if stock:
+            return False
+        return factor == "prefetch" or settings.get("prefetch", "off") != "off"
+    if factor == "sieving":
+        return stock
+    return True
+
+
+def candidates(space: Space, constraints: Constraints, seed: int) -> list[dict[str, str]]:
+    """Every combination that means something and keeps the constraints, once. Of more than
+    MOST_CANDIDATES, so many at random."""
+    names = list(space.values)
+    lists = [space.values[name] for name in names]
+    space.considered = math.prod(len(values) for values in lists)
+    found: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
+    for combination in _combinations(lists, seed):
+        settings = {n: v for n, v in zip(names, combination, strict=True) if v is not None}
+        settings = {n: v for n, v in settings.items() if _means_something(n, settings)}
+        if settings.get("engine") == "mpi" and not _stock_knows(settings):
+            continue
+        if constraints.broken_by(space.effective(settings)) is None:
+            found.setdefault(tuple(sorted(settings.items())), settings)
+    return list(found.values())
+
+
+def _stock_knows(settings: Settings) -> bool:
+    return not any(name.startswith(("cache", "prefetch", "redundancy")) for name in settings)
+
+
+def _combinations(
+    lists: Sequence[Sequence[str | None]], seed: int
+) -> Iterator[tuple[str | None, ...]]:
+    if math.prod(len(values) for values in lists) <= MOST_CANDIDATES:
+        yield from itertools.product(*lists)
+        return
+    yield tuple(values[0] for values in lists)
+    generator = np.random.default_rng(seed)
+    for _ in range(MOST_CANDIDATES):
+        yield tuple(values[int(generator.integers(len(values)))] for values in lists)

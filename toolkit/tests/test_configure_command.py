@@ -1,0 +1,257 @@
+"""`forebay configure`: what it finds for a stand-in program whose best settings are known, what it
+refuses, and how it goes on.
+
+Method: a made-up trace of collective writes; the stand-in's write takes a time that depends on the
+hints alone, so that every search has one right answer.
+"""
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import TIMEOUT_S, Forebay, read_json
+from made_runs import MIB, MadeRun
+
+WORDS = ["--time", "write", "--json", "s.json", "--constraint", "cache=disable"]
+WORDS += ["--constraint", "engine=forebay"]
+
+
+def traced(tmp_path: Path, io_ms: int = 600, **run: object) -> Path:
+    """4 ranks that write 64 MiB together, for `io_ms` of a second."""
+    made = MadeRun(tmp_path / "job.trace", processes=4, ranks=4, run=run)
+    for rank in range(4):
+        for turn in range(4):
+            made.mpi(
+                "write_at_all", 200 + turn * io_ms / 4, io_ms / 4, 4 * MIB,
+                process=rank, offset=(4 * turn + rank) * 4 * MIB, collective=True,
+            )  # fmt: skip
+    return made.trace().path
+
+
+def best_of(path: Path) -> dict[str, str]:
+    with path.open("rb") as file:
+        hints: dict[str, str] = tomllib.load(file)["configuration"]["best"]["hints"]
+    return hints
+
+
+def test_the_best_settings_are_found_and_told_how_to_prove(
+    forebay: Forebay, program: list[str], tmp_path: Path
+) -> None:
+    command = [*program, "out.dat", "--obey", "--best", "cb_nodes=2", "--best",
+               "cb_buffer_size=4194304"]  # fmt: skip
+    answer = forebay("configure", traced(tmp_path), *WORDS, "--max-runs", "24", "--", *command)
+    assert answer.code == 0, answer.output + answer.errors
+    assert "I/O is 60 % of the time; best possible 2.50 times" in answer.output
+    hints = best_of(tmp_path / "configurations.toml")
+    assert hints["cb_nodes"] == "2"
+    assert hints["cb_buffer_size"] == "4194304"
+    assert "forebay evaluate --configs best,default --time write -- " in answer.output
+    assert "no proof" in answer.output
+    content = read_json(tmp_path / "s.json")
+    assert [run["number"] for run in content["runs"]] == list(range(1, len(content["runs"]) + 1))
+    assert content["runs"][0]["why"] == "warm-up"
+    assert content["best"] == content["ranking"][0]["configuration"]
+    assert {run["state"] for run in content["runs"]} == {"measured"}
+    assert not (tmp_path / "out.dat").exists()  # what a search writes is of no use
+    proof = forebay("evaluate", "--time", "write", "-n", "8", "--", *command)
+    assert "best: improved" in proof.output, proof.output + proof.errors
+
+
+def test_little_io_ends_it_before_anything_is_run(
+    forebay: Forebay, program: list[str], tmp_path: Path
+) -> None:
+    trace = traced(tmp_path, io_ms=30)
+    answer = forebay("configure", trace, "--json", "s.json", "--", *program, "out.dat")
+    assert answer.code == 4, answer.output + answer.errors
+    assert "I/O is 3 % of the time; best possible 1.03 times: stop." in answer.output
+    content = read_json(tmp_path / "s.json")
+    assert content["stopped"] == "ceiling"
+    assert content["runs"] == []
+    assert not (tmp_path / "configurations.toml").exists()
+    assert not (tmp_path / "configure.sqlite").exists()
+
+
+def test_where_nothing_helps_nothing_is_proposed(
+    forebay: Forebay, program: list[str], tmp_path: Path
+) -> None:
+    words = [*WORDS, "--max-runs", "8"]
+    answer = forebay("configure", traced(tmp_path), *words, "--", *program, "out.dat", "--obey")
+    assert answer.code == 4, answer.output + answer.errors
+    assert "Nothing that was tried looks 5 % faster than default" in answer.output
+    assert read_json(tmp_path / "s.json")["best"] is None
+    assert not (tmp_path / "configurations.toml").exists()
+
+
+def test_what_fails_differs_or_does_not_hold_is_recorded_and_avoided(
+    forebay: Forebay, program: list[str], tmp_path: Path
+) -> None:
+    """Faster by each of three settings, none of which can be used."""
+    bad = ["cb_nodes=1", "cb_nodes=2", "cb_buffer_size=1048576"]
+    command = [*program, "out.dat", "--obey", "--fail-with", bad[0], "--differ-with", bad[1]]
+    command += ["--deaf", "romio_cb_write", "--best", "romio_cb_write=enable", "--best", bad[2]]
+    answer = forebay("configure", traced(tmp_path), *WORDS, "--max-runs", "24", "--", *command)
+    assert answer.code == 0, answer.output + answer.errors
+    content = read_json(tmp_path / "s.json")
+    by_state: dict[str, list[dict[str, Any]]] = {}
+    for run in content["runs"]:
+        by_state.setdefault(run["state"], []).append(run)
+    assert all("no space left" in run["reason"] for run in by_state.get("failed", []))
+    assert all("other bytes in" in run["reason"] for run in by_state.get("other files", []))
+    assert by_state["not in force"]
+    for run in by_state["not in force"]:
+        asked = run["settings"]["collective"]
+        assert f"romio_cb_write: asked {asked}, observed otherwise" in run["reason"]
+    hints = best_of(tmp_path / "configurations.toml")
+    assert f"cb_buffer_size={hints['cb_buffer_size']}" == bad[2]
+    assert "romio_cb_write" not in hints
+    assert hints.get("cb_nodes") not in ("1", "2")
+
+
+def test_a_killed_search_goes_on(
+    forebay: Forebay, program: list[str], environ: dict[str, str], tmp_path: Path
+) -> None:
+    """The stand-in kills the command that started it, in the 5th run; --ignore is for its count."""
+    trace = traced(tmp_path)
+    words = ["configure", str(trace), *WORDS, "--max-runs", "9", "--ignore", "runs", "--prepare",
+             "rm -f out.dat", "--", *program, "out.dat", "--obey", "--kill-at", "5"]  # fmt: skip
+    killed = subprocess.run(
+        [sys.executable, "-m", "forebay", *words], cwd=tmp_path, env=environ, check=False,
+        capture_output=True, stdin=subprocess.DEVNULL, timeout=TIMEOUT_S,
+    )  # fmt: skip
+    assert killed.returncode == -9, killed.stderr
+    answer = forebay(*words)
+    assert answer.code in (0, 4), answer.output + answer.errors
+    runs = read_json(tmp_path / "s.json")["runs"]
+    assert [run["state"] for run in runs[:5]] == ["measured"] * 4 + ["interrupted"]
+    assert runs[4]["reason"] == "the search was killed"
+    assert [run["why"] for run in runs].count("warm-up") == 2
+    assert len(runs) == 10  # 9 that count
+    more = forebay(*(word if word != "9" else "11" for word in words))
+    assert len(read_json(tmp_path / "s.json")["runs"]) > 10, more.errors
+    other = forebay(*words, "--read")
+    assert other.code == 2
+    assert "configure.sqlite is of another search (command:" in other.errors
+
+
+def test_files_that_a_killed_search_left_are_named_and_not_removed(
+    forebay: Forebay, program: list[str], environ: dict[str, str], tmp_path: Path
+) -> None:
+    words = ["configure", str(traced(tmp_path)), *WORDS, "--max-runs", "9", "--ignore", "runs",
+             "--", *program, "out.dat", "--obey", "--kill-at", "4"]  # fmt: skip
+    subprocess.run(
+        [sys.executable, "-m", "forebay", *words], cwd=tmp_path, env=environ, check=False,
+        capture_output=True, stdin=subprocess.DEVNULL, timeout=TIMEOUT_S,
+    )  # fmt: skip
+    (tmp_path / "out.dat").write_text("mine by now")
+    answer = forebay(*words)
+    assert answer.code == 2
+    assert f"rm '{tmp_path}/out.dat'" in answer.errors
+    assert (tmp_path / "out.dat").read_text() == "mine by now"
+
+
+def test_an_interrupt_tells_what_there_is(environ: dict[str, str], tmp_path: Path) -> None:
+    """The fourth run opens a pipe and waits; then we interrupt."""
+    os.mkfifo(tmp_path / "pipe")
+    script = (
+        'echo x >> count; if [ "$(wc -l < count)" -ge 4 ]; then echo hang > pipe; sleep 1000; fi'
+    )
+    command = [sys.executable, "-m", "forebay", "configure", str(traced(tmp_path)), "--json",
+               "s.json", "--ignore", "count", "--", "sh", "-c", script]  # fmt: skip
+    with subprocess.Popen(
+        command, env=environ, cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    ) as running:
+        with (tmp_path / "pipe").open() as pipe:
+            assert pipe.readline() == "hang\n"
+        running.terminate()
+        output, _ = running.communicate(timeout=TIMEOUT_S)
+    assert running.returncode == 130
+    assert "the same command goes on" in output
+    content = read_json(tmp_path / "s.json")
+    assert content["stopped"] == "interrupted"
+    assert content["runs"][-1]["state"] == "interrupted"
+
+
+def test_a_command_that_fails_or_varies_ends_it(
+    forebay: Forebay, program: list[str], tmp_path: Path
+) -> None:
+    trace = traced(tmp_path)
+    answer = forebay("configure", trace, *WORDS, "--", *program, "out.dat", "--fail")
+    assert answer.code == 3
+    assert "cannot find input.nml" in answer.output
+    varying = forebay("configure", trace, *WORDS, "--again", "--", *program, "o", "--grow")
+    assert varying.code == 3, varying.output
+    assert "is not the same twice" in varying.output
+    assert "after one run of 'default'" in varying.output
+
+
+def test_a_system_file_of_another_machine_is_warned_of(
+    forebay: Forebay, program: list[str], tmp_path: Path
+) -> None:
+    system = Path(__file__).parent / "reports" / "system.json"
+    trace = traced(tmp_path, machine={"hosts": ["node7"]})
+    words = ["--system", system, *WORDS, "--max-runs", "3"]
+    answer = forebay("configure", trace, *words, "--", *program, "out.dat", "--obey")
+    assert answer.code in (0, 4), answer.errors
+    assert "was measured on node1, and the traced run was on node7" in answer.output
+    content = read_json(tmp_path / "s.json")
+    assert content["system"]["host"] == "node1"
+    predicted = {run["predicted"] for run in content["runs"]}
+    assert None not in predicted
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--constraint", "stripes<=4"], "there is no factor 'stripes'"),
+        (["--constraint", "aggregators>64"], "leaves no value of aggregators"),
+        (["--budget", "2"], "is no duration"),
+        (["--variable", "OWN=1"], "names no variable"),
+    ],
+)
+def test_wrong_usage_says_what_to_do(
+    forebay: Forebay, tmp_path: Path, words: list[str], complaint: str
+) -> None:
+    answer = forebay("configure", traced(tmp_path), *words, "--", "true")
+    assert answer.code == 2
+    assert complaint in answer.errors
+
+
+def test_configurations_that_are_the_users_are_not_overwritten(
+    forebay: Forebay, tmp_path: Path
+) -> None:
+    own = tmp_path / "configurations.toml"
+    own.write_text("version = 1\n[configuration.best]\nhints = { cb_nodes = 2 }\n")
+    answer = forebay("configure", traced(tmp_path), "--", "true")
+    assert answer.code == 2
+    assert "not from a search" in answer.errors
+    assert "cb_nodes = 2" in own.read_text()
+
+
+def test_stock_hints_are_tried_where_forebay_is_not_to_be_used(
+    forebay: Forebay, program: list[str], tmp_path: Path
+) -> None:
+    trace = traced(tmp_path)
+    words = [*WORDS[:4], "--constraint", "engine=mpi", "--max-runs", "6"]
+    answer = forebay("configure", trace, *words, "--", *program, "out.dat")
+    assert answer.code == 4, answer.output + answer.errors
+    content = read_json(tmp_path / "s.json")
+    assert content["reference"] == "stock"
+    assert {each["engine"] for each in content["configurations"].values()} == {"mpi"}
+    assert not any("cache" in run["settings"] for run in content["runs"])
+
+
+def test_a_variable_of_the_program_is_tried(
+    forebay: Forebay, program: list[str], tmp_path: Path
+) -> None:
+    """FAKE_SPEED is the stand-in's own."""
+    words = [*WORDS, "--constraint", "collective=automatic", "--max-runs", "12"]
+    words += ["--variable", "FAKE_SPEED=1,8"]
+    answer = forebay("configure", traced(tmp_path), *words, "--", *program, "out.dat", "--obey")
+    assert answer.code == 0, answer.output + answer.errors
+    with (tmp_path / "configurations.toml").open("rb") as file:
+        best = tomllib.load(file)["configuration"]["best"]
+    assert best["environment"] == {"FAKE_SPEED": "8"}

@@ -1,0 +1,126 @@
+"""The file of a search: what is in it is what was put there, and what is not its own is refused.
+
+Method: histories are made, closed, damaged and opened again.
+"""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from forebay.configure.history import History, Search, SearchRun, State, Why
+from forebay.errors import ForebayError
+
+SEARCH = Search(
+    command=["mpiexec", "-n", "4", "./a b"],
+    directory="/scratch",
+    trace={"path": "/scratch/job.trace", "checksum": "0123456789abcdef"},
+    time="wall",
+    reference="default",
+    seed=7,
+)
+
+
+def run(number: int, state: State = State.MEASURED) -> SearchRun:
+    return SearchRun(
+        number, "c001", {"aggregators": "4"}, Why.SEARCH, "2026-01-01T00:00:00+00:00",
+        predicted=1.5, seconds=1.25, state=state,
+    )  # fmt: skip
+
+
+def changed(**others: object) -> Search:
+    return Search(**(vars(SEARCH) | others))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "a search%20#1?.sqlite"
+
+
+def made(path: Path, *runs: SearchRun) -> None:
+    history = History(path, SEARCH)
+    for each in runs:
+        history.add(each)
+    history.close()
+
+
+def test_a_search_goes_on_with_what_it_has(path: Path) -> None:
+    made(path, run(1), run(2, State.FAILED))
+    history = History(path, changed(seed=99))
+    assert history.runs == [run(1), run(2, State.FAILED)]
+    assert history.search.seed == 7
+    history.close()
+
+
+def test_a_run_that_was_killed_is_named_so(path: Path) -> None:
+    made(path, run(1), run(2, State.STARTED))
+    history = History(path, SEARCH)
+    assert [each.state for each in history.runs] == [State.MEASURED, State.INTERRUPTED]
+    history.close()
+
+
+@pytest.mark.parametrize(
+    ("others", "told"),
+    [
+        ({"command": ["true"]}, "command:"),
+        ({"directory": "/home"}, "directory:"),
+        ({"time": "write"}, 'time: "wall" there, "write" now'),
+        ({"trace": {"path": "x", "checksum": "f" * 16}}, "trace:"),
+        ({"prepare": "rm out"}, 'prepare: null there, "rm out" now'),
+        ({"variables": {"OWN": ["0", "1"]}}, "variables:"),
+        ({"reference": "stock"}, "reference:"),
+        ({"ranks_per_node": 2}, "ranks_per_node: null there, 2 now"),
+    ],
+)
+def test_another_search_is_refused(path: Path, others: dict[str, object], told: str) -> None:
+    made(path, run(1))
+    with pytest.raises(ForebayError, match=told) as caught:
+        History(path, changed(**others))
+    assert "--again" in caught.value.advice
+    made(path)  # and the file is as it was
+
+
+def test_a_trace_may_have_moved(path: Path) -> None:
+    made(path)
+    History(path, changed(trace=SEARCH.trace | {"path": "/elsewhere"})).close()
+
+
+def test_damage_is_noticed(path: Path) -> None:
+    made(path, run(1))
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE runs SET content = replace(content, '1.25', '0.25')")
+    database.close()
+    with pytest.raises(ForebayError, match="the checksum of run 1"):
+        History(path, SEARCH)
+
+
+def test_a_later_version_and_a_foreign_file_are_left_alone(tmp_path: Path) -> None:
+    later, foreign, text = (tmp_path / name for name in ("later", "foreign", "text"))
+    made(later)
+    with sqlite3.connect(later) as database:
+        database.execute("PRAGMA user_version = 2")
+    database.close()
+    with sqlite3.connect(foreign) as database:
+        database.execute("CREATE TABLE mine (a)")
+    database.close()
+    text.write_text("no database, and longer than the head of one" * 10)
+    for path, told in ((later, "has version 2"), (foreign, "no search"), (text, "no search")):
+        before = path.read_bytes()
+        with pytest.raises(ForebayError, match=told):
+            History(path, SEARCH)
+        assert path.read_bytes() == before
+
+
+def test_a_cut_file_is_refused(path: Path) -> None:
+    made(path, run(1))
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ForebayError, match="cannot be read"):
+        History(path, SEARCH)
+
+
+def test_a_second_search_is_told_that_there_is_one(path: Path) -> None:
+    first = History(path, SEARCH)
+    with pytest.raises(ForebayError, match="in use by another search"):
+        History(path, SEARCH)
+    first.close()
