@@ -55,6 +55,7 @@ mypy: venv
 	$(BIN)/mypy --strict toolkit/forebay tests/tidy
 	$(BIN)/mypy --strict docs/experiments/collective tests/experiments
 	$(BIN)/mypy --strict docs/experiments/prefetch
+	$(BIN)/mypy --strict docs/experiments/toolkit
 	$(BIN)/mypy --strict proxies/readers
 	$(BIN)/mypy --strict tests/foreign
 

@@ -12,11 +12,13 @@ from verdicts import Verdict
 NOT_MEASURED = "not measured"
 
 
-def head(title: str, default_command: str, results: list[Result]) -> list[str]:
+def head(
+    title: str, default_command: str, results: list[Result], script: str = SCRIPT
+) -> list[str]:
     """A page's first lines: the title, the commands that made its results, and on what."""
-    lines = [f"# {title}", "", f"Written by `{SCRIPT}`; do not edit. Made by:", "", "```sh"]
+    lines = [f"# {title}", "", f"Written by `{script}`; do not edit. Made by:", "", "```sh"]
     made = [result.experiment["invocation"] for result in results]
-    lines += distinct(made) or [f".venv/bin/python {SCRIPT} {default_command}"]
+    lines += distinct(made) or [f".venv/bin/python {script} {default_command}"]
     lines += ["```", ""]
     if not results:
         return [*lines, "Nothing has been measured yet.", ""]

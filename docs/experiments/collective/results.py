@@ -105,7 +105,7 @@ def load(path: Path) -> Result | None:
         return None
     raw = json.loads(path.read_text())
     if not isinstance(raw, dict) or "experiment" not in raw:
-        raise ValueError(f"{path}: no result of {SCRIPT}; remove it and measure again")
+        raise ValueError(f"{path}: no result of a campaign; remove it and measure again")
     return Result(raw)
 
 
@@ -115,18 +115,18 @@ def done(path: Path) -> bool:
     return found is not None and found.failure is None
 
 
-def store(path: Path, raw: dict[str, Any]) -> None:
-    """Writes one result. A reader meets the old one or the new one, whole."""
+def store(path: Path, raw: dict[str, Any], script: str = SCRIPT) -> None:
+    """Writes one result, made by this script. A reader meets the old one or the new one, whole."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.new")
-    beside.write_text(json.dumps({"experiment": experiment(), **raw}, indent=1) + "\n")
+    beside.write_text(json.dumps({"experiment": experiment(script), **raw}, indent=1) + "\n")
     beside.replace(path)
 
 
-def experiment() -> dict[str, Any]:
+def experiment(script: str = SCRIPT) -> dict[str, Any]:
     """By which command, from which sources and on which machine a result is made."""
     return {
-        "invocation": f".venv/bin/python {SCRIPT} {shlex.join(sys.argv[1:])}",
+        "invocation": f".venv/bin/python {script} {shlex.join(sys.argv[1:])}",
         "commit": commit(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpu": cpu_model(),

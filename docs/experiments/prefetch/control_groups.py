@@ -17,7 +17,8 @@ class CannotBeDoneError(Exception):
     """What is missing here, in words for who started the measurement."""
 
 
-def _hierarchy(controller: str) -> Path:
+def hierarchy_of(controller: str) -> Path:
+    """Where the groups of this controller are. Raises CannotBeDoneError where there are none."""
     for line in _MOUNTS.read_text().splitlines():
         _, place, kind, options, *_ = line.split(" ")
         if kind == "cgroup" and controller in options.split(","):
@@ -31,7 +32,7 @@ def _hierarchy(controller: str) -> Path:
 def control_group(controller: str, settings: Mapping[str, str]) -> Iterator[Path]:
     """A group with these files written, for the time. Raises CannotBeDoneError where there can be
     none, or where a setting is not taken."""
-    hierarchy = _hierarchy(controller)
+    hierarchy = hierarchy_of(controller)
     group = hierarchy / f"forebay-experiment-{os.getpid()}"
     try:
         group.mkdir()

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -16,7 +16,12 @@ from control_groups import CannotBeDoneError, control_group, entering
 OPERATIONS = 300  # reads a second
 BANDWIDTH = 200_000_000  # bytes a second
 
-_PROGRAMS = ("losetup", "mkfs.ext4", "mount", "umount")
+_PROGRAMS = {
+    "losetup": "mount",
+    "mkfs.ext4": "e2fsprogs",
+    "mount": "mount",
+    "umount": "mount",
+}
 _OVERHEAD = 64 << 20  # of the file system, bytes
 
 
@@ -26,7 +31,7 @@ class ThrottledExt4:
     def __init__(self, mount: Path, device: Path, group: Path) -> None:
         self.mount = mount
         self._queue = Path("/sys/block", device.name, "queue")
-        self._number = _number(device)
+        self._number = number_of(device)
         self._group = group
 
     def set_read_ahead(self, count: int) -> None:
@@ -52,35 +57,38 @@ class ThrottledExt4:
         return 0
 
 
-def _number(device: Path) -> str:
+def number_of(device: Path) -> str:
+    """The device's number as the kernel writes it."""
     number = device.stat().st_rdev
     return f"{os.major(number)}:{os.minor(number)}"
 
 
-def _do(*words: str | Path) -> str:
+def do(*words: str | Path) -> str:
+    """What this command says. Raises CannotBeDoneError if it fails."""
     done = subprocess.run([*map(str, words)], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise CannotBeDoneError(f"{' '.join(map(str, words))}: {done.stderr.strip()}")
     return done.stdout.strip()
 
 
-def _check() -> None:
+def check_loop_devices(programs: Mapping[str, str]) -> None:
+    """Raises CannotBeDoneError where these programs cannot set up and throttle a loop device; by
+    program the package of Debian that has it."""
     if os.geteuid() != 0:
         raise CannotBeDoneError("only root can mount and throttle a loop device")
     if not Path("/dev/loop-control").exists():
         raise CannotBeDoneError("there are no loop devices here: no /dev/loop-control")
-    lacking = [name for name in _PROGRAMS if shutil.which(name) is None]
+    lacking = {name: package for name, package in programs.items() if shutil.which(name) is None}
     if lacking:
-        raise CannotBeDoneError(
-            f"{', '.join(lacking)}: not found; Debian has them in e2fsprogs and mount"
-        )
+        packages = ", ".join(sorted(set(lacking.values())))
+        raise CannotBeDoneError(f"{', '.join(lacking)}: not found; Debian has them in {packages}")
 
 
 @contextmanager
 def throttled_ext4(memory: Path, size: int) -> Iterator[ThrottledExt4]:
     """Up for the time, with room for `size` bytes of files, in a fresh directory below `memory`.
     Raises CannotBeDoneError; what was set up by then is taken down."""
-    _check()
+    check_loop_devices(_PROGRAMS)
     with ExitStack() as undo:
         place = Path(tempfile.mkdtemp(prefix="forebay-experiment-", dir=memory))
         undo.callback(shutil.rmtree, place)
@@ -89,14 +97,14 @@ def throttled_ext4(memory: Path, size: int) -> Iterator[ThrottledExt4]:
         os.truncate(image, size + size // 16 + _OVERHEAD)
         # Nothing that the file system would write later, at a time of its own.
         later = "lazy_itable_init=0,lazy_journal_init=0"
-        _do("mkfs.ext4", "-q", "-O", "^has_journal", "-E", later, image)
-        device = Path(_do("losetup", "--find", "--show", image))
-        undo.callback(_do, "losetup", "--detach", device)
+        do("mkfs.ext4", "-q", "-O", "^has_journal", "-E", later, image)
+        device = Path(do("losetup", "--find", "--show", image))
+        undo.callback(do, "losetup", "--detach", device)
         mount = place / "mount"
         mount.mkdir()
-        _do("mount", "-o", "noatime", device, mount)
-        undo.callback(_do, "umount", mount)
-        number = _number(device)
+        do("mount", "-o", "noatime", device, mount)
+        undo.callback(do, "umount", mount)
+        number = number_of(device)
         group = undo.enter_context(
             control_group(
                 "blkio",

@@ -1,0 +1,123 @@
+"""What run.py does: adds rounds, and writes the pages."""
+
+import random
+import signal
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import campaign
+import methodology_page
+import methodology_runs
+import results
+import striping_page
+import striping_runs
+from control_groups import CannotBeDoneError
+from measuring import MeasuringError, Tools
+from methodology_runs import PROGRAMS
+from results import ROOT
+from toolkit_pages import SCRIPT, stored_rounds
+
+HERE = Path(__file__).resolve().parent
+
+
+class What(StrEnum):
+    """What to do."""
+
+    METHODOLOGY = "methodology"
+    STRIPING = "striping"
+    FILES = "files"
+    TABLE = "table"
+
+
+Round = Callable[[random.Random], dict[str, Any]]
+
+MPI = "openmpi"
+
+
+def measure(
+    what: Annotated[
+        What,
+        typer.Argument(
+            help="methodology: BT-IO and MADBench2 in 8 configurations each. striping: a 3-D array "
+            "over 1, 4 and 48 servers. files: many small files, and a large one, on one brick each "
+            "and over all. table: write the pages from the results that are there."
+        ),
+    ],
+    rounds: Annotated[int, typer.Option("--rounds", "-n", min=1, help="To add.")] = 5,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Of methodology: multipart or outofcore; may be repeated."),
+    ] = None,
+    tmpfs: Annotated[Path, typer.Option(help="A directory in memory.")] = Path("/dev/shm"),
+    forebay: Annotated[Path, typer.Option(help="The command.")] = ROOT / ".venv/bin/forebay",
+    workloads: Annotated[
+        Path, typer.Option(help="The workloads, by MPI.")
+    ] = ROOT / "build/proxies",
+    output: Annotated[
+        Path, typer.Option(help="Where results/ and the pages are.", file_okay=False)
+    ] = HERE,
+) -> None:
+    """Repeats the experiments of the papers on configuring I/O, and writes the pages that show it.
+
+    Rounds are added to those that are there: an interrupted campaign goes on with the same command.
+    Needs root, loop devices, btrfs, control groups of version 1, /dev/fuse and GlusterFS.
+    """
+    # What is mounted is taken down then, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    tools = Tools(forebay.absolute(), workloads.absolute())
+    described = campaign.load(Path(campaign.__file__).with_name("campaign.toml"))
+    mpi = described.mpis[MPI]
+    chosen = [program for program in PROGRAMS if not only or program.name in only]
+    if only and len(chosen) < len(set(only)):
+        known = ", ".join(program.name for program in PROGRAMS)
+        raise MeasuringError(f"one of {', '.join(only)} is not known; there are {known}")
+
+    def add(stem: str, one: Round) -> None:
+        for _ in range(rounds):
+            number = len(stored_rounds(output, stem))
+            path = output / "results" / f"{stem}-{number}.json"
+            results.store(path, one(random.Random(number)), SCRIPT)
+            print(path, flush=True)
+
+    if what is not What.TABLE:
+        tools.check()
+    if what is What.METHODOLOGY:
+        with methodology_runs.places(tools, tmpfs) as directories:
+            for program in chosen:
+
+                def of_program(
+                    shuffle: random.Random, program: methodology_runs.Program = program
+                ) -> dict[str, Any]:
+                    return methodology_runs.measure_round(
+                        tools, mpi, directories, program, shuffle
+                    )
+
+                add(f"methodology-{program.name}", of_program)
+    elif what is What.STRIPING:
+        with striping_runs.testbeds(tools, described.testbed, tmpfs) as mounts:
+
+            def of_array(shuffle: random.Random) -> dict[str, Any]:
+                return striping_runs.measure_round(tools, mpi, mounts, shuffle)
+
+            add("striping", of_array)
+    elif what is What.FILES:
+        with striping_runs.volumes(tools, tmpfs) as layouts:
+            add("files", lambda shuffle: striping_runs.measure_files(layouts, shuffle))
+    print(methodology_page.write(output))
+    print(striping_page.write(output))
+
+
+def main() -> None:
+    """Entry point. Exit status 130 after Ctrl-C, 1 where something cannot be measured."""
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command()(measure)
+    try:
+        app(standalone_mode=True)
+    except (CannotBeDoneError, MeasuringError) as error:
+        print(f"run.py: {error}", file=sys.stderr)
+        sys.exit(1)
