@@ -78,16 +78,21 @@ def test_what_is_as_published_is_reproduced(tmp_path: Path) -> None:
     assert set(verdicts(tmp_path, "striping")) == {"reproduced"}
     assert set(verdicts(tmp_path, "files")) == {"reproduced"}
     page = striping_page.write(tmp_path).read_text()
-    assert "| 48, `write_all` | 1.10 [1.10, 1.10] | more |" in page
-    assert "| 48, `write` | 1.00 [1.00, 1.00] | no difference |" in page
+    assert "| 48, 8, `write_all` | 1.10 [1.10, 1.10] | more |" in page
+    assert "| 48, 4, `write` | 1.00 [1.00, 1.00] | no difference |" in page
     assert "All files of all runs are right, byte for byte." in page
     read = "| small files, read | 1.02 [1.00, 1.04] | 4.08 [4.00, 4.16] | 4.00 [4.00, 4.00] |"
     assert read in page
     assert (tmp_path / "striping.svg").is_file()
 
 
-def test_what_is_otherwise_is_not_reproduced(tmp_path: Path) -> None:
+def test_no_difference_is_not_shown_either_way(tmp_path: Path) -> None:
     leave_array(tmp_path, lambda case: 1e6)
+    assert set(verdicts(tmp_path, "striping")) == {"not shown"}
+
+
+def test_what_is_otherwise_is_not_reproduced(tmp_path: Path) -> None:
+    leave_array(tmp_path, lambda case: 1e12 / as_published(case))
     leave_files(tmp_path, small=1.5, large=4)
     assert set(verdicts(tmp_path, "striping")) == {"not reproduced"}
     assert verdicts(tmp_path, "files") == ["reproduced"] * 2 + ["not reproduced"] * 2

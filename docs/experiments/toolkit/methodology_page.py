@@ -43,8 +43,8 @@ from results import Result
 from toolkit_pages import (
     LESS,
     MORE,
+    SAME,
     SCRIPT,
-    TOO_FEW,
     percents,
     shown,
     spread,
@@ -194,12 +194,16 @@ def _share_of_io(made: list[Turn]) -> list[str]:
     ]
 
 
+# Whether what is shown is what [METHOD] says of RAID 5, by what is shown of one disk / RAID 5. That
+# it does not help is not shown by a difference that is not.
+_SMALL_AND_MANY = {MORE: "as published", LESS: "not as published", SAME: "not shown"}
+_COLLECTIVE = {MORE: "not as published", LESS: "as published", SAME: "not contradicted"}
+
+
 def _as_published(factor: Factor) -> str:
-    """Whether RAID 5 helps many small operations, or does not help collective ones."""
-    if shown(factor.ratio) == TOO_FEW:
-        return "-"
-    helps = shown(factor.ratio) == MORE
-    return "as published" if helps == (factor.way is INDEPENDENT) else "not as published"
+    """What [METHOD] says of this factor against what is shown here; - if nothing is."""
+    judged = _SMALL_AND_MANY if factor.way is INDEPENDENT else _COLLECTIVE
+    return judged.get(shown(factor.ratio), "-")
 
 
 def _factors(title: str, factors: list[Factor], found: Found) -> list[str]:

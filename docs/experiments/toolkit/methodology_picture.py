@@ -26,6 +26,8 @@ _PANELS: list[tuple[str, Figure, float]] = [
     ("IOPs, 1/s", operations_per_s, 1),
 ]
 
+_FEW_DECADES = 500  # up to here there is room for three marks each
+
 
 def draw(path: Path, found: Found) -> None:
     """Writes the picture as SVG: a dot at the median, a line from the least to the most, on
@@ -54,7 +56,9 @@ def draw(path: Path, found: Found) -> None:
                 label = f"{processes} processes" if height == 0 else None
                 axes.plot([median(values)], [at], "o", color=colour, markersize=5, label=label)
         axes.set_xscale("log")
-        axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5), numticks=12))
+        low, high = axes.get_xlim()
+        marks = (1, 2, 5) if high / low < _FEW_DECADES else (1,)
+        axes.xaxis.set_major_locator(ticker.LogLocator(subs=marks, numticks=12))
         axes.xaxis.set_major_formatter(ticker.FuncFormatter(lambda mark, _: f"{mark:,g}"))
         axes.xaxis.set_minor_locator(ticker.NullLocator())
         axes.tick_params(axis="x", labelsize=7, rotation=45)

@@ -24,7 +24,7 @@ from striping_runs import (
     WRITE,
     Case,
 )
-from toolkit_pages import LESS, MORE, TOO_FEW, shown
+from toolkit_pages import LESS, MORE, SAME, TOO_FEW, shown
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,8 @@ class Claim:
         said = shown(self.ratio)
         if said == TOO_FEW:
             return said
+        if said == SAME:
+            return "not shown"
         return "reproduced" if said == self.expected else "not reproduced"
 
 

@@ -143,7 +143,7 @@ def _right(tools: Tools, mpi: Mpi, mount: Path, processes: int) -> str:
 
 
 # As large as those of [ARCHER], which had 36,000 and 5,500 of them.
-FILES = 150
+FILES = 100
 FILE_BYTES = 300_000
 BRICKS = 6
 ONE, ALL = LAYOUTS = ("one brick", f"{BRICKS} bricks")
