@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from forebay import filesystem
 from forebay.report import timeline
 from forebay.report.layers import Layer
-from forebay.report.system_file import Limit, System
+from forebay.system_file import Limit, System
 from forebay.trace.calls import Kind
 from forebay.trace.directory import Trace
 
@@ -43,14 +43,7 @@ class Point:
 
 def of_system(system: System) -> list[Point]:
     """The limits of a system file, but for those of random order."""
-    return [
-        _point(limit) for limit in system.limits if _told(limit, "order", "sequential") != "random"
-    ]
-
-
-def _told(limit: Limit, key: str, otherwise: str) -> str:
-    """What a fuller system file says of a limit."""
-    return str(getattr(limit, key, otherwise) or otherwise)
+    return [_point(limit) for limit in system.limits if limit.order != "random"]
 
 
 def _point(limit: Limit) -> Point:
@@ -62,8 +55,8 @@ def _point(limit: Limit) -> Point:
         size_bytes=limit.size_bytes,
         processes=limit.processes,
         rate=limit.median,
-        access=_told(limit, "access", "posix"),
-        engine=_told(limit, "engine", "mpi"),
+        access=limit.access,
+        engine=limit.engine,
         mount=filesystem.mount_of(Path(limit.path)).point if Path(limit.path).exists() else "",
     )
 

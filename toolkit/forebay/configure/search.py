@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from forebay import job
+from forebay import job, system_file
 from forebay.compare import progress_bar, terminate_as_interrupt
 from forebay.comparison import FOREBAY, STOCK, Failure
 from forebay.configurations import BUILT_IN, Configuration
@@ -32,7 +32,6 @@ from forebay.evaluate import in_force, ways
 from forebay.evaluate.in_force import Setting
 from forebay.evaluate.output_sizes import difference, output_sizes
 from forebay.file_checks import FileChecks, RunFiles
-from forebay.report import system_file
 from forebay.run import why_no_record, wrong_launcher
 from forebay.statistics import median
 from forebay.timed_runs import TimedRun, TimedRuns

@@ -34,7 +34,6 @@ from forebay.characterise.system.schedule import (
     WARM_UP_RUN_S,
     Schedule,
     planned_quick,
-    show_duration,
 )
 from forebay.characterise.system.workspace import Workspace
 from forebay.compare import terminate_as_interrupt
@@ -43,7 +42,7 @@ from forebay.evaluate import background
 from forebay.evaluate.background import Load
 from forebay.evaluate.blocks import shuffled
 from forebay.filesystem import Stripe
-from forebay.units import show_bytes
+from forebay.units import show_bytes, show_duration
 
 _MIB = 1 << 20
 _BUSY_SHARE = 0.2  # of the moments looked at, from which on a busy machine is worth a word

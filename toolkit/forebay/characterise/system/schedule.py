@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from forebay.characterise.system.probes import Probe
 from forebay.errors import ForebayError
 from forebay.statistics import median
+from forebay.units import show_duration
 
 #: Of the whole in quick mode, and what is kept of it for the end.
 QUICK_S = 300.0
@@ -77,12 +78,3 @@ def planned_quick(
          if paths > 1 else "Take --full, which has no limit, or come back when less is going on."),
         exit_code=1,
     )  # fmt: skip
-
-
-def show_duration(seconds: float) -> str:
-    """192 -> '3 min 12 s'."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
