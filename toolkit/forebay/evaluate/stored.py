@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from forebay.comparison import Failure, FileCheck, Side
+from forebay.comparison import QUANTITIES, Failure, FileCheck, Side
 from forebay.configurations import Configuration
 from forebay.errors import ForebayError
 from forebay.evaluate.background import Load
@@ -54,6 +54,9 @@ def _evaluation(document: dict[str, Any]) -> StoredEvaluation:
     names = {configuration.name for configuration in configurations}
     if reference not in names or len(names) < 2:
         raise ValueError(f"the reference {reference!r} is not among several configurations")
+    quantity = str(document["time"])
+    if quantity not in QUANTITIES:
+        raise ValueError(f"{quantity!r} is no time of a run")
     plan = Plan(
         float(document["alpha"]), float(document["least_gain"]), int(document["blocks_max"])
     )
@@ -62,7 +65,7 @@ def _evaluation(document: dict[str, Any]) -> StoredEvaluation:
         command=[str(word) for word in document["command"]],
         configurations=configurations,
         reference=reference,
-        quantity=str(document["time"]),
+        quantity=quantity,
         plan=plan,
         seed=int(document["seed"]),
         runs=[_run(entry) for entry in document["runs"]],
@@ -136,5 +139,6 @@ def _verdict(entry: dict[str, Any] | None) -> Verdict | None:
         return None
     known = {item.name for item in fields(Verdict)} - {"kind", "reasons"}
     told = {key: _number(value) for key, value in entry.items() if key in known}
+    told["confidence"] = float(entry["confidence"])
     reasons = tuple(str(reason) for reason in entry["reasons"])
     return Verdict(kind=Kind(entry["verdict"]), reasons=reasons, **told)
