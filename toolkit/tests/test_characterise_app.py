@@ -434,7 +434,7 @@ def test_the_command_shows_and_writes_the_pattern(forebay: Forebay, tmp_path: Pa
     assert answer.code == 0, answer.errors
     assert "offset = 0 + rank*65536 + rep*196608 + i*4096" in answer.output
     assert "rank < 3, rep < 4, i < 5" in answer.output
-    assert "7 calls were lost" in answer.output
+    assert "7 calls are not in the trace (rings)" in answer.output
     assert "did not end by itself" in answer.output
     assert "contiguous stretches: 84 % right behind the call before" in answer.output
     assert "ranks 0-2" in answer.output
