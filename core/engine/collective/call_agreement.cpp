@@ -135,8 +135,8 @@ std::shared_ptr<const Schedule> CallAgreement::renewed(Call& known) {
 }
 
 PathQuestion CallAgreement::question(const Setting& setting) const {
-  return {setting.writing, setting.layout, cost_.of(setting.writing), setting.collective,
-          setting.domains, setting.cached_unit};
+  return {setting.writing,    setting.layout,  cost_.of(setting.writing),
+          setting.collective, setting.domains, setting.cached_unit};
 }
 
 Status CallAgreement::gather_trees(const std::vector<CallRecord>& records,
