@@ -12,10 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+from scipy.special import ndtr
 
 from forebay.configure.factors import KNOWN, Kind, Settings
 
@@ -92,6 +89,11 @@ class Residual:
 
     def learn(self, candidates: Sequence[int], seconds: Sequence[float]) -> Estimate:
         """The estimate of every candidate after these runs, of which there is at least one."""
+        # Takes a second to load, which who is told of a wrong option need not wait for.
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.gaussian_process import GaussianProcessRegressor
+        from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+
         rows = np.asarray(candidates, np.int64)
         wrong = np.log(np.asarray(seconds, np.float64)) - self._prior[rows]
         # The model's common factor of error says nothing of which candidate is best.
@@ -122,7 +124,8 @@ def improvement(estimate: Estimate, best: float) -> Array:
     spread = np.maximum(estimate.deviation, 1e-9)
     gain = best - estimate.mean
     z = gain / spread
-    expected = gain * norm.cdf(z) + spread * norm.pdf(z)
+    density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    expected = gain * ndtr(z) + spread * density
     told = 1 - estimate.noise / np.sqrt(spread**2 + estimate.noise**2)
     product: Array = expected * told
     return product
