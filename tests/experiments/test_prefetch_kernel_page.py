@@ -13,8 +13,9 @@ from read_page import parts
 
 import kernel_page
 from analysis_runs import COMPUTE_US
+from forebay.characterise.system.page_cache import bytes_in_page_cache
 from kernel_runs import EXACT, KERNEL, MERCURY, PAGES, PAGES_JOINED, WRONG
-from page_cache import PeakPages, bytes_in_page_cache
+from page_cache import PeakPages
 
 NEEDED = 120_000_000  # bytes; 0.30 s at 400 MB/s
 

@@ -2,38 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import threading
 from pathlib import Path
 from types import TracebackType
 
-_CACHESTAT = 451  # <asm-generic/unistd.h>, the same on all architectures; since Linux 6.5
+from forebay.characterise.system.page_cache import bytes_in_page_cache
+
 _PERIOD_S = 0.05
-
-
-class _Range(ctypes.Structure):
-    _fields_ = (("offset", ctypes.c_uint64), ("length", ctypes.c_uint64))
-
-
-class _Cachestat(ctypes.Structure):
-    _fields_ = tuple(
-        (name, ctypes.c_uint64)
-        for name in ("cached", "dirty", "writeback", "evicted", "recently_evicted")
-    )
-
-
-_libc = ctypes.CDLL(None, use_errno=True)
-
-
-def bytes_in_page_cache(descriptor: int) -> int:
-    """Of the whole file. Raises OSError where the kernel does not tell."""
-    whole = _Range(0, 0)
-    found = _Cachestat()
-    if _libc.syscall(_CACHESTAT, descriptor, ctypes.byref(whole), ctypes.byref(found), 0) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    return int(found.cached) * os.sysconf("SC_PAGE_SIZE")
 
 
 class PeakPages:

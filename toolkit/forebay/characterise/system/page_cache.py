@@ -19,6 +19,18 @@ class _Cached(ctypes.Structure):
     )
 
 
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def bytes_in_page_cache(descriptor: int) -> int:
+    """Of the whole file. Raises OSError where the kernel does not tell."""
+    whole, found = _Range(0, 0), _Cached()
+    if _libc.syscall(_CACHESTAT, descriptor, ctypes.byref(whole), ctypes.byref(found), 0) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return int(found.cached) * os.sysconf("SC_PAGE_SIZE")
+
+
 def drop(path: Path) -> float:
     """Writes the file out and drops it. Returns which part of it is still there, 0 where the kernel
     does not tell. Raises OSError."""
@@ -29,7 +41,7 @@ def drop(path: Path) -> float:
         left = 1.0
         for _ in range(_TRIES):
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-            left = _cached_bytes(descriptor, size) / max(1, size)
+            left = _told_bytes(descriptor) / max(1, size)
             if left == 0:
                 break
         return left
@@ -37,12 +49,8 @@ def drop(path: Path) -> float:
         os.close(descriptor)
 
 
-def _cached_bytes(descriptor: int, size: int) -> int:
-    asked, answer = _Range(0, size), _Cached()
-    code = ctypes.CDLL(None).syscall(
-        _CACHESTAT, descriptor, ctypes.byref(asked), ctypes.byref(answer), 0
-    )
-    if code != 0:
+def _told_bytes(descriptor: int) -> int:
+    try:
+        return bytes_in_page_cache(descriptor)
+    except OSError:
         return 0
-    pages: int = answer.cached
-    return pages * os.sysconf("SC_PAGE_SIZE")
