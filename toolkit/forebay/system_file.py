@@ -1,11 +1,11 @@
 """What a system can do, as system.json tells it (docs/formats/system.md)."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from forebay import json_document
 from forebay.errors import ForebayError
 from forebay.trace.directory import checksum
 
@@ -72,18 +72,9 @@ class System:
 def load(path: Path) -> System:
     """Raises ForebayError for what is no such file or is of another version."""
     advice = "docs/formats/system.md says what is in such a file."
-    try:
-        document = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise ForebayError(f"{path} is no JSON: {error}", advice, exit_code=1) from error
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ForebayError(f"{path} is no system file", advice, exit_code=1)
-    if document.get("version") != VERSION:
-        raise ForebayError(
-            f"{path} has version {document.get('version')!r}, and this command reads {VERSION}",
-            "Read it with the Forebay that wrote it, or a newer one.",
-            exit_code=1,
-        )
+    document = json_document.load(
+        path, "system file", VERSION, lambda found: found.get("format") == FORMAT, advice
+    )
     if document.get("checksum", "") not in ("", checksum(document)):
         raise ForebayError(
             f"{path} is damaged: its checksum does not fit its content", advice, exit_code=1

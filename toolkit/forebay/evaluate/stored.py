@@ -1,11 +1,11 @@
 """A campaign as `forebay evaluate --json` left it, read back."""
 
-import json
 import math
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from forebay import json_document
 from forebay.comparison import QUANTITIES, Failure, FileCheck, Side
 from forebay.configurations import Configuration
 from forebay.errors import ForebayError
@@ -14,6 +14,7 @@ from forebay.evaluate.evaluation import VERSION, EvaluatedRun, Evaluation
 from forebay.evaluate.in_force import Setting, State
 from forebay.evaluate.verdict import Kind, Plan, Verdict
 
+_NEEDED = {"verdicts", "log_ratios", "runs"}
 _ADVICE = "'forebay evaluate --json FILE -- COMMAND' writes one."
 
 
@@ -30,18 +31,9 @@ class StoredEvaluation(Evaluation):
 
 def load(path: Path) -> StoredEvaluation:
     """Raises ForebayError for what is no such file, is damaged or is of a later version."""
-    try:
-        document = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise ForebayError(f"{path} is no JSON: {error}", _ADVICE, exit_code=1) from error
-    if not isinstance(document, dict) or not {"verdicts", "log_ratios", "runs"} <= set(document):
-        raise ForebayError(f"{path} is no result of an evaluation", _ADVICE, exit_code=1)
-    if document.get("version") != VERSION:
-        raise ForebayError(
-            f"{path} has version {document.get('version')!r}, and this command reads {VERSION}",
-            "Read it with the Forebay that wrote it, or a newer one.",
-            exit_code=1,
-        )
+    document = json_document.load(
+        path, "result of an evaluation", VERSION, _NEEDED.issubset, _ADVICE
+    )
     try:
         return _evaluation(document)
     except (AttributeError, KeyError, TypeError, ValueError) as error:

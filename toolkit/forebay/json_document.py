@@ -1,0 +1,32 @@
+"""A file of one JSON object that has a version."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from forebay.errors import ForebayError
+
+
+def load(
+    path: Path,
+    what: str,
+    version: int,
+    is_one: Callable[[dict[str, Any]], bool],
+    advice: str,
+) -> dict[str, Any]:
+    """The object. Raises ForebayError for what is no JSON, no object that `is_one`, or of another
+    version; `what` names such a file, and `advice` says where one is to be had."""
+    try:
+        document = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise ForebayError(f"{path} is no JSON: {error}", advice, exit_code=1) from error
+    if not isinstance(document, dict) or not is_one(document):
+        raise ForebayError(f"{path} is no {what}", advice, exit_code=1)
+    if document.get("version") != version:
+        raise ForebayError(
+            f"{path} has version {document.get('version')!r}, and this command reads {version}",
+            "Read it with the Forebay that wrote it, or a newer one.",
+            exit_code=1,
+        )
+    return document
