@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from forebay.report import budget as budget_of
 from forebay.report import small_files, timeline, unheeded_hints
 from forebay.report.budget import Budget
+from forebay.report.clue import Clue
 from forebay.report.extents import coverage
 from forebay.report.funnel import AMPLIFIED, Funnel
 from forebay.report.layers import Flags, Ints, Layer
@@ -62,10 +63,7 @@ class Search:
         self._mpi = mpi.only(counts[mpi.process])
         self._counts = counts
         self._budget = budget
-        self._clues = [
-            small_files.striped(trace, self._posix),
-            unheeded_hints.unheeded(trace, mpi, counts),
-        ]
+        self._every_mpi = mpi
         self._funnel = funnel
         self._trace = trace
         self._paths = trace.table("files")["path"].to_pylist()
@@ -87,11 +85,14 @@ class Search:
         self._read_again()
         self._read_by_all()
         self._uneven(segments)
-        for clue in self._clues:
-            if clue is not None:
-                self._add(**vars(clue))
+        self._take(small_files.striped(self._trace, self._posix))
+        self._take(unheeded_hints.unheeded(self._trace, self._every_mpi, self._counts))
         told = [finding for finding in self._found if finding.share >= LEAST_SHARE]
         return sorted(told, key=lambda finding: (-finding.seconds, finding.key))
+
+    def _take(self, clue: Clue | None) -> None:
+        if clue is not None:
+            self._add(**vars(clue))
 
     def _own(self) -> Layer:
         return self._posix.only(~self._posix.below)
