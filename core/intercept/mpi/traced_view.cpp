@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/plan/schedule.hpp"
+
 namespace forebay {
 
 void TracedView::set(std::optional<FileView> view) {
@@ -11,7 +13,7 @@ void TracedView::set(std::optional<FileView> view) {
   if (!is_known_) return;
   view_ = std::move(*view);
   const TiledTree& tiled = view_.tiled();
-  is_dense_ = tiled.tree.dense() && tiled.tree.size() == tiled.extent;
+  is_dense_ = seamless(tiled);
   begin_ = tiled.displacement + tiled.tree.lower();
 }
 
