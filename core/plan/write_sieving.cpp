@@ -6,6 +6,7 @@ namespace forebay {
 
 bool sieving_pays(const Cluster& cluster, const SievingCost& cost) {
   if (cluster.pieces < 2 || cluster.bytes == cluster.span) return false;
+  if (cluster.bytes / cluster.pieces >= cost.cached_piece) return false;
   const double apart_ns = static_cast<double>(cluster.pieces) * cost.write.call_ns +
                           static_cast<double>(cluster.bytes) * cost.write.byte_ns;
   const double lock_ns = cost.write.call_ns;

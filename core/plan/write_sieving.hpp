@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "core/model/extent.hpp"
 #include "core/plan/storage_cost.hpp"
@@ -13,7 +14,13 @@ struct SievingCost {
   StorageCost write;
   StorageCost read;
   bool in_turn = false;  ///< Writers of one file wait for each other in any case.
+  /// From this length on a piece goes into a client's cache without anything being waited for, so
+  /// that a call for it costs far less than `write` says.
+  Bytes cached_piece = std::numeric_limits<Bytes>::max();
 };
+
+/// Of a file whose servers clients cache: a piece that holds a page is not read first.
+constexpr Bytes client_cached_piece = 2 * 4096;
 
 /// Pieces of one writer in ascending order, and the gaps between them.
 struct Cluster {

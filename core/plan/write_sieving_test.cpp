@@ -32,6 +32,14 @@ TEST(SievingPays, ForMuchLongerPiecesOnAServer) {
   EXPECT_FALSE(sieving_pays(every(2 * MiB, MiB, 2), server));
 }
 
+TEST(SievingPays, NotForPiecesThatAClientCaches) {
+  SievingCost cached = server;
+  cached.cached_piece = client_cached_piece;
+  EXPECT_TRUE(sieving_pays(every(32 * KiB, 16 * KiB, 16), server));
+  EXPECT_FALSE(sieving_pays(every(32 * KiB, 16 * KiB, 16), cached));
+  EXPECT_TRUE(sieving_pays(every(8192, 4096, 64), cached)) << "none need hold a whole page";
+}
+
 TEST(SievingPays, NotForAPieceOrTwo) {
   EXPECT_FALSE(sieving_pays(every(16, 8, 2), page_cache));
   EXPECT_FALSE(sieving_pays(every(16, 8, 1), page_cache));

@@ -33,7 +33,7 @@ using Clock = std::chrono::steady_clock;
 struct Options {
   std::string path;
   analysis::PatternShape shape;
-  std::uint64_t compute_us = 1000;  ///< After each read.
+  std::uint64_t compute_us = 1000;  ///< After each read, checking it included.
   bool create = false;
   bool cold = false;
   bool verify = true;
@@ -118,14 +118,15 @@ bool read_all(const Options& options, const std::vector<Read>& reads) {
       if (moved == 0) throw std::runtime_error("read " + options.path + ": it became shorter");
       got += static_cast<std::uint64_t>(moved);
     }
-    in_reads += Clock::now() - before;
+    const auto after = Clock::now();
+    in_reads += after - before;
     total += read.length;
     if (const auto wrong = options.verify ? data.check(memory, read.offset) : std::nullopt) {
       std::fprintf(stderr, "%s is wrong at offset %" PRIu64 ": expected 0x%02x, found 0x%02x\n",
                    options.path.c_str(), wrong->offset, wrong->expected, wrong->found);
       return false;
     }
-    std::this_thread::sleep_for(std::chrono::microseconds(options.compute_us));
+    std::this_thread::sleep_until(after + std::chrono::microseconds(options.compute_us));
   }
   const std::chrono::duration<double> whole = Clock::now() - start;
   const std::chrono::duration<double> waited = in_reads;
@@ -144,7 +145,8 @@ void add_options(workload::CommandLine& line, Options& options) {
   line.add("--reads", options.shape.reads, "Number of reads");
   line.add("--backward", options.shape.backward, "Of them, those that go back");
   line.add("--compute-us", options.compute_us,
-           "Microseconds after each read in which nothing is read (the processor sleeps)");
+           "Microseconds from the end of a read to the next one; what checking the bytes leaves of "
+           "them, the processor sleeps");
   line.add("--seed", options.shape.seed, "Seed of the data and of the pattern");
   line.add("--intent", options.intent_path,
            "Write an intent file that declares these reads, and read nothing");

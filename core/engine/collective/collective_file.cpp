@@ -359,7 +359,11 @@ class EngineFile final : public CollectiveFile {
 
   SievingCost sieving_cost() const {
     const StorageCost& writing = cost_.of(true);
-    return {writing, cost_.of(false), storage_->layout().one_writer && !writing.measured};
+    SievingCost cost{writing, cost_.of(false)};
+    if (writing.measured) return cost;
+    cost.in_turn = storage_->layout().one_writer;
+    if (agreed_.layout.striped()) cost.cached_piece = client_cached_piece;
+    return cost;
   }
 
   /// Ranks that are not in this file's calls sieve through another handle, so its aggregators would
