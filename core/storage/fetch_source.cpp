@@ -1,19 +1,23 @@
 #include "core/storage/fetch_source.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <utility>
 
 #include "core/storage/descriptor.hpp"
+#include "core/storage/layout.hpp"
+#include "core/storage/server_advice.hpp"
 
 namespace forebay {
 namespace {
 
 class PosixFetchSource final : public FetchSource {
  public:
-  PosixFetchSource(Descriptor fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  PosixFetchSource(Descriptor fd, std::string path, std::unique_ptr<ServerAdvice> servers)
+      : fd_(std::move(fd)), path_(std::move(path)), servers_(std::move(servers)) {}
 
   Result<Bytes> read(std::span<std::byte> into, Bytes offset) override {
     ssize_t moved = 0;
@@ -29,15 +33,24 @@ class PosixFetchSource final : public FetchSource {
   Status advise(Extent extent, bool is_needed) override {
     const int failed = ::posix_fadvise(fd_.get(), extent.offset, extent.length,
                                        is_needed ? POSIX_FADV_WILLNEED : POSIX_FADV_DONTNEED);
+    if (servers_ != nullptr) return servers_->advise(fd_.get(), extent, is_needed);
     if (failed != 0) return fail(failed, "advise on " + path_);
     return {};
   }
+  bool advises_servers() const override { return servers_ != nullptr; }
   int descriptor() const override { return fd_.get(); }
 
  private:
   const Descriptor fd_;
   const std::string path_;
+  const std::unique_ptr<ServerAdvice> servers_;  ///< Null where the kernel is all that there is.
 };
+
+std::unique_ptr<ServerAdvice> server_advice_of(int fd, const std::string& link) {
+  struct stat status{};
+  if (::fstat(fd, &status) != 0) return nullptr;
+  return server_advice_for(file_system_name(link), status.st_blksize);
+}
 
 }  // namespace
 
@@ -54,7 +67,7 @@ Result<std::unique_ptr<FetchSource>> open_fetch_source(int descriptor, const std
   if (way == Through::widened_page_cache) ::posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
   // Our own reads through the page cache bring what they read, and nothing around it.
   if (way != Through::direct) ::posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
-  return std::make_unique<PosixFetchSource>(Descriptor(fd), path);
+  return std::make_unique<PosixFetchSource>(Descriptor(fd), path, server_advice_of(fd, link));
 }
 
 }  // namespace forebay

@@ -28,8 +28,12 @@ class FetchSource {
   virtual Bytes resident(Extent extent) = 0;
 
   /// Tells the kernel that `extent` will be read soon, or will not be needed any more
-  /// (posix_fadvise). How much of it the kernel then reads is its own affair.
+  /// (posix_fadvise), and a parallel file system beside it. How much of it these then read is their
+  /// own affair.
   virtual Status advise(Extent extent, bool is_needed) = 0;
+
+  /// Advice brings more than the kernel's page cache shows.
+  virtual bool advises_servers() const { return false; }
 
   /// For requests that the kernel carries out by itself; -1: there is none.
   virtual int descriptor() const = 0;

@@ -117,12 +117,12 @@ void AdvisedFile::carry_out(const std::vector<ReadAdvice::Item>& items) {
   for (const auto& item : items) {
     const auto& [extent, is_needed, is_between] = item;
     if (is_needed && is_finishing_.load()) continue;
-    if (!is_needed && fetch_) {
+    if (!is_needed && is_fetched()) {
       let_go(item);
       continue;
     }
     PageCacheFetch::Brought done;
-    if (is_needed && fetch_) {
+    if (is_needed && is_fetched()) {
       done = fetch_->bring(*source_, extent);
       const bool was_there = done.resident > 0 && done.fetched == 0;
       if (was_there && !fetch_->has_company()) advice_->was_there_already();
@@ -139,9 +139,15 @@ void AdvisedFile::carry_out(const std::vector<ReadAdvice::Item>& items) {
   }
   const std::lock_guard lock(mutex_);
   if (advice_->is_given_up()) figures_.plans_given_up = 1;
-  if (fetch_ && fetch_->is_useless()) {
+  if (is_fetched() && fetch_->is_useless()) {
     figures_.stopped = "its reads do not come from the page cache, or the kernel does not tell";
   }
+}
+
+/// Where the kernel's page cache has nothing of the file, the file system may have a memory of its
+/// own that takes advice.
+bool AdvisedFile::is_fetched() const {
+  return fetch_ && !(fetch_->is_useless() && source_->advises_servers());
 }
 
 void AdvisedFile::let_go(const ReadAdvice::Item& item) {

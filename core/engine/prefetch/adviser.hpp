@@ -57,6 +57,8 @@ class AdvisedFile : public std::enable_shared_from_this<AdvisedFile> {
   bool look();
   void carry_out(const std::vector<ReadAdvice::Item>& items);
   void let_go(const ReadAdvice::Item& item);
+  /// What the advice says is brought to the page cache, and taken out; else it is passed on.
+  bool is_fetched() const;
   /// How the program is watched now.
   std::vector<std::shared_ptr<ReadProgress>> ways() const;
   bool is_watched() const;

@@ -20,6 +20,7 @@
 namespace forebay {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 
 /// What was told, to wait for.
@@ -99,6 +100,43 @@ TEST(Adviser, ARefusalIsCounted) {
   adviser.end();
   EXPECT_EQ(file->figures().requests_failed, 1);
   EXPECT_EQ(file->figures().bytes_fetched, 0);
+}
+
+/// On a file system with a memory of its own: the kernel's page cache has nothing of the file.
+class ServedSource final : public FetchSource {
+ public:
+  explicit ServedSource(Told& told) : told_(told) {}
+  Result<Bytes> read(std::span<std::byte> into, Bytes) override {
+    return static_cast<Bytes>(into.size());
+  }
+  std::optional<FileVersion> version() override { return std::nullopt; }
+  Bytes resident(Extent) override { return 0; }
+  Status advise(Extent extent, bool is_needed) override {
+    told_.add(extent, is_needed);
+    return {};
+  }
+  bool advises_servers() const override { return true; }
+  int descriptor() const override { return -1; }
+
+ private:
+  Told& told_;
+};
+
+TEST(Adviser, AFileSystemWithAMemoryOfItsOwnIsToldWhatWouldBeFetched) {
+  Told told;
+  Adviser adviser;
+  constexpr Bytes piece = 64 * KiB;
+  std::vector<Extent> willneed;
+  for (Bytes at = 0; at < 8 * MiB; at += MiB) willneed.push_back({at, piece});
+  const auto file =
+      adviser.add("a", std::make_unique<ServedSource>(told),
+                  std::make_unique<ExtentAdvice>(willneed, 8 * MiB, 4 * piece, Bytes{0}),
+                  std::make_unique<PageCacheFetch>(nullptr, 8 * MiB));
+  for (const Extent& extent : willneed) file->note(extent);
+  EXPECT_TRUE(told.wait_for(willneed.back(), [] { return false; }));
+  file->finish();
+  EXPECT_THAT(told.wait_for(1), Contains(ReadAdvice::Item{willneed.back(), false}));
+  EXPECT_EQ(file->figures().stopped, "");
 }
 
 /// A reader that is seen at one place after the other, as often as it is looked at.
