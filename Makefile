@@ -91,10 +91,10 @@ fuzz: deps ## each fuzzer for FUZZ_SECONDS (30)
 docs: venv ## the pages of docs/ into site/, every link checked
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-tsan: deps ## the tests of one process under ThreadSanitizer (not in `make test`)
+tsan: deps ## the tests of one process, and reading ahead, under ThreadSanitizer (not in `make test`)
 	@cmake --preset tsan >/dev/null
 	cmake --build --preset tsan --target unit_tests -j $(JOBS)
-	ctest --preset tsan -L '^unit$$' -j $(JOBS) --no-tests=error
+	ctest --preset tsan -L '^(unit|posix)$$' -j $(JOBS) --no-tests=error
 
 format: venv ## rewrite the sources in the house style
 	git ls-files -z '*.cpp' '*.hpp' '*.c' '*.h' | xargs -0 $(BIN)/clang-format -i

@@ -1,10 +1,11 @@
 // Reads files that are read ahead in ways that meet: threads that open, read, copy and close, so
 // that numbers of descriptors go from one to the other at once; a signal handler that reads while
-// the program below it reads; threads that are cancelled, about to read and on their way; more
-// openings than there is memory for. Every byte is a function of its place, and is checked.
+// the program below it reads, or allocates; threads that are cancelled, about to read and on their
+// way; more openings than there is memory for. Every byte is a function of its place, and is
+// checked.
 //
-// usage: many_readers make PATH | threads PATH | signals PATH | cancelled PATH | openings PATH;
-// status 1 and a message where a byte is wrong or a call fails.
+// usage: many_readers make PATH | threads PATH | signals PATH | allocating PATH | cancelled PATH |
+// openings PATH; status 1 and a message where a byte is wrong or a call fails.
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -14,6 +15,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -101,7 +103,9 @@ void read_in_handler(int) {
   errno = before;
 }
 
-bool signals(const char* path) {
+/// While a signal handler reads, so often that it has read the file about once.
+template <typename Work>
+bool interrupted(const char* path, Work work) {
   handler_fd = ::open(path, O_RDONLY | O_CLOEXEC);
   struct sigaction action{};
   action.sa_handler = read_in_handler;
@@ -109,12 +113,32 @@ bool signals(const char* path) {
   ::sigaction(SIGALRM, &action, nullptr);
   const itimerval often{{0, 200}, {0, 200}};
   ::setitimer(ITIMER_REAL, &often, nullptr);
-  std::mt19937 random(1);
   bool good = true;
-  while (good && handler_reads < 2000 && handler_failed == 0) good = read_once(path, random);
+  while (good && handler_reads < 2000 && handler_failed == 0) good = work();
   const itimerval never{};
   ::setitimer(ITIMER_REAL, &never, nullptr);
   return good && handler_failed == 0;
+}
+
+bool signals(const char* path) {
+  std::mt19937 random(1);
+  return interrupted(path, [&] { return read_once(path, random); });
+}
+
+/// The handler interrupts malloc and free, which must not be entered once more then.
+bool allocating(const char* path) {
+  std::mt19937 random(1);
+  std::array<std::vector<unsigned char>, 64> held;
+  return interrupted(path, [&] {
+    std::vector<unsigned char>& one = held[random() % held.size()];
+    const std::size_t size = one.size();
+    const auto is_whole = [&](unsigned char byte) { return byte == (size & 0xFFU); };
+    if (!std::ranges::all_of(one, is_whole)) return false;
+    // As the allocator has them at hand, in its bins, and beyond what a thread keeps for itself.
+    const std::size_t next = 1 + random() % (random() % 4 == 0 ? 5000 : 300);
+    one = std::vector<unsigned char>(next, static_cast<unsigned char>(next));
+    return true;
+  });
 }
 
 /// A way of reading one byte by a descriptor or a stream, which is a cancellation point
@@ -224,6 +248,7 @@ int main(int argc, char** argv) {
   if (what == "make") good = make(argv[2]);
   if (what == "threads") good = threads(argv[2]);
   if (what == "signals") good = signals(argv[2]);
+  if (what == "allocating") good = allocating(argv[2]);
   if (what == "cancelled") good = cancelled(argv[2]);
   if (what == "openings") good = openings(argv[2]);
   if (!good) std::fprintf(stderr, "%s: failed, errno %s\n", what.c_str(), std::strerror(errno));

@@ -66,7 +66,8 @@ def total(records: list[dict[str, object]], key: str) -> int:
 
 
 class Preloaded:
-    """Runs programs in `directory` with the library, an intent file and a place for records."""
+    """Runs programs in `directory` with the library, an intent file and a place for records. They
+    have it within them if `library` is "within"."""
 
     def __init__(self, library: str, queue: str, directory: Path, intent: str) -> None:
         self.directory = directory
@@ -75,7 +76,7 @@ class Preloaded:
         (directory / "intent.toml").write_text(intent)
         self.environment = {
             **os.environ,
-            "LD_PRELOAD": library,
+            **({} if library == "within" else {"LD_PRELOAD": library}),
             "FOREBAY_INTENT": str(directory / "intent.toml"),
             "FOREBAY_REPORT_DIR": str(self.records),
             "FOREBAY_IO_URING": "1" if queue == "uring" else "0",

@@ -17,6 +17,7 @@
 #include "core/intercept/posix/declared_reads.hpp"
 #include "core/intercept/posix/internal_descriptors.hpp"
 #include "core/intercept/posix/opened_name.hpp"
+#include "core/intercept/posix/own_heap.hpp"
 #include "core/intercept/posix/program_memory.hpp"
 #include "core/intercept/posix/read_ahead.hpp"
 #include "core/intercept/posix/recorded_reads.hpp"
@@ -72,15 +73,20 @@ size_t serve(Access& access, void* buffer, size_t count, off_t offset) {
   return static_cast<size_t>(served.bytes);
 }
 
-void before_fork() { registry.load()->mutex.lock(); }
+void before_fork() {
+  registry.load()->mutex.lock();
+  lock_heap();
+}
 
 void after_fork_in_parent() {
+  unlock_heap();
   Registry& state = *registry.load();
   for (ManagedFile* managed : state.files) managed->position_is_shared = true;
   state.mutex.unlock();
 }
 
 void after_fork_in_child() {
+  unlock_heap();
   Registry& state = *registry.load();
   for (unsigned fd = 0; fd < state.listed_end; ++fd) detail::listed_files[fd].store(nullptr);
   close_internal();
