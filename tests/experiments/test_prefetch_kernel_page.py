@@ -69,10 +69,9 @@ def test_each_scenario_is_judged_by_the_bars(tmp_path: Path) -> None:
         )
     found = parts(kernel_page.write(tmp_path).read_text())
     assert list(found) == [
-        "compute-bound, one process",
-        "I/O-bound, one process",
-        "compute-bound, 4 processes",
-        "I/O-bound, 4 processes",
+        f"{kind}, {processes}"
+        for processes in ("one process", "2 processes", "4 processes", "8 processes")
+        for kind in ("compute-bound", "I/O-bound")
     ]
     alone = found["I/O-bound, one process"]
     assert alone[EXACT.name] == ["0.33 [0.30, 0.90]", "2500", "120", "0", "8"]

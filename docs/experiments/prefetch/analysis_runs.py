@@ -27,6 +27,7 @@ SLOTS = 10  # requests in service at once
 
 SIZE = 1280 << 20
 SETTLING_S = 2.1  # core/storage/file_version.hpp: a file written just now is not read ahead
+AWAKE = "FOREBAY_EXPERIMENT_AWAKE"  # docs/experiments/awake.py: a process a processor spins
 COMPUTE_US = {"compute-bound": 1000, "I/O-bound": 0}
 
 
@@ -156,6 +157,7 @@ def circumstances() -> dict[str, Any]:
         "kernel": platform.release(),
         "cores": len(os.sched_getaffinity(0)),
         "load_average": os.getloadavg()[0],
+        "kept_awake": os.environ.get(AWAKE) == "1",
         "commit": subprocess.run(
             ["git", "-C", str(ROOT), "log", "-1", "--format=%h", "--", *_CODE],
             capture_output=True,

@@ -31,11 +31,16 @@ def spread(seconds: list[float]) -> str:
 def circumstances_of(rounds: list[dict[str, Any]], others_above: int) -> str:
     """When and where. Others had the machine, too, above that load average."""
     first, last = rounds[0], rounds[-1]
-    loads = [one["load_average"] for one in rounds]
+    loads = [
+        max(0.0, one["load_average"] - (one["cores"] if one.get("kept_awake") else 0))
+        for one in rounds
+    ]
+    awake = sum(one.get("kept_awake", False) for one in rounds)
     return (
         f"{first['date']} to {last['date']}, commit {last['commit']}, Linux {last['kernel']}, "
         f"{last['cores']} cores, load average {min(loads):.1f} to {max(loads):.1f}: "
         f"above {others_above} others had the machine, too."
+        + (f" The processors were kept awake in {awake} of {len(rounds)} rounds." if awake else "")
     )
 
 
