@@ -52,13 +52,16 @@ class TimedRuns:
         prepare: str | None = None,
         checks: FileChecks | None = None,
         timeout_s: float | None = None,
+        also: Iterable[str] = (),
     ) -> None:
         """`prepare`: a shell command to run before each run. `checks` says which files need no
-        hash. Raises ForebayError where nothing can be preloaded."""
+        hash. `also`: words beside the command that may name places where it writes. Raises
+        ForebayError where nothing can be preloaded."""
         self.dialect = launcher.identify(command, mpi)
         self.shared = launcher.spans_hosts(command, self.dialect, os.environ)
         self.notes: list[str] = []
         self._command = command
+        self._words = [*command, *also]
         self._prepare_command = prepare
         self._checks = checks or FileChecks()
         self._timeout_s = timeout_s
@@ -80,8 +83,8 @@ class TimedRuns:
     def begin(self) -> None:
         """Prepares the first run, and takes note of what is there. Raises ForebayError."""
         self._prepare()
-        self._files = WrittenFiles(self._command)
-        self._watched = WatchedPlaces(named_places(self._command))
+        self._files = WrittenFiles(self._words)
+        self._watched = WatchedPlaces(named_places(self._words))
 
     def reset(self) -> None:
         """Prepares a further run: files that the runs made are removed. Raises ForebayError."""

@@ -115,6 +115,45 @@ def test_what_fails_is_avoided() -> None:
     assert all(each.get("buffer_size") != "16777216" for each in ranked)
 
 
+def test_of_values_that_failed_together_each_gets_its_own_chance() -> None:
+    """Two runs fail that have both a cache and a place for it, and only the place is at fault."""
+    cached = [
+        {"cache": "enable", **place, **more}
+        for place in ({}, {"cache_path": "/full"})
+        for more in ({}, {"aggregators": "1"}, {"aggregators": "2"}, {"aggregators": "4"})
+    ]
+    chosen = [{}, *cached, *({"aggregators": count} for count in ("1", "2", "4"))]
+    searched = Chooser([Candidate(each, each, None) for each in chosen], 30, seed=1)
+    searched.add(0, Why.WARM_UP, State.MEASURED, 5.0)
+    searched.add(0, Why.REFERENCE, State.MEASURED, 5.0)
+    tried: list[dict[str, str]] = []
+    while not isinstance(choice := searched.next(), str):
+        settings = searched.candidates[choice.candidate].settings
+        tried.append(settings)
+        bad = "cache_path" in settings
+        spent = 2.0 if settings.get("cache") and not bad else 5.0
+        state = State.FAILED if bad else State.MEASURED
+        searched.add(choice.candidate, choice.why, state, None if bad else spent)
+    assert sum("cache_path" in each for each in tried) <= 3
+    best = searched.candidates[searched.ranking()[0].candidate].settings
+    assert best["cache"] == "enable"
+
+
+def test_a_pair_of_values_that_fails_leaves_its_parts() -> None:
+    searched = chooser(None)
+    searched.add(0, Why.WARM_UP, State.MEASURED, 5.0)
+    searched.add(0, Why.REFERENCE, State.MEASURED, 5.0)
+    other = {"aggregators": "8", "buffer_size": "4194304"}
+    for failing in ({"aggregators": "8", "buffer_size": "16777216"}, other):
+        place = searched.place(failing)
+        assert place is not None
+        searched.add(place, Why.SEARCH, State.FAILED, None)
+    choices = carry_out(searched, 0.0)
+    tried = [searched.candidates[choice.candidate].settings for choice in choices]
+    assert all(each.get("aggregators") != "8" for each in tried)
+    assert any(each.get("buffer_size") == "16777216" for each in tried)
+
+
 def test_a_setting_that_does_not_hold_is_given_up_at_once() -> None:
     searched = chooser(None, runs=20)
     searched.add(0, Why.WARM_UP, State.MEASURED, 5.0)

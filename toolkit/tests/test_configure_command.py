@@ -6,6 +6,7 @@ hints alone, so that every search has one right answer.
 """
 
 import os
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -15,6 +16,11 @@ from typing import Any
 import pytest
 from conftest import TIMEOUT_S, Forebay, read_json
 from made_runs import MIB, MadeRun
+from rich.console import Console
+
+from forebay import written_files
+from forebay.configure import search
+from forebay.configure.factors import Variable
 
 WORDS = ["--time", "write", "--json", "s.json", "--constraint", "cache=disable"]
 WORDS += ["--constraint", "engine=forebay"]
@@ -255,3 +261,33 @@ def test_a_variable_of_the_program_is_tried(
     with (tmp_path / "configurations.toml").open("rb") as file:
         best = tomllib.load(file)["configuration"]["best"]
     assert best["environment"] == {"FAKE_SPEED": "8"}
+
+
+def test_directories_that_a_variable_names_are_left_as_they_were(
+    program: list[str], environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a file system that does not tell when a file was made, as most parallel ones: what runs
+    make there is known by what was there before them."""
+    monkeypatch.setattr(written_files, "_LOCAL_CLOCK", frozenset())
+    for name in ("FOREBAY_LIBRARY_DIR", "PATH"):
+        monkeypatch.setenv(name, environ[name])
+    places = [tmp_path / "usual", tmp_path / "one", tmp_path / "other"]
+    for place in places:
+        place.mkdir()
+        (place / "mine").write_text("precious")
+    script = f'exec {shlex.join(program)} "${{WHERE:-{places[0]}}}/out.dat" --obey'
+    options = search.ConfigureOptions(
+        command=["sh", "-c", script],
+        trace=traced(tmp_path),
+        history=tmp_path / "h.sqlite",
+        seed=1,
+        variables=[Variable("WHERE", tuple(map(str, places[1:])))],
+        runs_max=6,
+        quantity="write",
+    )
+    found = search.Searcher(options, Console(stderr=True)).run()
+    assert {run.settings.get("WHERE") for run in found.runs} & set(map(str, places[1:]))
+    left = [[file.name for file in place.iterdir()] for place in places[1:]]
+    assert left == [["mine"]] * 2
+    kept = [note for note in found.notes if "was there before" in note]
+    assert not any(str(place) in note for note in kept for place in places[1:])

@@ -4,6 +4,7 @@ Method: traces of runs of which everything is known, and limits that are round n
 predictions are arithmetic.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -210,6 +211,59 @@ def test_more_buffer_and_what_the_library_was_measured_at(tmp_path: Path) -> Non
                      "forebay")  # fmt: skip
     exact = model(of_run, [*LIMITS, measured]).predict({"collective": "enable"})
     assert exact == pytest.approx(0.4 + 2)
+
+
+def test_collective_calls_of_smaller_pieces_than_were_measured_are_no_slower_by_that(
+    tmp_path: Path,
+) -> None:
+    """Measured with pieces of 16 KiB: of 512 bytes there are 32 times as many to copy, but requests
+    are those of a buffer as before. Memory was measured by copies of 64 MiB, and is as fast."""
+    small = workload.of(writing(tmp_path, size=512).trace())
+    library = [
+        Point("library", "/scratch", "write", "fsync", 16 << 10, 4, rate, access, "forebay")
+        for access, rate in (("collective", MIB / 64), ("independent", MIB / 64))
+    ]
+    memory = Point("memory", "", "copy", "copy", 64 * MIB, 1, 4e9)
+    works = model(small, [*LIMITS, *library, memory])
+    spent = 16 * 512 / (MIB / 64)
+    assert works.predict({"collective": "enable"}) == pytest.approx(0.4 + spent, abs=0.01)
+    alone = works.predict({"collective": "disable"})
+    assert alone == pytest.approx(0.4 + 32 * spent)  # each of them is a request
+    cached = works.predict({"cache": "enable", "cache_path": "/dev/shm", "collective": "enable"})
+    assert cached is not None
+    assert cached < 0.4 + spent
+
+
+def test_what_ranks_cache_by_themselves_is_flushed_in_the_pieces_that_it_has(
+    tmp_path: Path,
+) -> None:
+    of_run = workload.of(writing(tmp_path).trace())
+    (work,) = of_run.works
+    scattered = replace(of_run, works=[replace(work, piece_bytes=4096)])
+    works = model(scattered, LIMITS)
+    together = works.predict({"cache": "enable", "collective": "enable"})
+    alone = works.predict({"cache": "enable", "collective": "disable"})
+    assert together is not None
+    assert alone is not None
+    assert alone > 10 * together  # 16,384 requests of 10 ms
+
+
+def test_what_is_known_of_a_place_by_other_writes_does_not_speak_of_logs_there(
+    tmp_path: Path,
+) -> None:
+    """The launcher writes a line of 40 bytes to the disk that the cache could have."""
+    of_run = workload.of(writing(tmp_path).trace())
+    line = Point("file system", "/", "write", "traced", 40, 1, 1e6)
+    known = replace(of_run, traced=[*of_run.traced, line])
+    settings = {"cache": "enable", "cache_path": "/no-such-place", "collective": "enable"}
+    assert model(known, LIMITS).predict(settings) == model(of_run, LIMITS).predict(settings)
+
+
+def test_computing_is_what_is_left_beside_the_process_with_most_io(tmp_path: Path) -> None:
+    """The launcher lives as long as the ranks, and has no I/O."""
+    made = writing(tmp_path)
+    made.processes += 1
+    assert workload.of(made.trace()).compute_s == pytest.approx(0.4)
 
 
 def test_a_cache_hides_what_computing_covers(tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
 """Which settings to run next, by the model and by what runs have shown: decides, runs nothing."""
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forebay.configure.factors import Settings
 from forebay.configure.history import State, Why
@@ -19,8 +21,9 @@ _REPEATED = 3
 _TRIED_MOST = 2
 _STOP_AT = 0.001  # expected improvement, a logarithm
 _STOP_FROM = 12  # runs
-# A value is given up when so many runs with it failed or left other files, and none went well.
-_FAILURES = 2
+
+
+_Values = frozenset[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -68,10 +71,16 @@ class Chooser:
         self._residual = Residual(features.points, predicted, seed)
         self._times: list[tuple[int, float]] = []
         self._runs = 0
-        self._out = np.zeros(len(candidates), np.bool_)
-        self._failures: Counter[tuple[str, str]] = Counter()
+        self._out = np.zeros(len(candidates), np.bool_)  # that did not go well themselves
+        self._shunned = np.zeros(len(candidates), np.bool_)  # that are like those
+        self._failed: list[_Values] = []
+        self._not_in_force: set[tuple[str, str]] = set()
         self._good: set[tuple[str, str]] = set()
         self._estimate: Estimate | None = None
+
+    @property
+    def _given_up(self) -> NDArray[np.bool_]:
+        return self._out | self._shunned
 
     def place(self, settings: Settings) -> int | None:
         """The number of the candidate with these settings."""
@@ -92,21 +101,34 @@ class Chooser:
         if state in (State.STARTED, State.INTERRUPTED):
             return
         self._runs += 1
-        values = set(self.candidates[candidate].settings.items())
+        values = frozenset(self.candidates[candidate].settings.items())
         if state is State.MEASURED and seconds:
-            self._good |= values
             if why is not Why.WARM_UP:
                 self._times.append((candidate, seconds))
                 self._estimate = None
-            return
-        self._out[candidate] = True
-        given_up = set(not_in_force) - self._good
-        if state in (State.FAILED, State.OTHER_FILES):
-            self._failures.update(values)
-            given_up |= {v for v in values - self._good if self._failures[v] >= _FAILURES}
-        for number, each in enumerate(self.candidates):
-            if number and not given_up.isdisjoint(each.settings.items()):
-                self._out[number] = True
+            if values <= self._good:
+                return
+            self._good |= values
+        else:
+            self._out[candidate] = True
+            self._not_in_force |= set(not_in_force)
+            if state in (State.FAILED, State.OTHER_FILES):
+                self._failed.append(values)
+        self._shun()
+
+    def _shun(self) -> None:
+        """Gives up what cannot be expected to go well: values that did not hold, and what two runs
+        that failed or left other files have in common; of both only what never went well. Where
+        that is several values, a candidate is given up that has all of them: any one of them alone
+        may be harmless, and the next run with it tells."""
+        suspects = [frozenset({value}) for value in self._not_in_force - self._good]
+        suspects += [
+            (one & other) - self._good for one, other in itertools.combinations(self._failed, 2)
+        ]
+        suspects = [suspect for suspect in dict.fromkeys(suspects) if suspect]
+        for number, each in enumerate(self.candidates[1:], start=1):
+            values = each.settings.items()
+            self._shunned[number] = any(suspect <= values for suspect in suspects)
 
     def estimate(self) -> Estimate | None:
         if self._estimate is None and self._times:
@@ -123,7 +145,7 @@ class Chooser:
             return Choice(0, Why.WARM_UP, None)
         if not self._times:
             return Choice(0, Why.REFERENCE, None)
-        alive = np.flatnonzero(~self._out)
+        alive = np.flatnonzero(~self._given_up)
         if len(alive) < 2:
             return "no candidate left"
         estimate = self.estimate()
@@ -155,7 +177,7 @@ class Chooser:
     def _near(self, ranked: Sequence[int], run: Mapping[int, int]) -> list[int]:
         """Untried neighbours of the best that has some; the MPI alone, for one, has none."""
         for place in ranked[:_REPEATED]:
-            near = [n for n in self._neighbours(place) if not self._out[n] and not run[n]]
+            near = [n for n in self._neighbours(place) if not self._given_up[n] and not run[n]]
             if near:
                 return near
         return []

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from forebay import filesystem
 from forebay.configure.factors import Settings, Variable, survived_nodes
-from forebay.configure.rates import Rates
+from forebay.configure.rates import Rates, Told
 from forebay.configure.space import STOCK_BUFFER_BYTES, Layout, Space, default_aggregators
 from forebay.configure.workload import Work, Workload
 
@@ -117,8 +117,16 @@ class Model:
                 place.mount, work.operation, "independent", engine, size, work.processes
             )
             if told is not None:
-                return moved / told
+                return self._by_library(work, place, told, size)
         return self._storage(work, place, moved, size, work.processes)
+
+    def _by_library(self, work: Work, place: _Place, told: Told, size: float) -> float:
+        """At the library's measured rate; beyond the sizes that it was measured with, as storage
+        goes from those to this one."""
+        seconds = work.bytes / told.rate
+        here = self._storage(work, place, work.bytes, size, work.processes)
+        there = self._storage(work, place, work.bytes, told.size_bytes, work.processes)
+        return seconds * here / there if here and there else seconds
 
     def _gathered(self, work: Work, place: _Place, settings: Settings) -> float | None:
         """Through aggregators. Of a system file that knows collective calls, their rate with the
@@ -128,34 +136,37 @@ class Model:
         aggregators = int(settings.get("aggregators", usual))
         aggregators = max(1, min(aggregators, work.processes))
         buffer = int(settings.get("buffer_size", self._default_buffer(engine)))
-        modelled = self._exchanged(work, place, engine, aggregators, buffer)
+        modelled = self._exchanged(work, place, engine, aggregators, buffer, work.piece_bytes)
         told = self._rates.library(
             place.mount, work.operation, "collective", engine, work.piece_bytes, work.processes
         )
         if told is None or modelled is None:
             return modelled
-        plain = self._exchanged(work, place, engine, usual, self._default_buffer(engine))
-        return work.bytes / told * (modelled / plain if plain else 1.0)
+        plain = self._exchanged(
+            work, place, engine, usual, self._default_buffer(engine), told.size_bytes
+        )
+        return work.bytes / told.rate * (modelled / plain if plain else 1.0)
 
     def _exchanged(
-        self, work: Work, place: _Place, engine: str, aggregators: int, buffer: int
+        self, work: Work, place: _Place, engine: str, aggregators: int, buffer: int, piece: float
     ) -> float | None:
+        """If the bytes were handed over in contiguous pieces of `piece`."""
         each = work.bytes / max(1, work.calls) * work.processes / aggregators
         size = max(1.0, min(buffer, each))
         storage = self._storage(work, place, work.bytes, size, aggregators)
         if storage is None:
             return None
         rounds = work.bytes / (size * aggregators)
-        exchange = self._handed_over(work, engine) + rounds * _ROUND_S[engine]
+        exchange = self._handed_over(work, engine, piece) + rounds * _ROUND_S[engine]
         # Forebay's aggregators gather while the window before is written.
         return max(storage, exchange) if engine == "forebay" else storage + exchange
 
-    def _handed_over(self, work: Work, engine: str) -> float:
+    def _handed_over(self, work: Work, engine: str, piece: float) -> float:
         """Seconds of bringing all bytes to the aggregators: copies, pieces, and what crosses the
         network."""
-        memory = self._rates.memory(work.piece_bytes) or _MEMORY_BYTES_PER_S
+        memory = self._rates.memory(piece) or _MEMORY_BYTES_PER_S
         own = work.bytes / work.processes
-        pieces = own / work.piece_bytes
+        pieces = own / piece
         cost = _PIECE_S["forebay" if engine == "forebay" else self._stock_name()]
         return own / memory + pieces * cost + self._over_network(work.bytes)
 
@@ -167,22 +178,27 @@ class Model:
         """Into logs on the node, from there in the background. What the flush has not done when the
         file is closed is waited for."""
         log_mount = filesystem.mount_of(Path(settings.get("cache_path", "/dev/shm"))).point
-        writers = work.processes
-        if work.collective and settings.get("collective") != "disable":
+        gathered = work.collective and settings.get("collective") != "disable"
+        writers, piece = work.processes, float(_FLUSH_BYTES)
+        if gathered:
             usual = self._default_aggregators(work, place, "forebay")
             writers = int(settings.get("aggregators", usual))
-        log_rate = self._rates.storage(log_mount, "write", _FLUSH_BYTES, writers)
+        elif work.scattered:
+            # A log has its rank's pieces alone, and what lies between them is in another one.
+            piece = float(min(work.piece_bytes, _FLUSH_BYTES))
+        # What the program itself wrote there, if anything, were other things in other sizes.
+        log_rate = self._rates.storage(log_mount, "write", piece, writers, traced_too=False)
         if log_rate is None:
             log_rate = _MEMORY_BYTES_PER_S
         front = work.bytes / log_rate
-        if work.collective:
-            front += self._handed_over(work, "forebay")
+        if gathered:
+            front += self._handed_over(work, "forebay", work.piece_bytes)
         lost = survived_nodes(settings.get("redundancy", "none"))
         network = self._rates.network(1 << 20)
         if lost and network:
             front += work.bytes * lost / (network * self._nodes)
         flushers = min(_FLUSHERS_MOST, 2 * place.layout.servers) * max(1, min(writers, self._nodes))
-        flush = self._storage(work, place, work.bytes, _FLUSH_BYTES, max(flushers, writers))
+        flush = self._storage(work, place, work.bytes, piece, max(flushers, writers))
         if flush is None:
             return None
         turns = max(1, work.repetitions)

@@ -113,6 +113,14 @@ def _with_ends(writes: Layer, ends: Layer) -> float:
     return both / alone if alone > 0 else 1.0
 
 
+@dataclass(frozen=True)
+class Told:
+    """A measured rate, bytes a second, and the size in bytes that it is of."""
+
+    rate: float
+    size_bytes: float
+
+
 class Rates:
     """Answers how fast something goes, by the nearest that was measured; None where nothing like it
     was."""
@@ -122,10 +130,16 @@ class Rates:
         self._traced = list(traced)
 
     def storage(
-        self, mount: str, operation: str, size: float, processes: float, just_written: bool = False
+        self,
+        mount: str,
+        operation: str,
+        size: float,
+        processes: float,
+        just_written: bool = False,
+        traced_too: bool = True,
     ) -> float | None:
         """Bytes a second of `processes` that each make requests of `size` bytes, one at a time, on
-        the file system at `mount`."""
+        the file system at `mount`; with `traced_too` by the traced calls, if nothing else tells."""
         fitting = [
             point
             for point in self._measured
@@ -138,36 +152,49 @@ class Rates:
                 alike = [p for p in fitting if p.mode == mode and p.level == level]
                 if alike:
                     return interpolated(alike, size, processes)
+        if not traced_too:
+            return None
         own = [p for p in self._traced if p.operation == operation and p.path == (mount or "/")]
         return interpolated(own, size, processes) if own else None
 
     def library(
         self, mount: str, operation: str, access: str, engine: str, piece: float, processes: float
-    ) -> float | None:
-        """Bytes a second of MPI-IO with its defaults, in contiguous pieces of `piece` bytes."""
-        return self._nearest(
+    ) -> Told | None:
+        """MPI-IO with its defaults, in contiguous pieces of the size within what was measured that
+        is nearest to `piece` bytes. What smaller pieces cost depends on who makes requests of
+        them, which is not told here."""
+        chosen = self._alike(
             lambda p: p.level == "library" and p.operation == operation and p.access == access
-            and p.engine == engine and _is_of(p, mount),
-            piece, processes,
+            and p.engine == engine and _is_of(p, mount)
         )  # fmt: skip
+        if not chosen:
+            return None
+        size = _within(chosen, piece)
+        return Told(interpolated(chosen, size, processes), size)
 
     def network(self, size: float) -> float | None:
         """Bytes a second of one pair of processes."""
-        return self._nearest(lambda p: p.level == "network", size, 1)
+        chosen = self._alike(lambda p: p.level == "network")
+        return interpolated(chosen, size, 1) if chosen else None
 
     def memory(self, size: float) -> float | None:
-        """Bytes a second of copies by one process."""
-        return self._nearest(lambda p: p.level == "memory", size, 1)
+        """Bytes a second of copies by one process. Those of fewer bytes than were measured are
+        taken to be as fast: a copy is no request."""
+        chosen = self._alike(lambda p: p.level == "memory")
+        return interpolated(chosen, _within(chosen, size), 1) if chosen else None
 
     def knows(self, mount: str) -> bool:
         """Whether the system file has anything of the file system at `mount`."""
         return any(p.path and _is_of(p, mount) for p in self._measured)
 
-    def _nearest(
-        self, fits: Callable[[Point], bool], size: float, processes: float
-    ) -> float | None:
-        chosen = [point for point in self._measured if fits(point)]
-        return interpolated(chosen, size, processes) if chosen else None
+    def _alike(self, fits: Callable[[Point], bool]) -> list[Point]:
+        return [point for point in self._measured if fits(point)]
+
+
+def _within(points: Iterable[Point], size: float) -> float:
+    """`size`, or what is nearest to it between the least and the most that was measured."""
+    sizes = [point.size_bytes for point in points]
+    return float(min(max(size, min(sizes)), max(sizes)))
 
 
 def _is_of(point: Point, mount: str) -> bool:

@@ -271,6 +271,7 @@ class Searcher:
         runs = TimedRuns(
             options.command, options.mpi, options.prepare, FileChecks(options.ignore),
             options.timeout_s,
+            also=[value for variable in options.variables for value in variable.values],
         )  # fmt: skip
         self._require_no_leftovers(history)
         began = time.monotonic()

@@ -128,12 +128,10 @@ def of(trace: Trace) -> Workload:
             works.append(_work(phase, layer.name, application.files, sizes))
     ranks = max(1, trace.run.ranks)
     nodes = max(1, len(trace.run.machine.get("hosts", [])))
-    share = budget.io_share or 0.0
-    compute_s = budget.wall_s * max(0.0, 1 - share)
     return Workload(
         trace=trace,
         budget=budget,
-        compute_s=compute_s,
+        compute_s=_compute_s(budget),
         works=works,
         files=_files(trace, own, mpi, sizes),
         ranks=ranks,
@@ -141,6 +139,14 @@ def of(trace: Trace) -> Workload:
         traced=rates.of_trace(trace, own, mpi),
         reads=reads,
     )
+
+
+def _compute_s(budget: Budget) -> float:
+    """What is left of the run's time without the I/O of the process that has most of it: others,
+    the launcher among them, wait for it meanwhile."""
+    if budget.slowest is not None:
+        return max(0.0, budget.wall_s - budget.slowest.seconds)
+    return budget.wall_s * max(0.0, 1 - (budget.io_share or 0.0))
 
 
 def _work(phase: Phase, layer: str, paths: list[str], sizes: list[int]) -> Work:

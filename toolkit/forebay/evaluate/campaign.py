@@ -61,8 +61,9 @@ class Campaign:
         self._options = options
         self._console = console
         ignored = FileChecks(options.ignore)
+        variables = [v for c in options.configurations for v in c.environment.values()]
         self._runs = TimedRuns(
-            options.command, options.mpi, options.prepare, ignored, options.timeout_s
+            options.command, options.mpi, options.prepare, ignored, options.timeout_s, variables
         )
         self.result.notes = self._runs.notes
         self._checks = {
