@@ -100,6 +100,24 @@ def test_it_stops_where_nothing_is_left_to_gain() -> None:
     assert len(choices) < 100
 
 
+def test_it_does_not_stop_before_the_best_were_repeated() -> None:
+    """Few candidates, of which two are nearly alike: two runs of each would decide by noise."""
+    chosen: list[dict[str, str]] = [{}, {"aggregators": "1"}, {"aggregators": "2"}]
+    spent = {None: 5.0, "1": 2.0, "2": 2.2}
+    generator = np.random.default_rng(3)
+    searched = Chooser([Candidate(each, each, None) for each in chosen], 60, seed=1)
+    runs = [0, 0, 0]
+    while not isinstance(choice := searched.next(), str):
+        seconds_now = spent[chosen[choice.candidate].get("aggregators")]
+        noise = math.exp(0.05 * generator.standard_normal())
+        searched.add(choice.candidate, choice.why, State.MEASURED, seconds_now * noise)
+        runs[choice.candidate] += choice.why is not Why.WARM_UP
+    assert choice == "nothing left to gain"
+    assert min(runs) >= 4
+    assert sum(runs) < 40
+    assert searched.ranking()[0].candidate == 1
+
+
 def test_what_fails_is_avoided() -> None:
     """A value that failed twice, and never went well, is not tried a third time."""
     searched = chooser(None, runs=25)

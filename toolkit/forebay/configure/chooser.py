@@ -21,6 +21,8 @@ _REPEATED = 3
 _TRIED_MOST = 2
 _STOP_AT = 0.001  # expected improvement, a logarithm
 _STOP_FROM = 12  # runs
+# Before the search ends early, each of those that its word rests on was run so often.
+_SURE = 4
 
 
 _Values = frozenset[tuple[str, str]]
@@ -171,7 +173,10 @@ class Chooser:
             place = best
         worth = gains[place] >= _STOP_AT or len(self._times) < _STOP_FROM
         if not near and not worth:
-            return "nothing left to gain"
+            unsure = self._again(estimate)
+            if unsure is None or run[unsure] >= _SURE * self._weight(unsure):
+                return "nothing left to gain"
+            return self._choice(unsure, Why.AGAIN, estimate)
         return self._choice(place, Why.AGAIN if run[place] else Why.SEARCH, estimate)
 
     def _near(self, ranked: Sequence[int], run: Mapping[int, int]) -> list[int]:
@@ -205,8 +210,12 @@ class Chooser:
         best = [r.candidate for r in ranking if r.candidate][:_REPEATED]
         if not best:
             return None
-        # The reference counts for two: everything is told against it.
-        return min([*best, 0], key=lambda c: (run.get(c, 0) / (2 if c == 0 else 1), c))
+        return min([*best, 0], key=lambda c: (run.get(c, 0) / self._weight(c), c))
+
+    @staticmethod
+    def _weight(candidate: int) -> int:
+        """The reference counts for two: everything is told against it."""
+        return 2 if candidate == 0 else 1
 
     def _choice(self, candidate: int, why: Why, estimate: Estimate) -> Choice:
         expected = (estimate.seconds(candidate), *estimate.interval(candidate))
