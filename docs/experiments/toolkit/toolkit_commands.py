@@ -3,22 +3,27 @@
 import random
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 import campaign
+import configure_page
+import configure_pairs
+import configure_planted
+import configure_runs
 import methodology_page
 import methodology_runs
 import results
 import striping_page
 import striping_runs
+from configure_pairs import PAIRS, SYSTEMS, Pair, System
 from control_groups import CannotBeDoneError
 from measuring import MeasuringError, Tools
-from methodology_runs import PROGRAMS
+from methodology_runs import PROGRAMS, Program
 from results import ROOT
 from toolkit_pages import SCRIPT, stored_rounds
 
@@ -31,9 +36,13 @@ class What(StrEnum):
     METHODOLOGY = "methodology"
     STRIPING = "striping"
     FILES = "files"
+    SYSTEMS = "systems"
+    CONFIGURE = "configure"
+    PLANTED = "planted"
     TABLE = "table"
 
 
+_Named = TypeVar("_Named", Pair, Program, System)
 Round = Callable[[random.Random], dict[str, Any]]
 
 MPI = "openmpi"
@@ -45,13 +54,19 @@ def measure(
         typer.Argument(
             help="methodology: BT-IO and MADBench2 in 8 configurations each. striping: a 3-D array "
             "over 1, 4 and 48 servers. files: many small files, and a large one, on one brick each "
-            "and over all. table: write the pages from the results that are there."
+            "and over all. systems: the limits of those of configure, which needs them. configure: "
+            "what it proposes on five pairs of a program and a system, beside the best of a grid. "
+            "planted: what a report finds of what was planted. table: write the pages from the "
+            "results that are there."
         ),
     ],
     rounds: Annotated[int, typer.Option("--rounds", "-n", min=1, help="To add.")] = 5,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="Of methodology: multipart or outofcore; may be repeated."),
+        typer.Option(
+            help="Of methodology: multipart or outofcore. Of systems and configure: a system, a "
+            "pair. May be repeated."
+        ),
     ] = None,
     tmpfs: Annotated[Path, typer.Option(help="A directory in memory.")] = Path("/dev/shm"),
     forebay: Annotated[Path, typer.Option(help="The command.")] = ROOT / ".venv/bin/forebay",
@@ -72,10 +87,6 @@ def measure(
     tools = Tools(forebay.absolute(), workloads.absolute())
     described = campaign.load(Path(campaign.__file__).with_name("campaign.toml"))
     mpi = described.mpis[MPI]
-    chosen = [program for program in PROGRAMS if not only or program.name in only]
-    if only and len(chosen) < len(set(only)):
-        known = ", ".join(program.name for program in PROGRAMS)
-        raise MeasuringError(f"one of {', '.join(only)} is not known; there are {known}")
 
     def add(stem: str, one: Round) -> None:
         for _ in range(rounds):
@@ -88,7 +99,7 @@ def measure(
         tools.check()
     if what is What.METHODOLOGY:
         with methodology_runs.places(tools, tmpfs) as directories:
-            for program in chosen:
+            for program in _chosen(PROGRAMS, only):
 
                 def of_program(
                     shuffle: random.Random, program: methodology_runs.Program = program
@@ -108,8 +119,39 @@ def measure(
     elif what is What.FILES:
         with striping_runs.volumes(tools, tmpfs) as layouts:
             add("files", lambda shuffle: striping_runs.measure_files(layouts, shuffle))
+    elif what is What.SYSTEMS:
+        with configure_pairs.mounted(tools, tmpfs) as systems:
+            configure_runs.characterise(tools, systems, _chosen(SYSTEMS, only), output)
+    elif what is What.CONFIGURE:
+        limits = configure_runs.limits(output)
+        with configure_pairs.mounted(tools, tmpfs) as systems:
+            for pair in _chosen(PAIRS, only):
+
+                def of_pair(shuffle: random.Random, pair: Pair = pair) -> dict[str, Any]:
+                    mpi = described.mpis[pair.mpi]
+                    return configure_runs.measure(tools, mpi, systems, pair, limits, shuffle)
+
+                add(f"configure-{pair.name}", of_pair)
+    elif what is What.PLANTED:
+        limits = configure_runs.limits(output)
+        with configure_pairs.mounted(tools, tmpfs) as systems:
+
+            def of_planted(_: random.Random) -> dict[str, Any]:
+                return configure_planted.measure_round(tools, described.mpis, systems, limits)
+
+            add("planted", of_planted)
     print(methodology_page.write(output))
     print(striping_page.write(output))
+    print(configure_page.write(output))
+
+
+def _chosen(known: Sequence[_Named], only: list[str] | None) -> list[_Named]:
+    """Those of these names, or all. Raises MeasuringError for a name that is not known."""
+    chosen = [each for each in known if not only or each.name in only]
+    if only and len(chosen) < len(set(only)):
+        names = ", ".join(each.name for each in known)
+        raise MeasuringError(f"one of {', '.join(only)} is not known; there are {names}")
+    return chosen
 
 
 def main() -> None:

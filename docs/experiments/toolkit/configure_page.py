@@ -1,0 +1,218 @@
+"""configure.md: `forebay configure` on pairs of a program and a system, made of the results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import page_parts as parts
+from configure_figures import NEAR, Found, collect
+from configure_pairs import PAIRS, PLACE, SYSTEMS
+from configure_planted import FAULTS, QUIET, TRIED, Fault
+from configure_runs import FASTEST, FINAL_ROUNDS, FINALISTS, MORE_ROUNDS, ROUNDS, RUNS_MOST
+from forebay.units import show_seconds, show_share
+from results import Result
+from toolkit_pages import SCRIPT, spread, stolen_text, stored_rounds
+
+FOUND_AT_LEAST = 4
+NAME = "configure"
+
+
+def write(output: Path) -> Path:
+    """Writes configure.md. Returns its path."""
+    rounds = [
+        one for pair in PAIRS for one in stored_rounds(output, f"configure-{pair.name}")
+    ]
+    planted = stored_rounds(output, "planted")
+    every = [*rounds, *planted]
+    lines = parts.head("What `forebay configure` finds", "configure", every, SCRIPT)
+    lines += [
+        "Five programs, each on a system with settings that were planted, and a best that is known "
+        f"by trying all: [`forebay configure`](../../guide/configure.md) has {RUNS_MOST} runs to "
+        f"find it, and is to land within {show_share(NEAR - 1)} of the best in {FOUND_AT_LEAST} of "
+        "the 5. It is to claim no gain where there is next to no I/O; and "
+        "[`forebay report`](../../guide/report.md) is to find three planted faults.",
+        "",
+    ]
+    if every:
+        lines += [stolen_text(every), ""]
+    lines += parts.notes(output, NAME)
+    found = collect(output)
+    lines += _pairs_section(found)
+    lines += _planted_section(planted)
+    page = output / f"{NAME}.md"
+    page.write_text("\n".join(lines).rstrip() + "\n")
+    return page
+
+
+def _pairs_section(found: list[Found]) -> list[str]:
+    lines = ["## Known best", ""]
+    lines += parts.table(
+        ["pair", "program", "system", "what is planted"],
+        [
+            [f"*{pair.name}*", _program(pair.program, pair.arguments, pair.ranks, pair.mpi),
+             f"*{pair.system.name}*", pair.planted]
+            for pair in PAIRS
+        ],
+        left=4,
+    )  # fmt: skip
+    lines += ["", *[f"- *{system.name}*: {system.described}." for system in SYSTEMS], ""]
+    lines += [
+        "The best is looked for by running **a grid** of all factors that `configure` has to "
+        "choose from, numbers with the least and the most of their values beside the default: all "
+        f"of it {_times(ROUNDS)} in shuffled order, the {FASTEST} fastest {_times(MORE_ROUNDS)} "
+        f"more. What decides are {FINAL_ROUNDS} fresh runs each of the default, the proposal and "
+        f"the grid's {FINALISTS} fastest, in turn: *the best* is whichever of these has the least "
+        "median, the proposal included. A run of 20 s is ended, and counts as one of 20 s. "
+        "Where `configure` proposes nothing, the default stands for the "
+        "proposal. Times are of the whole command, as `configure` has them; starting the processes "
+        "is about half a second of it, so the ratio inside MPI-IO calls is shown, too.",
+        "",
+    ]
+    if not found:
+        return [*lines, f"{parts.NOT_MEASURED.capitalize()}.", ""]
+    lines += parts.table(
+        ["pair", "feasible", "grid", "runs", "default, s", "proposed, s", "best, s",
+         "proposed / best", "in calls", "default / proposed", "verdict"],
+        [_row(one) for one in found],
+    )  # fmt: skip
+    near = {one.pair.name for one in found if one.is_near}
+    far = {one.pair.name for one in found if not one.is_near}
+    held = len(near - far)
+    verdict = "**met**" if held >= FOUND_AT_LEAST else "**missed**"
+    lines += [
+        "",
+        f"Within {show_share(NEAR - 1)} of the best in {held} of {len(PAIRS)}: {verdict}. "
+        + _identical(found),
+        "",
+    ]
+    places = [(f"/dev/shm/{PLACE}/{system.name}/mount", system.name) for system in SYSTEMS]
+    lines += parts.table(
+        ["pair", "proposed", "best", "why it ended"],
+        [
+            [
+                f"*{one.pair.name}*",
+                one.told(one.proposed, places),
+                one.told(one.best, places) if one.best is not one.proposed else "the same",
+                one.raw["configure"]["stopped"],
+            ]
+            for one in found
+        ],
+        left=4,
+    )
+    return [*lines, ""]
+
+
+def _program(name: str, arguments: tuple[str, ...], ranks: int, mpi: str) -> str:
+    return f"`{name} {' '.join(arguments)}`, {ranks} processes, {mpi}"
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+def _row(one: Found) -> list[str]:
+    gain = one.gain(one.default, one.proposed) if one.proposed is not one.default else None
+    return [
+        f"*{one.pair.name}*",
+        str(one.raw["configure"]["feasible"]),
+        str(len(one.raw["grid"])),
+        str(one.runs),
+        spread(one.default.wall),
+        spread(one.proposed.wall),
+        spread(one.best.wall),
+        f"{one.distance:.3f}",
+        f"{one.distance_in_calls:.2f}",
+        parts.ratio_text(gain),
+        "within 10 %" if one.is_near else "**missed**",
+    ]
+
+
+def _identical(found: list[Found]) -> str:
+    if all(one.raw["identical"] for one in found):
+        return "All runs of a pair left the same bytes."
+    return "**Some runs of a pair left other bytes.**"
+
+
+def _planted_section(rounds: list[Result]) -> list[str]:
+    lines = [
+        "## No gain where there is none",
+        "",
+        f"{_about(QUIET)}, with pauses in which it computes. Before anything is run, `configure` "
+        "is to say that nothing can be gained; and `evaluate`, asked all the same about "
+        f"{', '.join(f'*{name}*' for name in [*TRIED, 'stock'])} against the default, is to claim "
+        "no gain.",
+        "",
+    ]
+    if not rounds:
+        return [*lines, f"{parts.NOT_MEASURED.capitalize()}.", ""]
+    lines += parts.table(
+        ["round", "I/O", "`configure`", "runs", "verdicts of `evaluate`", "claim"],
+        [_quiet_row(number, one.raw["quiet"]) for number, one in enumerate(rounds)],
+        left=6,
+    )
+    lines += ["", "## Planted faults", ""]
+    lines += [f"- *{fault.title}*: {fault.about} ({_about(fault)})." for fault in FAULTS]
+    lines += ["", *_faults(rounds), ""]
+    return lines
+
+
+def _about(fault: Fault) -> str:
+    program = _program(fault.program, fault.arguments, fault.ranks, fault.mpi)
+    return f"{program}, on *{fault.system.name}*"
+
+
+def _quiet_row(number: int, quiet: dict[str, Any]) -> list[str]:
+    claims = [
+        name for name, told in quiet["verdicts"].items() if told["verdict"] == "improved"
+    ]
+    right = quiet["stopped"] == "ceiling" and quiet["best"] is None and not claims
+    verdicts = "; ".join(
+        f"{name}: {told['verdict']} ({_interval(told)})"
+        for name, told in quiet["verdicts"].items()
+    )
+    return [
+        str(number),
+        f"{100 * quiet['ceiling']['io_share']:.1f} %",
+        "stops at the ceiling" if quiet["stopped"] == "ceiling" else quiet["stopped"],
+        str(quiet["runs"]),
+        verdicts,
+        "none: as it should be" if right else f"**{', '.join(claims) or quiet['best']}**",
+    ]
+
+
+def _interval(told: dict[str, Any]) -> str:
+    low, high = (
+        "?" if told[end] is None else f"{100 * told[end]:+.1f} %" for end in ("low", "high")
+    )
+    return f"gain {low} to {high}, {told['blocks']} blocks"
+
+
+def _faults(rounds: list[Result]) -> list[str]:
+    rows = []
+    for number, one in enumerate(rounds):
+        for fault, told in zip(FAULTS, one.raw["faults"], strict=True):
+            place, finding = next(
+                (
+                    (place, finding)
+                    for place, finding in enumerate(told["findings"], start=1)
+                    if finding["key"] == fault.key
+                ),
+                (0, None),
+            )
+            if finding is None:
+                rows.append([str(number), fault.title, "**not found**", "-", "-", "-"])
+                continue
+            rows.append(
+                [
+                    str(number),
+                    fault.title,
+                    finding["title"],
+                    f"{place} of {len(told['findings'])}",
+                    f"{show_seconds(finding['seconds'])} of {show_seconds(told['run_s'])}",
+                    finding["confidence"],
+                ]
+            )
+    return parts.table(
+        ["round", "planted", "found", "place", "at most, of the run", "confidence"], rows, left=3
+    )
