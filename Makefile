@@ -75,6 +75,9 @@ unit: build ## tests of one process, beside the code
 mpi-test: build ## tests of many processes on both MPIs, the workloads, the testbed
 	ctest --test-dir build -LE '^unit$$' -j $$((2 * $(JOBS))) --output-on-failure --no-tests=error
 
+# Hundreds of processes load the same packages: what they compile of them is kept, if not beside them.
+cli-test: export PYTHONPYCACHEPREFIX = $(abspath build/pycache)
+cli-test: export PYTHONDONTWRITEBYTECODE =
 cli-test: build ## the forebay command, and the pages made by the campaigns
 	$(BIN)/python -m pytest -n $(JOBS) toolkit/tests tests/experiments
 

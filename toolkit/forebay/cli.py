@@ -76,7 +76,7 @@ def _top(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     if version:
-        typer.echo(f"forebay {forebay.__version__}")
+        typer.echo(f"forebay {forebay.version()}")
         raise typer.Exit
 
 

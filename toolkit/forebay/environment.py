@@ -26,7 +26,7 @@ def describe(command: list[str], records: Iterable[Record], paths: Iterable[str]
         "mpi": versions,
         "file_systems": {path: filesystem.mount_of(Path(path)).type for path in paths},
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "forebay": forebay.__version__,
+        "forebay": forebay.version(),
         "command": command,
     }
 

@@ -99,7 +99,7 @@ def convert(
         origin={
             "kind": "capture",
             "source": str(spills),
-            "tool": f"forebay {forebay.__version__}",
+            "tool": f"forebay {forebay.version()}",
         },
         command=told["command"],
         start_unix_ns=told["begun"],

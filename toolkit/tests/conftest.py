@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from forebay import cli
+
 TOOLKIT = Path(__file__).resolve().parent.parent
 FAKE_PROGRAM = Path(__file__).with_name("fake_program.py")
 TIMEOUT_S = 240  # ends what hangs; a busy machine may be slow
@@ -72,7 +74,7 @@ Forebay = Callable[..., Answer]
 
 
 def forebay_in(directory: Path, environ: dict[str, str], timeout_s: float = TIMEOUT_S) -> Forebay:
-    """What runs `forebay WORDS...` in `directory`."""
+    """What runs `forebay WORDS...` in `directory` as a user does."""
 
     def run(*words: str | Path, **variables: str) -> Answer:
         done = subprocess.run(
@@ -90,10 +92,45 @@ def forebay_in(directory: Path, environ: dict[str, str], timeout_s: float = TIME
     return run
 
 
+# They give the terminal to a command and wait for its signals with all threads of a process.
+OF_A_PROCESS = ("run", "trace")
+
+
 @pytest.fixture
-def forebay(environ: dict[str, str], tmp_path: Path) -> Forebay:
-    """Runs `forebay WORDS...` in an empty directory."""
+def forebay_process(environ: dict[str, str], tmp_path: Path) -> Forebay:
+    """Runs `forebay WORDS...` in an empty directory, in a process of its own."""
     return forebay_in(tmp_path, environ)
+
+
+@pytest.fixture
+def forebay(
+    environ: dict[str, str],
+    forebay_process: Forebay,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> Forebay:
+    """Runs `forebay WORDS...` in an empty directory, in this process where that can be: what it
+    loads is loaded once for all tests, not for each line."""
+
+    def run(*words: str | Path, **variables: str) -> Answer:
+        if words[0] in OF_A_PROCESS:
+            return forebay_process(*words, **variables)
+        capfd.readouterr()
+        with monkeypatch.context() as patch:
+            for name in set(os.environ) - set(environ):
+                patch.delenv(name)
+            for name, value in (environ | variables).items():
+                patch.setenv(name, value)
+            patch.setattr(sys, "argv", ["forebay", *map(str, words)])
+            code = 0
+            try:
+                cli.main()
+            except SystemExit as end:
+                code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        captured = capfd.readouterr()
+        return Answer(code, captured.out, captured.err)
+
+    return run
 
 
 @pytest.fixture

@@ -363,11 +363,17 @@ def test_wrong_usage_and_a_missing_file_have_their_words(forebay: Forebay) -> No
         (("--show",), "is not there"),
         ((".", "--rounds", "3"), "greater than or equal to 4"),
         ((".", "-o", "no/such/system.json"), "there is no directory"),
-        ((".", "--launcher", ""), "--launcher is empty"),
     ):
         answer = forebay("characterise", "system", *words)
         assert answer.code == 2
         assert said in " ".join(answer.errors.split())
+
+
+def test_an_empty_launcher_is_told(forebay_process: Forebay) -> None:
+    """In a process of its own, where the MPIs are looked for."""
+    answer = forebay_process("characterise", "system", ".", "--launcher", "")
+    assert answer.code == 2
+    assert "--launcher is empty" in answer.errors
 
 
 class _Slow:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from forebay.configure.factors import KNOWN, Kind, Settings
 
@@ -121,6 +120,8 @@ class Residual:
 def improvement(estimate: Estimate, best: float) -> Array:
     """Of each candidate the expected part by which one more run of it lowers `best`, a logarithm of
     seconds; less where it was run so often that another run tells little."""
+    from scipy.special import ndtr  # slow to load, as above
+
     spread = np.maximum(estimate.deviation, 1e-9)
     gain = best - estimate.mean
     z = gain / spread
