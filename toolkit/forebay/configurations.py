@@ -53,6 +53,18 @@ class Configuration:
         }
 
 
+def configuration_of(name: str, entry: dict[str, Any]) -> Configuration:
+    """What `as_json` told of one. Raises AttributeError, KeyError, TypeError, ValueError."""
+    return Configuration(
+        name=name,
+        stock=entry["engine"] == "mpi",
+        description=str(entry["description"]),
+        hints={str(key): str(value) for key, value in entry["hints"].items()},
+        environment={str(key): str(value) for key, value in entry["environment"].items()},
+        sections=[dict(section) for section in entry["file"]],
+    )
+
+
 BUILT_IN = {
     DEFAULT: Configuration(DEFAULT, description="Forebay without further words"),
     STOCK: Configuration(STOCK, stock=True, description="the MPI library alone"),

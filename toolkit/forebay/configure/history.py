@@ -2,10 +2,12 @@
 
 import json
 import sqlite3
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import xxhash
 
@@ -86,6 +88,7 @@ class SearchRun:
     reason: str = ""
     side: dict[str, Any] | None = None
     written: list[str] = field(default_factory=list)
+    observed: list[dict[str, Any]] = field(default_factory=list)  # each setting, as in_force has it
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -146,15 +149,7 @@ class History:
         self._rows.executemany("INSERT INTO search VALUES (?, ?)", values)
 
     def _read(self) -> None:
-        found = {
-            str(key): json.loads(value)
-            for key, value in self._rows.execute("SELECT key, value FROM search")
-        }
-        known = {item.name for item in fields(Search)}
-        try:
-            before = Search(**{key: value for key, value in found.items() if key in known})
-        except TypeError as error:
-            raise _unusable(self.path, str(error)) from error
+        before = _search(self._rows, self.path)
         told = before.differences(self.search)
         if told:
             raise ForebayError(
@@ -162,16 +157,11 @@ class History:
                 "Name another file by --history, or begin anew by --again.",
             )
         self.search = before
-        rows = self._rows.execute("SELECT number, content, xxh64 FROM runs ORDER BY number")
-        for number, content, digest in rows.fetchall():
-            if xxhash.xxh64_hexdigest(str(content).encode()) != digest:
-                raise _unusable(self.path, f"the checksum of run {number} does not fit it")
-            run = _run(json.loads(content))
+        self.runs = _runs(self._rows, self.path)
+        for run in self.runs:
             if run.state is State.STARTED:
-                run.state = State.INTERRUPTED
-                run.reason = "the search was killed"
+                _end_killed(run)
                 self._write(run)
-            self.runs.append(run)
 
     def add(self, run: SearchRun) -> None:
         """Takes note of a run that is about to start."""
@@ -182,15 +172,105 @@ class History:
         """Takes note of what came of it."""
         self._write(run)
 
+    def conclude(self, result: dict[str, Any]) -> None:
+        """Takes note of how this session ended: `result` as the JSON has it, whose runs are here
+        already."""
+        ending = {key: value for key, value in result.items() if key != "runs"}
+        self._rows.execute(_MAKE_ENDINGS)
+        self._put("endings", len(self.runs), ending)
+
     def _write(self, run: SearchRun) -> None:
-        content = json.dumps(run.as_json())
+        self._put("runs", run.number, run.as_json())
+
+    def _put(self, table: str, number: int, value: dict[str, Any]) -> None:
+        content = json.dumps(value)
         digest = xxhash.xxh64_hexdigest(content.encode())
         self._rows.execute(
-            "INSERT OR REPLACE INTO runs VALUES (?, ?, ?)", (run.number, content, digest)
+            f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)", (number, content, digest)
         )
 
 
-def _run(content: dict[str, Any]) -> SearchRun:
+@dataclass(frozen=True)
+class Recalled:
+    """A history as it stands. `ending`: how its last session ended, as the JSON of docs/formats/
+    search.md has it; None if that was killed, or goes on."""
+
+    search: Search
+    runs: list[SearchRun]
+    ending: dict[str, Any] | None
+
+
+def recall(path: Path) -> Recalled:
+    """What the history at `path` holds, which stays as it is. Raises ForebayError for what is none,
+    is damaged, of another version or in use."""
+    _require_format(path)
+    try:
+        where = f"file:{quote(str(path.absolute()))}?mode=ro"
+        with closing(sqlite3.connect(where, uri=True, timeout=0)) as rows:
+            search, runs = _search(rows, path), _runs(rows, path)
+            endings = _contents(rows, "endings", path) if _has_endings(rows) else []
+    except sqlite3.DatabaseError as error:
+        raise _unusable(path, str(error)) from error
+    for run in runs:
+        if run.state is State.STARTED:
+            _end_killed(run)
+    number, ending = endings[-1] if endings else (-1, None)
+    return Recalled(search, runs, ending if number == len(runs) else None)
+
+
+_MAKE_ENDINGS = (
+    "CREATE TABLE IF NOT EXISTS endings (runs INTEGER PRIMARY KEY, content TEXT NOT NULL, "
+    "xxh64 TEXT NOT NULL)"
+)
+
+
+def _has_endings(rows: sqlite3.Connection) -> bool:
+    found = rows.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'endings'")
+    return found.fetchone() is not None
+
+
+def _search(rows: sqlite3.Connection, path: Path) -> Search:
+    found = {
+        str(key): json.loads(value) for key, value in rows.execute("SELECT key, value FROM search")
+    }
+    try:
+        return search_of(found)
+    except TypeError as error:
+        raise _unusable(path, str(error)) from error
+
+
+def search_of(content: dict[str, Any]) -> Search:
+    """Of an object of the format, which may have more keys. Raises TypeError where one lacks."""
+    known = {item.name for item in fields(Search)}
+    return Search(**{key: value for key, value in content.items() if key in known})
+
+
+def _runs(rows: sqlite3.Connection, path: Path) -> list[SearchRun]:
+    try:
+        return [run_of(content) for _, content in _contents(rows, "runs", path)]
+    except (KeyError, TypeError, ValueError) as error:
+        raise _unusable(path, repr(error)) from error
+
+
+def _contents(
+    rows: sqlite3.Connection, table: str, path: Path
+) -> list[tuple[int, dict[str, Any]]]:
+    """The rows of a table whose content has a checksum, in the order of their numbers."""
+    found = []
+    for number, content, digest in rows.execute(f"SELECT * FROM {table} ORDER BY 1"):
+        if xxhash.xxh64_hexdigest(str(content).encode()) != digest:
+            what = "run" if table == "runs" else "the ending after run"
+            raise _unusable(path, f"the checksum of {what} {number} does not fit it")
+        found.append((int(number), json.loads(content)))
+    return found
+
+
+def _end_killed(run: SearchRun) -> None:
+    run.state, run.reason = State.INTERRUPTED, "the search was killed"
+
+
+def run_of(content: dict[str, Any]) -> SearchRun:
+    """Of an object of the format. Raises KeyError, TypeError, ValueError."""
     known = {item.name for item in fields(SearchRun)}
     kept = {key: value for key, value in content.items() if key in known}
     return SearchRun(**(kept | {"why": Why(content["why"]), "state": State(content["state"])}))

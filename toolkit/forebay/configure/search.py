@@ -142,7 +142,8 @@ class Searcher:
             self._chooser = Chooser(candidates, self._options.runs_max, history.search.seed)
             self._recall(history)
             self._carry_out(history)
-        self.result.ranking = self._chooser.ranking()
+            self.result.ranking = self._chooser.ranking()
+            history.conclude(self.result.as_json())
         return self.result
 
     def _limits(self) -> list[rates.Point]:
@@ -409,11 +410,9 @@ class Searcher:
             run.state = State.FAILED
             run.reason = f"it has no '{self._options.quantity}' that could be timed"
             return []
-        lacking = [
-            setting
-            for setting in in_force.settings(configuration, timed.records, timed.read_ahead)
-            if setting.state is in_force.State.NOT_IN_FORCE
-        ]
+        held = in_force.settings(configuration, timed.records, timed.read_ahead)
+        run.observed = [asdict(setting) for setting in held]
+        lacking = [each for each in held if each.state is in_force.State.NOT_IN_FORCE]
         other = self._other_files(candidate, timed.files)
         run.state = State.MEASURED
         if candidate is self.result.candidates[0]:

@@ -38,6 +38,12 @@ class Setting:
         return f"{self.key}: asked {self.asked}, observed {found}"
 
 
+def setting_of(entry: dict[str, Any]) -> Setting:
+    """What results have of one. Raises KeyError, TypeError, ValueError."""
+    observed = tuple(str(value) for value in entry["observed"])
+    return Setting(str(entry["key"]), str(entry["asked"]), observed, State(entry["state"]))
+
+
 # Other spellings of a hint -> the one that records have (docs/guide/hints.md).
 _SPELLINGS = {
     "e10_cache": "forebay_cache",

@@ -7,11 +7,11 @@ from typing import Any
 
 from forebay import json_document
 from forebay.comparison import QUANTITIES, Failure, FileCheck, Side
-from forebay.configurations import Configuration
+from forebay.configurations import configuration_of
 from forebay.errors import ForebayError
+from forebay.evaluate import in_force
 from forebay.evaluate.background import Load
 from forebay.evaluate.evaluation import VERSION, EvaluatedRun, Evaluation
-from forebay.evaluate.in_force import Setting, State
 from forebay.evaluate.verdict import Kind, Plan, Verdict
 
 _NEEDED = {"verdicts", "log_ratios", "runs"}
@@ -42,7 +42,7 @@ def load(path: Path) -> StoredEvaluation:
 
 def _evaluation(document: dict[str, Any]) -> StoredEvaluation:
     reference = str(document["reference"])
-    configurations = [_configuration(*item) for item in document["configurations"].items()]
+    configurations = [configuration_of(*item) for item in document["configurations"].items()]
     names = {configuration.name for configuration in configurations}
     if reference not in names or len(names) < 2:
         raise ValueError(f"the reference {reference!r} is not among several configurations")
@@ -62,7 +62,7 @@ def _evaluation(document: dict[str, Any]) -> StoredEvaluation:
         seed=int(document["seed"]),
         runs=[_run(entry) for entry in document["runs"]],
         settings={
-            str(name): [_setting(entry) for entry in entries]
+            str(name): [in_force.setting_of(entry) for entry in entries]
             for name, entries in document["settings"].items()
         },
         files={
@@ -85,17 +85,6 @@ def _evaluation(document: dict[str, Any]) -> StoredEvaluation:
     return found
 
 
-def _configuration(name: str, entry: dict[str, Any]) -> Configuration:
-    return Configuration(
-        name=name,
-        stock=entry["engine"] == "mpi",
-        description=str(entry["description"]),
-        hints={str(key): str(value) for key, value in entry["hints"].items()},
-        environment={str(key): str(value) for key, value in entry["environment"].items()},
-        sections=[dict(section) for section in entry["file"]],
-    )
-
-
 def _run(entry: dict[str, Any]) -> EvaluatedRun:
     loads = (_load(entry[at]) for at in ("before", "after"))
     seconds = {key: _number(value) for key, value in entry["side"].items()}
@@ -112,11 +101,6 @@ def _number(value: object) -> Any:  # noqa: ANN401
     if value is None or (isinstance(value, (int, float)) and math.isfinite(value)):
         return value
     raise ValueError(f"{value!r} is no number")
-
-
-def _setting(entry: dict[str, Any]) -> Setting:
-    observed = tuple(str(value) for value in entry["observed"])
-    return Setting(str(entry["key"]), str(entry["asked"]), observed, State(entry["state"]))
 
 
 def _file(entry: dict[str, Any]) -> FileCheck:
