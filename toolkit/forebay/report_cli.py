@@ -1,5 +1,7 @@
 """The command line of `forebay report`: options and their help."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +12,8 @@ from forebay.errors import ForebayError
 if TYPE_CHECKING:
     from rich.console import Console
 
+_Json = dict[str, Any]
+
 app = typer.Typer()
 
 
@@ -18,6 +22,7 @@ app = typer.Typer()
     epilog="Examples:\n\n  forebay report job.trace\n\n"
     "  forebay report job.trace -o job.html --system system.json\n\n"
     "  forebay evaluate --json e.json -- mpiexec -n 4 ./simulation && forebay report e.json\n\n"
+    "  forebay report configure.sqlite -o search.html\n\n"
     "  forebay import job.darshan -o job.trace && forebay report job.trace",
 )
 def report_command(
@@ -25,7 +30,8 @@ def report_command(
         Path,
         typer.Argument(
             exists=True,
-            help="A trace directory, or what 'evaluate --json' wrote.",
+            help="A trace directory, what 'evaluate --json' wrote, or a search: its directory, its "
+            "history, or what 'configure --json' wrote.",
             metavar="RUN|CAMPAIGN",
         ),
     ],
@@ -44,6 +50,8 @@ def report_command(
 ) -> None:
     """Say what a run's I/O cost and what of it could be had back, or what a campaign showed.
 
+    Of a search for settings it tells every run, and what evaluations beside it showed.
+
     The page is one file of HTML that needs no network and no script. The terminal has a summary.
 
     Exit status: 0, 1 if what is read is damaged, 2 for wrong usage.
@@ -57,23 +65,31 @@ def report_command(
         if path is not None:
             output_paths.require_file(path)
     console = output_console()
-    if source.is_dir():
-        content = _report_run(source, out, system, console)
-    elif system is None:
-        content = _report_campaign(source, out, console)
-    else:
-        raise ForebayError(
-            f"{source} is no trace directory", "--system is for the report of a run."
-        )
+    content = _reporter(source, system)(source, out, console)
     console.print(f"report: {out}", markup=False, soft_wrap=True)
     if json is not None:
         json.write_text(json_format.dumps(content, indent=2), encoding="utf-8")
         console.print(f"findings: {json}", markup=False, soft_wrap=True)
 
 
+def _reporter(source: Path, system: Path | None) -> Callable[[Path, Path, "Console"], _Json]:
+    """Who reports what `source` is: a run, a search or an evaluation."""
+    from forebay.configure import stored
+    from forebay.report import search
+
+    if source.is_dir() and search.source_in(source) is None:
+        return partial(_report_run, system)
+    if system is not None:
+        raise ForebayError(
+            f"{source} is no trace directory", "--system is for the report of a run."
+        )
+    is_search = source.is_dir() or stored.is_one(source)
+    return _report_search if is_search else _report_campaign
+
+
 def _report_run(
-    directory: Path, out: Path, system: Path | None, console: "Console"
-) -> dict[str, Any]:
+    system: Path | None, directory: Path, out: Path, console: "Console"
+) -> _Json:
     from forebay import system_file
     from forebay.report import contents, page, terminal
     from forebay.trace.directory import Trace
@@ -85,11 +101,21 @@ def _report_run(
     return found.as_json()
 
 
-def _report_campaign(file: Path, out: Path, console: "Console") -> dict[str, Any]:
+def _report_campaign(file: Path, out: Path, console: "Console") -> _Json:
     from forebay.evaluate import stored
     from forebay.report import campaign, campaign_page, campaign_terminal
 
     found = campaign.examine(file, stored.load(file))
     campaign_terminal.show(console, found)
     campaign_page.write(found, out)
+    return found.as_json()
+
+
+def _report_search(source: Path, out: Path, console: "Console") -> _Json:
+    from forebay.configure import stored
+    from forebay.report import search, search_page, search_terminal
+
+    found = search.examine(stored.load(search.source_in(source) or source))
+    search_terminal.show(console, found)
+    search_page.write(found, out)
     return found.as_json()

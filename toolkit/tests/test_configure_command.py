@@ -63,8 +63,18 @@ def test_the_best_settings_are_found_and_told_how_to_prove(
     assert content["best"] == content["ranking"][0]["configuration"]
     assert {run["state"] for run in content["runs"]} == {"measured"}
     assert not (tmp_path / "out.dat").exists()  # what a search writes is of no use
-    proof = forebay("evaluate", "--time", "write", "-n", "8", "--", *command)
+    proof = forebay(
+        "evaluate", "--time", "write", "-n", "8", "--json", "proof.json", "--", *command
+    )
     assert "best: improved" in proof.output, proof.output + proof.errors
+    told = forebay("report", ".", "--json", "told.json")
+    assert told.code == 0, told.errors
+    assert "'best' is shown to be faster than 'default'" in told.output
+    report = read_json(tmp_path / "told.json")
+    assert report["claimed"] is True
+    assert report["runs"] == len(content["runs"])
+    assert report["best"] == content["best"]
+    assert "<td>cb_buffer_size</td>" in (tmp_path / "report.html").read_text()
 
 
 def test_little_io_ends_it_before_anything_is_run(

@@ -8,9 +8,9 @@ that were changed at random.
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
+from changed_documents import changed
 from conftest import Forebay, read_json
 from made_campaigns import BEST, NASTY, evaluation
 
@@ -164,28 +164,14 @@ def test_what_is_no_campaign_is_told(tmp_path: Path, content: str, complaint: st
 WHOLE = json.loads(json.dumps(evaluation(blocks=2).as_json()))
 
 
-def _places(value: object, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    inner: list[tuple[Any, Any]] = []
-    if isinstance(value, dict):
-        inner = list(value.items())
-    elif isinstance(value, list):
-        inner = list(enumerate(value))
-    return [path] * bool(path) + [p for key, each in inner for p in _places(each, (*path, key))]
-
-
 VALUES = [None, "", "text", -1, 3, 0.5, float("nan"), [], {}, ["x"], True]
 
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)
 def test_a_changed_file_is_refused_or_reported(tmp_path: Path, value: object) -> None:
     path = tmp_path / "e.json"
-    for place in _places(WHOLE):
-        content = json.loads(json.dumps(WHOLE))
-        inner = content
-        for key in place[:-1]:
-            inner = inner[key]
-        inner[place[-1]] = value
-        path.write_text(json.dumps(content))
+    for text in changed(WHOLE, value):
+        path.write_text(text)
         try:
             found = stored.load(path)
         except ForebayError:

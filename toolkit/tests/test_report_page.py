@@ -9,17 +9,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+import made_searches
 import pytest
 from conftest import Forebay, read_json
 from made_campaigns import evaluation
 from made_runs import MIB, MadeRun
 from test_darshan_import import EXAMPLES
 from test_report_campaign import SECTIONS as OF_A_CAMPAIGN
+from test_report_search import SECTIONS as OF_A_SEARCH
 
 from forebay import system_file
+from forebay.configure import stored as stored_search
 from forebay.evaluate import stored
 from forebay.evaluate.campaign import write_json
-from forebay.report import campaign, campaign_page, contents, page
+from forebay.report import campaign, campaign_page, contents, page, search, search_page
 from forebay.report.templates import BYTES_MOST
 
 if TYPE_CHECKING:
@@ -125,8 +128,20 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory / "report.html"
 
 
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a search."""
+    directory = tmp_path_factory.mktemp("search")
+    history = made_searches.history(directory / "configure.sqlite")
+    search_page.write(search.examine(stored_search.load(history)), directory / "report.html")
+    return directory / "report.html"
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize(("of", "sections"), [("written", SECTIONS), ("evaluated", OF_A_CAMPAIGN)])
+@pytest.mark.parametrize(
+    ("of", "sections"),
+    [("written", SECTIONS), ("evaluated", OF_A_CAMPAIGN), ("searched", OF_A_SEARCH)],
+)
 def test_chromium_shows_it_in_both_themes(
     browser: "Browser", request: pytest.FixtureRequest, of: str, sections: list[str], theme: str
 ) -> None:

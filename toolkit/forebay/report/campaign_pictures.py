@@ -1,6 +1,5 @@
 """The pictures of an evaluation: every run, and every paired difference."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +14,6 @@ _COLOURS = ("#7f8b97", "#1e88e5", "#f4711f", "#2e9e6b", "#a457c4", "#c9a227", "#
 _MARKERS = "osD^vPX*"
 _STRIP = 0.78  # of a candidate's row that its blocks take, one below the other
 _ROW = 0.95  # inches
-_WIDE, _TICKS = 1.0, 12  # of an axis: log ratios from end to end, marks on it
 
 
 def colours(result: StoredEvaluation) -> dict[str, str]:
@@ -27,14 +25,7 @@ def colours(result: StoredEvaluation) -> dict[str, str]:
 def runs(result: StoredEvaluation) -> str:
     """The seconds of every run in the order of time, above what else the machine did then."""
     pyplot = drawing.pyplot_for("runs")
-    figure, (times, load) = pyplot.subplots(
-        2,
-        1,
-        figsize=(drawing.WIDTH, 4.4),
-        sharex=True,
-        layout="constrained",
-        gridspec_kw={"height_ratios": [3, 1]},
-    )
+    figure, (times, load) = drawing.one_above_another(pyplot, 4.4, 3)
     for place, (name, colour) in enumerate(colours(result).items()):
         known = [
             (number, seconds)
@@ -102,32 +93,11 @@ def differences(result: StoredEvaluation) -> str:
     seen = [0.0, worth, *np.concatenate([result.tests[name].ratios for name in shown])]
     spare = max(0.02, 0.08 * (max(seen) - min(seen)))
     axes.set_xlim(min(seen) - spare, max(seen) + spare)
-    gains = _round_gains(pyplot, *axes.get_xlim())
-    axes.set_xticks(np.log1p(gains), [_percent(gain) for gain in gains])
+    gains = drawing.round_gains(pyplot, *axes.get_xlim())
+    axes.set_xticks(np.log1p(gains), [drawing.percent(gain) for gain in gains])
     axes.set_xlim(min(seen) - spare, max(seen) + spare)
     axes.set_xlabel(f"gain against {result.reference}: its time / the other's - 1")
     return drawing.svg(pyplot, figure, "The gain in every block, with its interval")
-
-
-def _round_gains(pyplot: Any, low: float, high: float) -> list[float]:  # noqa: ANN401
-    """Gains to mark between two log ratios: evenly apart where that is near even on the axis, else
-    by factors."""
-    if high - low < _WIDE:
-        return list(pyplot.MaxNLocator(8).tick_values(np.expm1(low), np.expm1(high)))
-    powers = range(-6, 7)
-    factors = [step * 10.0**power for power in powers for step in (1, 2, 5)]
-    gains = [factor - 1 for factor in factors if low <= np.log(factor) <= high]
-    return gains if len(gains) <= _TICKS else [gain for gain in gains if _is_power(gain + 1)]
-
-
-def _percent(gain: float) -> str:
-    if abs(gain) < 1e-9:
-        return "0 %"
-    return f"{100 * gain:+.0f} %" if gain >= 1 else f"{100 * gain:+.3g} %"
-
-
-def _is_power(factor: float) -> bool:
-    return math.isclose(math.log10(factor), round(math.log10(factor)), abs_tol=1e-9)
 
 
 def _band(axes: Any, row: int, low: float | None, high: float | None, colour: str) -> None:  # noqa: ANN401

@@ -10,6 +10,8 @@ from forebay.units import show_bytes
 #: Seen well on white and on near black.
 COLOURS = {"read": "#1e88e5", "write": "#f4711f", "metadata": "#a457c4", "mpi": "#2e9e6b"}
 WIDTH = 9.0
+# Of an axis of gains: log ratios from end to end, marks on it.
+_WIDE, _FEWEST_TICKS, _TICKS = 1.0, 3, 12
 # Stands in the drawing for the colour of the page's text.
 _TEXT = "#010203"
 
@@ -30,6 +32,19 @@ def pyplot_for(salt: str) -> Any:  # noqa: ANN401  matplotlib has no types
     return pyplot
 
 
+def one_above_another(pyplot: Any, height: float, ratio: float) -> tuple[Any, tuple[Any, Any]]:  # noqa: ANN401
+    """A figure of `height` inches: two pictures with one axis, the upper `ratio` times as high."""
+    figure, axes = pyplot.subplots(
+        2,
+        1,
+        figsize=(WIDTH, height),
+        sharex=True,
+        layout="constrained",
+        gridspec_kw={"height_ratios": [ratio, 1]},
+    )
+    return figure, tuple(axes)
+
+
 def byte_ticks(axis: Any, most: float, intervals: int) -> None:  # noqa: ANN401
     """Ticks from 0 to `most` bytes, round in the unit in which they are told."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator, MultipleLocator
@@ -38,6 +53,31 @@ def byte_ticks(axis: Any, most: float, intervals: int) -> None:  # noqa: ANN401
     ticks = MaxNLocator(intervals).tick_values(0, most / unit)
     axis.set_major_locator(MultipleLocator(max(1.0, float(ticks[1] - ticks[0]) * unit)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: show_bytes(value)))
+
+
+def round_gains(pyplot: Any, low: float, high: float) -> list[float]:  # noqa: ANN401
+    """Gains to mark between two log ratios: evenly apart where that is near even on the axis, else
+    by factors."""
+    even = list(pyplot.MaxNLocator(8).tick_values(math.expm1(low), math.expm1(high)))
+    if high - low < _WIDE:
+        return even
+    powers = range(-6, 7)
+    factors = [step * 10.0**power for power in powers for step in (1, 2, 5)]
+    gains = [factor - 1 for factor in factors if low <= math.log(factor) <= high]
+    if len(gains) < _FEWEST_TICKS:
+        return [gain for gain in even if gain > -1]
+    return gains if len(gains) <= _TICKS else [gain for gain in gains if _is_power(gain + 1)]
+
+
+def percent(gain: float) -> str:
+    """0.25 -> '+25 %', a gain as the axes have it."""
+    if abs(gain) < 1e-9:
+        return "0 %"
+    return f"{100 * gain:+.0f} %" if gain >= 1 else f"{100 * gain:+.3g} %"
+
+
+def _is_power(factor: float) -> bool:
+    return math.isclose(math.log10(factor), round(math.log10(factor)), abs_tol=1e-9)
 
 
 def svg(pyplot: Any, figure: Any, label: str) -> str:  # noqa: ANN401

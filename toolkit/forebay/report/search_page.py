@@ -1,0 +1,98 @@
+"""The report of a search as one page of HTML."""
+
+import shlex
+from pathlib import Path
+
+from forebay.configure.history import Why
+from forebay.report import campaign_pictures, search, search_pictures
+from forebay.report.search import SearchReport
+from forebay.report.templates import rendered
+
+_RANKED = 8
+
+
+def write(report: SearchReport, path: Path) -> None:
+    """Writes the page."""
+    path.write_text(render(report), encoding="utf-8", errors="replace")
+
+
+def render(report: SearchReport) -> str:
+    """The page as text."""
+    found = report.found
+    latest = report.evaluations[0] if report.evaluations else None
+    evaluated = None if latest is None else latest.evaluation
+    paired = evaluated is not None and any(test.blocks for test in evaluated.tests.values())
+    known = {run.configuration: search.settings_words(run) for run in found.runs}
+    met = {run.why for run in found.runs}
+    return rendered(
+        "search.html.j2",
+        report=report,
+        found=found,
+        ending=found.ending,
+        latest=latest,
+        title=shlex.join(found.search.command),
+        colour={} if evaluated is None else campaign_pictures.colours(evaluated),
+        differences_picture=campaign_pictures.differences(evaluated)
+        if paired and evaluated is not None
+        else None,
+        runs_picture=search_pictures.runs(report) if found.runs else None,
+        factors_picture=search_pictures.factors(report) if report.contrasts else None,
+        run_colours=search_pictures.RUN_COLOURS,
+        best_colour=search_pictures.BEST_COLOUR,
+        whys=[why for why in Why if why in met],
+        purposes=search.PURPOSES,
+        described={name: _described(report, name, known) for name in _ranked(report)},
+        left_out=_left_out(report),
+        contrasts=search_pictures.shown_contrasts(report),
+        change=search.change,
+        outcome=search.outcome,
+        settings_words=search.settings_words,
+        most_ranked=_RANKED,
+        provenance=_provenance(report),
+    )
+
+
+def _ranked(report: SearchReport) -> list[str]:
+    ending = report.found.ending
+    return [] if ending is None else [each.configuration for each in ending.ranking]
+
+
+def _described(report: SearchReport, name: str, known: dict[str, str]) -> str:
+    """In words; of what no earlier file described, by its settings."""
+    configuration = report.found.configuration(name)
+    described = "" if configuration is None else configuration.description
+    return described or known.get(name, "")
+
+
+def _left_out(report: SearchReport) -> dict[str, list[str]]:
+    """Reason to the settings that it rules out."""
+    reasons: dict[str, list[str]] = {}
+    ending = report.found.ending
+    for factor, value, reason in [] if ending is None else ending.left_out:
+        reasons.setdefault(reason, []).append(factor if value is None else f"{factor}={value}")
+    return reasons
+
+
+def _provenance(report: SearchReport) -> list[tuple[str, str]]:
+    made, ending = report.found.search, report.found.ending
+    variables = [f"{key}={','.join(values)}" for key, values in made.variables.items()]
+    ranks = made.ranks_per_node
+    told = [
+        ("history", str(report.found.path)),
+        ("command", shlex.join(made.command)),
+        ("directory", made.directory),
+        ("host", "" if ending is None else ending.host),
+        ("trace", made.trace["path"]),
+        ("system file", "none" if ending is None or not ending.system else ending.system),
+        ("what is timed", made.time),
+        ("reference", made.reference),
+        ("prepared by", made.prepare or ""),
+        ("MPI", made.mpi),
+        ("ranks per node", "" if ranks is None else str(ranks)),
+        ("variables", "; ".join(variables)),
+        ("seed", str(made.seed)),
+        ("first run", report.found.runs[0].started if report.found.runs else ""),
+        ("last run", report.found.runs[-1].started if report.found.runs else ""),
+        ("evaluations", ", ".join(str(each.path) for each in report.evaluations)),
+    ]
+    return [(key, value) for key, value in told if value]

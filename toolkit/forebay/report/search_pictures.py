@@ -1,0 +1,116 @@
+"""The pictures of a search: its runs with the best so far, and what each factor changed."""
+
+from typing import Any
+
+import numpy as np
+
+from forebay.configure.contrasts import Contrast
+from forebay.configure.history import State, Why
+from forebay.report import drawing, search
+from forebay.report.drawing import COLOURS
+from forebay.report.search import SearchReport
+from forebay.units import show_seconds
+
+#: Of what a run was for, and of those without a time. Seen well on white and on near black.
+RUN_COLOURS = {
+    Why.WARM_UP: "#b9a44c",
+    Why.REFERENCE: "#7f8b97",
+    Why.MODEL: COLOURS["metadata"],
+    Why.SEARCH: COLOURS["read"],
+    Why.AGAIN: COLOURS["mpi"],
+}
+BEST_COLOUR = COLOURS["write"]
+LOST_COLOUR = "#d64576"
+_MARKERS = {Why.WARM_UP: "v", Why.REFERENCE: "o", Why.MODEL: "D", Why.SEARCH: "s", Why.AGAIN: "^"}
+_MOST_TICKS = 14
+# From fastest to slowest; beyond it the axis goes by factors.
+_WIDE = 8.0
+CONTRASTS_MOST = 14
+_ROW = 0.42  # inches
+
+
+def runs(report: SearchReport) -> str:
+    """The seconds of every run in the order of time, as predicted and as measured, with the least
+    so far as a line; below them those that have no time to use."""
+    pyplot = drawing.pyplot_for("search")
+    figure, (times, lost) = drawing.one_above_another(pyplot, 4.2, 8)
+    found = report.found.runs
+    for run in found:
+        if run.predicted:
+            place = [run.number - 0.32, run.number + 0.32]
+            times.plot(place, [run.predicted] * 2, color="#7f8b97", linewidth=1.4)
+        if run.state is State.MEASURED and run.seconds:
+            times.plot(
+                run.number, run.seconds, _MARKERS[run.why], color=RUN_COLOURS[run.why],
+                markersize=6,
+            )  # fmt: skip
+        else:
+            lost.plot(run.number, 0, "X", color=LOST_COLOUR, markersize=7)
+    least = report.best_so_far
+    if least:
+        numbers, seconds = zip(*[*least, (len(found) + 0.5, least[-1][1])], strict=True)
+        times.step(numbers, seconds, where="post", color=BEST_COLOUR, linewidth=2, zorder=1)
+    if report.reference_s is not None:
+        times.axhline(report.reference_s, color="#7f8b97", linewidth=1, linestyle=(0, (2, 3)))
+    _scale(pyplot, times, [s for run in found for s in (run.seconds, run.predicted) if s])
+    times.set_ylabel(f"time ({report.found.search.time})")
+    lost.set_ylim(-1, 1)
+    lost.set_yticks([0], ["not used"])
+    lost.tick_params(axis="y", length=0)
+    lost.xaxis.set_major_locator(pyplot.MaxNLocator(_MOST_TICKS, integer=True))
+    lost.set_xlim(0.3, len(found) + 0.7)
+    lost.set_xlabel("run, in the order of time")
+    return drawing.svg(pyplot, figure, "The time of every run of the search, and the best so far")
+
+
+def _scale(pyplot: Any, axes: Any, seconds: list[float]) -> None:  # noqa: ANN401
+    """Logarithmic where times differ by much, since the slow ones would hide the others; else from
+    a little below the least."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    if not seconds:
+        return
+    low, high = min(seconds), max(seconds)
+    if high > _WIDE * low:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5), numticks=12))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    else:
+        spare = 0.08 * (high - low or high)
+        axes.set_ylim(max(0.0, low - spare), high + spare)
+        axes.yaxis.set_major_locator(pyplot.MaxNLocator(6))
+    axes.yaxis.set_major_formatter(lambda value, _: show_seconds(value) if value > 0 else "0")
+
+
+def shown_contrasts(report: SearchReport) -> list[Contrast]:
+    """Those that have a place in the picture and the table, largest effect first."""
+    return report.contrasts[:CONTRASTS_MOST]
+
+
+def factors(report: SearchReport) -> str:
+    """Of each change of one factor the gain of every pair, and the mean with its interval."""
+    pyplot = drawing.pyplot_for("factors")
+    shown = shown_contrasts(report)
+    figure, axes = pyplot.subplots(
+        figsize=(drawing.WIDTH, 0.9 + _ROW * len(shown)), layout="constrained"
+    )
+    seen = [0.0]
+    for row, each in enumerate(shown):
+        colour = BEST_COLOUR if each.beyond_noise else "#7f8b97"
+        if each.half is not None:
+            ends = [each.mean - each.half, each.mean + each.half]
+            axes.plot(ends, [row, row], color=colour, linewidth=5, alpha=0.35)
+        axes.plot(each.gains, [row] * len(each.gains), "o", color=colour, markersize=4)
+        axes.plot([each.mean] * 2, [row - 0.3, row + 0.3], color=colour, linewidth=2.2)
+        seen += each.gains
+    axes.axvline(0, color="#7f8b97", linewidth=1)
+    axes.set_yticks(range(len(shown)), [search.change(each) for each in shown])
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(len(shown) - 0.5, -0.5)
+    spare = max(0.03, 0.12 * (max(seen) - min(seen)))
+    low, high = min(seen) - spare, max(seen) + spare
+    gains = drawing.round_gains(pyplot, low, high)
+    axes.set_xticks(np.log1p(gains), [drawing.percent(gain) for gain in gains])
+    axes.set_xlim(low, high)
+    axes.set_xlabel("gain: time before / time after - 1")
+    return drawing.svg(pyplot, figure, "What changing one factor alone did to the time")
