@@ -80,6 +80,8 @@ std::vector<Extent> ExtentAdvice::expected() const {
   return result;
 }
 
+bool ExtentAdvice::is_done() { return !is_given_up_ && ahead_.empty() && !next_piece(); }
+
 void ExtentAdvice::was_there_already() {
   if (++found_ == most_found) tuner_.stop();
 }

@@ -40,6 +40,7 @@ class ExtentAdvice final : public ReadAdvice {
   bool foresaw(Extent extent) const override;
   std::vector<Extent> expected() const override;
   bool is_given_up() const override { return is_given_up_; }
+  bool is_done() override;
 
   const FetchPlan& plan() const { return plan_; }
 

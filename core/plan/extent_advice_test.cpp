@@ -44,6 +44,17 @@ TEST(ExtentAdvice, AReaderThatIsFasterIsNotFollowedIntoThePast) {
                                                     needed(10, 1), dropped(2, 1), needed(11, 1)));
 }
 
+TEST(ExtentAdvice, IsDoneWhenAllWasToldAndRead) {
+  ExtentAdvice advice({at(0, 8)}, 8 * unit, 4 * unit);
+  EXPECT_FALSE(advice.is_done()) << "it has not begun";
+  advice.begin();
+  advice.observe(at(0, 4));
+  EXPECT_THAT(advice.expected(), IsEmpty());
+  EXPECT_FALSE(advice.is_done()) << "what is being read leaves no room for the rest";
+  advice.observe(at(4, 4));
+  EXPECT_TRUE(advice.is_done());
+}
+
 TEST(ExtentAdvice, TheEndGivesUpAllThatIsHeld) {
   ExtentAdvice advice({at(0, 8)}, 8 * unit, 4 * unit);
   advice.begin();

@@ -41,6 +41,9 @@ class ReadAdvice {
   virtual std::vector<Extent> expected() const { return {}; }
   /// The reads were not those foreseen: nothing more will be told.
   virtual bool is_given_up() const { return false; }
+  /// Nothing of what was foreseen is left to tell or to read. Not if it was given up: a later
+  /// opening would begin with the same plan.
+  virtual bool is_done() { return true; }
 };
 
 }  // namespace forebay

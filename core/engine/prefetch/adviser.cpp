@@ -50,7 +50,7 @@ void AdvisedFile::closing(int descriptor) {
 
 bool AdvisedFile::is_done() {
   const std::lock_guard acting(acting_);
-  return source_ == nullptr || (!advice_->is_given_up() && advice_->expected().empty());
+  return source_ == nullptr || advice_->is_done();
 }
 
 std::vector<std::shared_ptr<ReadProgress>> AdvisedFile::ways() const {

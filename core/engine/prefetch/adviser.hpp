@@ -42,8 +42,7 @@ class AdvisedFile : public std::enable_shared_from_this<AdvisedFile> {
   /// The program reads no more: gives up what is still held. The figures are final.
   void finish();
 
-  /// All that was foreseen was read. Not if it was given up: a later opening would begin with the
-  /// same plan.
+  /// The reads are finished, or as ReadAdvice has it: not while the thread has yet to begin.
   bool is_done();
 
   PrefetchFigures figures() const;

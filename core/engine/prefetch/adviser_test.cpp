@@ -10,6 +10,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <future>
 #include <mutex>
 #include <string>
 
@@ -194,6 +195,22 @@ TEST(Adviser, AStreamThatGoesBackIsFoundAgain) {
   held.unlock();
   for (int i = 0; i < count - 1; ++i) read(pieces[i], false);
   EXPECT_TRUE(told.wait_for(pieces.back(), [&] { return file->figures().plans_given_up > 0; }));
+}
+
+/// As on a busy machine, where a program has closed its file before the thread ran at all.
+TEST(Adviser, AFileWhoseAdviceHasYetToBeginIsNotDone) {
+  Told told;
+  std::promise<void> gate;
+  Adviser adviser([&] { gate.get_future().wait(); });
+  const auto file =
+      adviser.add("a", std::make_unique<ToldSource>(told),
+                  std::make_unique<ExtentAdvice>(std::vector<Extent>{{0, MiB}}, MiB, MiB));
+  EXPECT_FALSE(file->is_done());
+  gate.set_value();
+  told.wait_for(1);
+  EXPECT_FALSE(file->is_done());
+  file->finish();
+  EXPECT_TRUE(file->is_done());
 }
 
 TEST(Adviser, AfterItsEndNothingIsTold) {

@@ -361,8 +361,11 @@ bool PrefetchedFile::is_done() {
 bool PrefetchedFile::foresees(Bytes offset) {
   const std::lock_guard lock(mutex_);
   if (state_ != State::active) return false;
+  const Extent byte{offset, 1};
   const auto& next = next_piece();
-  return holder_of(offset) != live_.end() || (next && next->touches({offset, 1}));
+  return holder_of(offset) != live_.end() || (next && next->touches(byte)) ||
+         std::ranges::any_of(resident_,
+                             [&](const Extent& piece) { return !intersect(piece, byte).empty(); });
 }
 
 PrefetchFigures PrefetchedFile::figures() const {

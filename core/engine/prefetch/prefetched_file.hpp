@@ -72,7 +72,8 @@ class PrefetchedFile {
   /// if the plan was given up: a later opening would begin with the same one.
   bool is_done();
 
-  /// The byte at `offset` is there, on its way, or what is fetched next.
+  /// The byte at `offset` is there, on its way, what is fetched next, or lately was left to the
+  /// page cache.
   bool foresees(Bytes offset);
 
   PrefetchFigures figures() const;

@@ -194,6 +194,15 @@ TEST(PrefetchedFile, WhatThePageCacheHasIsLeftToIt) {
   EXPECT_EQ(rig.file->figures().bytes_resident, 64 * KiB);
 }
 
+TEST(PrefetchedFile, WhatIsLeftToThePageCacheIsForeseenAllTheSame) {
+  const Extent middle{64 * KiB, 8 * KiB};
+  Rig rig(reads({{0, 8 * KiB}, middle, {128 * KiB, 8 * KiB}}), 256 * KiB, 8, nullptr, middle);
+  EXPECT_EQ(fetch_all(*rig.file), 2);
+  EXPECT_EQ(rig.read(0, 8 * KiB), 8 * KiB);
+  EXPECT_TRUE(rig.file->foresees(middle.offset + 100));
+  EXPECT_FALSE(rig.file->foresees(middle.end()));
+}
+
 TEST(PrefetchedFile, AFileThatThePageCacheHasIsLeftAlone) {
   Rig rig(reads({{0, 0}}), 128 * KiB, 8, nullptr, {0, 128 * KiB});
   EXPECT_EQ(fetch_all(*rig.file), 0);
