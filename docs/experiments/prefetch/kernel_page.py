@@ -125,13 +125,15 @@ def write(output: Path, subject: Subject = KERNEL_PAGE) -> Path:
         ]
         for processes in subject.cases:
             for kind in COMPUTE_US:
-                lines.append("")
                 runs = [
                     run
                     for one in rounds
                     for run in one["runs"]
                     if run["kind"] == kind and run["processes"] == processes
                 ]
+                if not runs:  # Not measured yet, so many processes.
+                    continue
+                lines.append("")
                 part, panel = _part(subject, kind, processes, runs)
                 lines += part
                 panels.append(panel)
