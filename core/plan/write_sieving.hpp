@@ -19,8 +19,8 @@ struct SievingCost {
   Bytes cached_piece = std::numeric_limits<Bytes>::max();
 };
 
-/// Of a file whose servers clients cache: a piece that holds a page is not read first.
-constexpr Bytes client_cached_piece = 2 * 4096;
+/// Of a file whose servers clients cache: so long a piece holds a page, which is not read first.
+constexpr Bytes client_cached_piece = 8 * KiB;
 
 /// Pieces of one writer in ascending order, and the gaps between them.
 struct Cluster {
