@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,6 +123,7 @@ def forebay(
             for name, value in (environ | variables).items():
                 patch.setenv(name, value)
             patch.setattr(sys, "argv", ["forebay", *map(str, words)])
+            patch.setattr(tempfile, "tempdir", None)  # looked up once in a process, as a rule
             code = 0
             try:
                 cli.main()
