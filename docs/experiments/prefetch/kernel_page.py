@@ -138,6 +138,9 @@ def write(output: Path, subject: Subject = KERNEL_PAGE) -> Path:
                 lines += part
                 panels.append(panel)
         draw(output / f"{subject.stem}.svg", panels, subject.storage)
+    notes = output / f"notes-{subject.stem}.md"
+    if notes.is_file():
+        lines += ["", "## Where the time goes", "", notes.read_text().rstrip()]
     page = output / f"{subject.stem}.md"
     page.write_text("\n".join(lines) + "\n")
     return page
