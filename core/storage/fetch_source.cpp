@@ -1,14 +1,12 @@
 #include "core/storage/fetch_source.hpp"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <utility>
 
 #include "core/storage/descriptor.hpp"
-#include "core/storage/layout.hpp"
 #include "core/storage/server_advice.hpp"
 
 namespace forebay {
@@ -45,12 +43,6 @@ class PosixFetchSource final : public FetchSource {
   const std::string path_;
   const std::unique_ptr<ServerAdvice> servers_;  ///< Null where the kernel is all that there is.
 };
-
-std::unique_ptr<ServerAdvice> server_advice_of(int fd, const std::string& link) {
-  struct stat status{};
-  if (::fstat(fd, &status) != 0) return nullptr;
-  return server_advice_for(file_system_name(link), status.st_blksize);
-}
 
 }  // namespace
 

@@ -8,6 +8,9 @@
 #endif
 #if FOREBAY_LUSTRE || FOREBAY_GPFS
 #include <dlfcn.h>
+#include <sys/stat.h>
+
+#include "core/storage/layout.hpp"
 #endif
 
 #include <algorithm>
@@ -148,6 +151,17 @@ std::unique_ptr<ServerAdvice> server_advice_for([[maybe_unused]] std::string_vie
   }
 #endif
   return nullptr;
+}
+
+std::unique_ptr<ServerAdvice> server_advice_of([[maybe_unused]] int descriptor,
+                                               [[maybe_unused]] const std::string& link) {
+#if FOREBAY_LUSTRE || FOREBAY_GPFS
+  struct stat status{};
+  if (::fstat(descriptor, &status) != 0) return nullptr;
+  return server_advice_for(file_system_name(link), status.st_blksize);
+#else
+  return nullptr;
+#endif
 }
 
 }  // namespace forebay

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "core/model/error.hpp"
@@ -25,5 +26,9 @@ class ServerAdvice {
 /// on others, and where this was built without the headers of that file system, or its library is
 /// not there.
 std::unique_ptr<ServerAdvice> server_advice_for(std::string_view file_system, Bytes block);
+
+/// The same for an open file, which `link` leads to. Asks nothing of the kernel where there can be
+/// none.
+std::unique_ptr<ServerAdvice> server_advice_of(int descriptor, const std::string& link);
 
 }  // namespace forebay
