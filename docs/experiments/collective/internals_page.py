@@ -111,7 +111,7 @@ def _pieces(campaign: Campaign, mpis: list[Mpi], stored: dict[str, dict[str, Res
         lines += [f"### {mpi.title}: pieces", ""]
         result = stored[mpi.key].get("pieces")
         if result is None:
-            lines += [f"{parts.NOT_MEASURED.capitalize()}.", ""]
+            lines += parts.NOTHING
             continue
         points = result.raw["points"]
         rows = [

@@ -10,6 +10,8 @@ from results import SCRIPT, Result
 from verdicts import Verdict
 
 NOT_MEASURED = "not measured"
+#: A section without results.
+NOTHING = [f"{NOT_MEASURED.capitalize()}.", ""]
 
 
 def head(

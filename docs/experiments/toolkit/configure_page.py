@@ -70,7 +70,7 @@ def _pairs_section(found: list[Found]) -> list[str]:
         "",
     ]
     if not found:
-        return [*lines, f"{parts.NOT_MEASURED.capitalize()}.", ""]
+        return lines + parts.NOTHING
     lines += parts.table(
         ["pair", "feasible", "grid", "runs", "default, s", "proposed, s", "best, s",
          "proposed / best", "in calls", "default / proposed", "verdict"],
@@ -145,7 +145,7 @@ def _planted_section(rounds: list[Result]) -> list[str]:
         "",
     ]
     if not rounds:
-        return [*lines, f"{parts.NOT_MEASURED.capitalize()}.", ""]
+        return lines + parts.NOTHING
     lines += parts.table(
         ["round", "I/O", "`configure`", "runs", "verdicts of `evaluate`", "claim"],
         [_quiet_row(number, one.raw["quiet"]) for number, one in enumerate(rounds)],

@@ -80,7 +80,7 @@ def write(output: Path) -> Path:
         if by_program[program.name]:
             lines += _section(output, program, by_program[program.name])
         else:
-            lines += [f"{parts.NOT_MEASURED.capitalize()}.", ""]
+            lines += parts.NOTHING
     page = output / "methodology.md"
     page.write_text("\n".join(lines).rstrip() + "\n")
     return page

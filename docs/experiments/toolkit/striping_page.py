@@ -77,7 +77,7 @@ def _array_section(output: Path, rounds: list[Result]) -> list[str]:
         "",
     ]
     if not rounds:
-        return [*lines, f"{parts.NOT_MEASURED.capitalize()}.", ""]
+        return lines + parts.NOTHING
     array = collect_array(rounds)
     draw(output / PICTURE, array, {count: count * parse_rate(BANDWIDTH) for count in SERVERS})
     lines += [f"Rounds: {array.rounds}.", "", f"![Rates by processes]({PICTURE})", ""]
@@ -167,7 +167,7 @@ def _files_section(rounds: list[Result]) -> list[str]:
         "",
     ]
     if not rounds:
-        return [*lines, f"{parts.NOT_MEASURED.capitalize()}.", ""]
+        return lines + parts.NOTHING
     files = collect_files(rounds)
     return [
         *lines,
