@@ -13,7 +13,7 @@ from pathlib import Path
 
 import made_searches
 import pytest
-from changed_documents import changed
+from changed_documents import check_changed
 from conftest import Forebay, read_json
 from made_campaigns import NASTY, evaluation
 from made_runs import MIB, MadeRun
@@ -261,15 +261,10 @@ VALUES = [None, "", "text", -1, 0.5, float("nan"), [], {}, ["x"]]
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)
 def test_a_changed_file_is_refused_or_reported(tmp_path: Path, value: object) -> None:
-    path = tmp_path / "s.json"
     whole = made_searches.ending() | {"runs": [run.as_json() for run in made_searches.runs()[:4]]}
-    for text in changed(whole, value):
-        path.write_text(text)
-        try:
-            found = stored.load(path)
-        except ForebayError:
-            continue
-        json.dumps(search.examine(found).as_json())
+    check_changed(
+        tmp_path / "s.json", whole, value, stored.load, lambda it: search.examine(it).as_json()
+    )
 
 
 @pytest.mark.parametrize("source", [".", "configure.sqlite"])

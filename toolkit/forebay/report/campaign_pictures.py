@@ -10,7 +10,9 @@ from forebay.report import drawing
 from forebay.units import show_seconds
 
 # Of the configurations, the reference first. Seen well on white and on near black.
-_COLOURS = ("#7f8b97", "#1e88e5", "#f4711f", "#2e9e6b", "#a457c4", "#c9a227", "#d64576", "#1aa6b7")
+_COLOURS = (
+    drawing.GREY, "#1e88e5", "#f4711f", "#2e9e6b", "#a457c4", "#c9a227", "#d64576", "#1aa6b7",
+)  # fmt: skip
 _MARKERS = "osD^vPX*"
 _STRIP = 0.78  # of a candidate's row that its blocks take, one below the other
 _ROW = 0.95  # inches
@@ -61,7 +63,7 @@ def _part_blocks(axes: Any, result: StoredEvaluation) -> None:  # noqa: ANN401
     block = [run.block for run in result.runs]
     for first in sorted(set(block))[1::2]:
         places = [number for number, each in enumerate(block, start=1) if each == first]
-        axes.axvspan(places[0] - 0.5, places[-1] + 0.5, color="#7f8b97", alpha=0.13, linewidth=0)
+        axes.axvspan(places[0] - 0.5, places[-1] + 0.5, color=drawing.GREY, alpha=0.13, linewidth=0)
 
 
 def differences(result: StoredEvaluation) -> str:
@@ -84,9 +86,9 @@ def differences(result: StoredEvaluation) -> str:
             axes.plot([middle, middle], [row - 0.44, row + 0.44], color=colour, linewidth=2.4)
         places = row + _STRIP * (np.linspace(-0.5, 0.5, len(ratios)) if len(ratios) > 1 else 0)
         axes.plot(ratios, places, "o", color=colour, markersize=4.5)
-    axes.axvline(0, color="#7f8b97", linewidth=1)
+    axes.axvline(0, color=drawing.GREY, linewidth=1)
     worth = float(np.log1p(result.plan.least_gain))
-    axes.axvline(worth, color="#7f8b97", linewidth=1, linestyle=(0, (2, 3)))
+    axes.axvline(worth, color=drawing.GREY, linewidth=1, linestyle=(0, (2, 3)))
     axes.set_ylim(len(shown) - 0.45, -0.55)
     axes.set_yticks(range(len(shown)), shown)
     axes.tick_params(axis="y", length=0)

@@ -9,6 +9,8 @@ from forebay.units import show_bytes
 
 #: Seen well on white and on near black.
 COLOURS = {"read": "#1e88e5", "write": "#f4711f", "metadata": "#a457c4", "mpi": "#2e9e6b"}
+#: Of what other things are held against.
+GREY = "#7f8b97"
 WIDTH = 9.0
 # Of an axis of gains: log ratios from end to end, marks on it.
 _WIDE, _FEWEST_TICKS, _TICKS = 1.0, 3, 12

@@ -14,7 +14,7 @@ from forebay.units import show_seconds
 #: Of what a run was for, and of those without a time. Seen well on white and on near black.
 RUN_COLOURS = {
     Why.WARM_UP: "#b9a44c",
-    Why.REFERENCE: "#7f8b97",
+    Why.REFERENCE: drawing.GREY,
     Why.MODEL: COLOURS["metadata"],
     Why.SEARCH: COLOURS["read"],
     Why.AGAIN: COLOURS["mpi"],
@@ -38,7 +38,7 @@ def runs(report: SearchReport) -> str:
     for run in found:
         if run.predicted:
             place = [run.number - 0.32, run.number + 0.32]
-            times.plot(place, [run.predicted] * 2, color="#7f8b97", linewidth=1.4)
+            times.plot(place, [run.predicted] * 2, color=drawing.GREY, linewidth=1.4)
         if run.state is State.MEASURED and run.seconds:
             times.plot(
                 run.number, run.seconds, _MARKERS[run.why], color=RUN_COLOURS[run.why],
@@ -51,7 +51,7 @@ def runs(report: SearchReport) -> str:
         numbers, seconds = zip(*[*least, (len(found) + 0.5, least[-1][1])], strict=True)
         times.step(numbers, seconds, where="post", color=BEST_COLOUR, linewidth=2, zorder=1)
     if report.reference_s is not None:
-        times.axhline(report.reference_s, color="#7f8b97", linewidth=1, linestyle=(0, (2, 3)))
+        times.axhline(report.reference_s, color=drawing.GREY, linewidth=1, linestyle=(0, (2, 3)))
     _scale(pyplot, times, [s for run in found for s in (run.seconds, run.predicted) if s])
     times.set_ylabel(f"time ({report.found.search.time})")
     lost.set_ylim(-1, 1)
@@ -96,14 +96,14 @@ def factors(report: SearchReport) -> str:
     )
     seen = [0.0]
     for row, each in enumerate(shown):
-        colour = BEST_COLOUR if each.beyond_noise else "#7f8b97"
+        colour = BEST_COLOUR if each.beyond_noise else drawing.GREY
         if each.half is not None:
             ends = [each.mean - each.half, each.mean + each.half]
             axes.plot(ends, [row, row], color=colour, linewidth=5, alpha=0.35)
         axes.plot(each.gains, [row] * len(each.gains), "o", color=colour, markersize=4)
         axes.plot([each.mean] * 2, [row - 0.3, row + 0.3], color=colour, linewidth=2.2)
         seen += each.gains
-    axes.axvline(0, color="#7f8b97", linewidth=1)
+    axes.axvline(0, color=drawing.GREY, linewidth=1)
     axes.set_yticks(range(len(shown)), [search.change(each) for each in shown])
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(shown) - 0.5, -0.5)
