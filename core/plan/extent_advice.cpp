@@ -37,7 +37,7 @@ std::vector<ReadAdvice::Item> ExtentAdvice::observe(Extent read) {
   if (is_given_up_ || read.empty()) return {};
   std::vector<Item> items;
   const bool again = was_taken(read);
-  if (!again) pass_current();
+  if (!again) pass_current(items);
   const bool was_ahead = take_ahead(read);
   const bool foreseen = take_upcoming(read) || was_ahead || again;
   if (!foreseen && !was_right_ && !plan_.covers(read) && ++strays_ <= most_strays) return {};
@@ -51,6 +51,7 @@ std::vector<ReadAdvice::Item> ExtentAdvice::observe(Extent read) {
   } else if (++misses_ >= misses_before_seeking && plan_.seek(read)) {
     misses_ = 0;
     upcoming_.reset();
+    take_upcoming(read);
     pass_ahead();
   }
   fill(items);
@@ -58,11 +59,11 @@ std::vector<ReadAdvice::Item> ExtentAdvice::observe(Extent read) {
 }
 
 std::vector<ReadAdvice::Item> ExtentAdvice::end() {
-  pass_current();
+  std::vector<Item> items;
+  pass_current(items);
   pass_ahead();
   upcoming_.reset();
   plan_ = {};
-  std::vector<Item> items;
   while (!behind_.empty()) drop_oldest(items);
   return items;
 }
@@ -91,6 +92,10 @@ void ExtentAdvice::take_gap(std::optional<Bytes> gap) {
 }
 
 void ExtentAdvice::fill(std::vector<Item>& items) {
+  if (is_held_) {
+    while (!behind_.empty()) drop_oldest(items);
+    return;
+  }
   while (auto& next = next_piece()) {
     const Extent whole = next->hull();
     const Bytes length = transfer_of(whole).length;
@@ -111,9 +116,11 @@ void ExtentAdvice::drop_oldest(std::vector<Item>& items) {
   behind_.pop_front();
 }
 
-void ExtentAdvice::pass_current() {
+void ExtentAdvice::pass_current(std::vector<Item>& items) {
   behind_.insert(behind_.end(), current_.begin(), current_.end());
   current_.clear();
+  for (const Extent& extent : untold_) items.push_back({extent, false});
+  untold_.clear();
 }
 
 void ExtentAdvice::pass_ahead() {
@@ -163,7 +170,9 @@ bool ExtentAdvice::take_upcoming(Extent read) {
     auto& next = next_piece();
     if (!next || !next->touches(read)) return taken;
     taken = true;
-    if (next->take_out(read)) return taken;
+    const auto parts = next->take_out(read);
+    untold_.insert(untold_.end(), parts.begin(), parts.end());
+    if (!next->empty()) return taken;
     next.reset();
   }
 }

@@ -32,6 +32,7 @@ class ExtentAdvice final : public ReadAdvice {
 
   std::vector<Item> begin() override;
   void tell_time(std::int64_t now_ns) override { now_ns_ = now_ns; }
+  void hold(bool is_held) override { is_held_ = is_held; }
   std::vector<Item> observe(Extent read) override;
   std::vector<Item> end() override;
   void was_there_already() override;
@@ -52,7 +53,7 @@ class ExtentAdvice final : public ReadAdvice {
 
   void fill(std::vector<Item>& items);
   void drop_oldest(std::vector<Item>& items);
-  void pass_current();
+  void pass_current(std::vector<Item>& items);
   void pass_ahead();
   bool take_ahead(Extent read);
   bool take_upcoming(Extent read);
@@ -69,6 +70,7 @@ class ExtentAdvice final : public ReadAdvice {
   std::optional<FetchPiece> upcoming_;  ///< Cut from the plan, not told.
   std::deque<Told> ahead_;              ///< Told, not read.
   std::deque<FetchPiece> current_;      ///< Being read: must stay.
+  std::vector<Extent> untold_;          ///< Being read, and was never told.
   std::deque<FetchPiece> behind_;       ///< Passed, still in the page cache.
   Bytes held_ = 0;                      ///< Of all three, as transfers.
   Confidence confidence_;
@@ -76,6 +78,7 @@ class ExtentAdvice final : public ReadAdvice {
   int misses_ = 0;  ///< In a row.
   int strays_ = 0;  ///< Reads outside the plan before the first that it foresaw.
   bool was_right_ = false;
+  bool is_held_ = false;
   bool is_given_up_ = false;
 };
 

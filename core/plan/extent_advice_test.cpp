@@ -36,12 +36,38 @@ TEST(ExtentAdvice, WhatWasPassedMakesRoomAndWhatIsBeingReadStays) {
                           needed(7, 1)));
 }
 
+TEST(ExtentAdvice, OneThatIsHeldOnlyGivesUp) {
+  ExtentAdvice advice({at(0, 8)}, 8 * unit, 4 * unit);
+  advice.begin();
+  advice.hold(true);
+  EXPECT_THAT(advice.observe(at(0, 1)), IsEmpty()) << "it is only being read";
+  EXPECT_THAT(advice.observe(at(2, 1)), ElementsAre(dropped(0, 1), dropped(1, 1)));
+  advice.hold(false);
+  EXPECT_THAT(advice.observe(at(3, 1)),
+              ElementsAre(needed(4, 1), needed(5, 1), dropped(2, 1), needed(6, 1)));
+}
+
 TEST(ExtentAdvice, AReaderThatIsFasterIsNotFollowedIntoThePast) {
   ExtentAdvice advice({at(0, 12)}, 12 * unit, 4 * unit);
   advice.begin();
   EXPECT_THAT(advice.observe(at(0, 8)), IsEmpty());
-  EXPECT_THAT(advice.observe(at(8, 1)), ElementsAre(dropped(0, 1), needed(9, 1), dropped(1, 1),
-                                                    needed(10, 1), dropped(2, 1), needed(11, 1)));
+  EXPECT_THAT(advice.observe(at(8, 1)),
+              ElementsAre(dropped(4, 1), dropped(5, 1), dropped(6, 1), dropped(7, 1), dropped(0, 1),
+                          needed(9, 1), dropped(1, 1), needed(10, 1), dropped(2, 1), needed(11, 1)))
+      << "what it has read by itself is passed, too";
+}
+
+TEST(ExtentAdvice, AReaderThatIsFasterPassesBytesThatNobodyReads) {
+  // Extents that share a unit are one, with what lies between them.
+  ExtentAdvice advice({at(0, 4), {4 * unit, 10}, {4 * unit + 20, 10}, at(9, 1)}, 12 * unit,
+                      4 * unit);
+  advice.begin();
+  advice.hold(true);
+  for (const Extent read : {at(0, 4), Extent{4 * unit, 10}, Extent{4 * unit + 20, 10}, at(9, 1)}) {
+    EXPECT_FALSE(advice.is_done());
+    advice.observe(read);
+  }
+  EXPECT_TRUE(advice.is_done());
 }
 
 TEST(ExtentAdvice, IsDoneWhenAllWasToldAndRead) {
@@ -108,7 +134,7 @@ TEST(ExtentAdvice, AReaderThatJumpsIsFoundAgain) {
   advice.begin();
   advice.observe(at(0, 1));
   for (Bytes place = 50; place < 53; ++place) advice.observe(at(place, 1));
-  EXPECT_THAT(advice.expected().back(), at(55, 1)) << "from where it was found";
+  EXPECT_THAT(advice.expected().back(), at(56, 1)) << "from where it was found";
 }
 
 }  // namespace

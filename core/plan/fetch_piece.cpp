@@ -44,19 +44,18 @@ void FetchPiece::add(const Part& part) {
   set_hull();
 }
 
-bool FetchPiece::take_out(Extent read) {
-  std::erase_if(parts_, [&](const Part& part) {
-    return part.extent.offset >= read.offset && part.extent.end() <= read.end();
-  });
+std::vector<Extent> FetchPiece::take_out(Extent read) {
+  std::vector<Extent> taken;
   for (Part& part : parts_) {
-    if (part.extent.offset < read.offset || part.extent.offset >= read.end()) continue;
-    const Bytes taken = read.end() - part.extent.offset;
-    part.extent = {read.end(), part.extent.length - taken};
-    part.place.at += taken;
+    if (intersect(part.extent, read).empty()) continue;
+    const Bytes length = std::min(read.end(), part.extent.end()) - part.extent.offset;
+    taken.push_back({part.extent.offset, length});
+    part.extent = {part.extent.offset + length, part.extent.length - length};
+    part.place.at += length;
   }
-  if (parts_.empty()) return false;
-  set_hull();
-  return true;
+  std::erase_if(parts_, [](const Part& part) { return part.extent.empty(); });
+  if (!parts_.empty()) set_hull();
+  return taken;
 }
 
 void FetchPiece::set_hull() {

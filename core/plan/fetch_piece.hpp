@@ -64,15 +64,17 @@ class FetchPiece {
   /// with a part, or more than `gap` lies between.
   std::optional<Extent> transfer_with(Extent extent, Bytes gap) const;
   void add(const Part& part);
-  /// Takes out what was read: parts inside of `read`, and the beginning of those that it runs into.
-  /// False: nothing is left, and the piece is of no use any more.
-  bool take_out(Extent read);
+  /// Takes out what was read, and what lies before it in the same part: parts are read in their
+  /// order, and may hold a few bytes between neighbours that nobody reads. Tells what that was. The
+  /// piece may be empty afterwards, and of no use any more.
+  std::vector<Extent> take_out(Extent read);
+  bool empty() const { return parts_.empty(); }
 
  private:
   void set_hull();
 
   Extent hull_;
-  std::vector<Part> parts_;  ///< At least one, ascending by offset.
+  std::vector<Part> parts_;  ///< Ascending by offset; none only when all was taken out.
 };
 
 }  // namespace forebay

@@ -135,9 +135,13 @@ TEST(FetchPlan, WhatWasReadIsTakenOutOfAPiece) {
   FetchPlan plan({{0, 100}, {8 * KiB, 100}, {16 * KiB, 100}}, GiB);
   auto piece = plan.next({64 * KiB, 4 * KiB});
   ASSERT_TRUE(piece.has_value());
-  EXPECT_TRUE(piece->take_out({0, 8 * KiB + 40}));
+  EXPECT_THAT(piece->take_out({0, 8 * KiB + 40}), ElementsAre(Extent{0, 100}, Extent{8 * KiB, 40}));
   EXPECT_EQ(piece->hull(), (Extent{8 * KiB + 40, 8 * KiB + 60}));
-  EXPECT_FALSE(piece->take_out({0, MiB}));
+  EXPECT_THAT(piece->take_out({16 * KiB + 50, 10}), ElementsAre(Extent{16 * KiB, 60}))
+      << "what lies before it is passed";
+  EXPECT_THAT(piece->take_out({0, MiB}),
+              ElementsAre(Extent{8 * KiB + 40, 60}, Extent{16 * KiB + 60, 40}));
+  EXPECT_TRUE(piece->empty());
 }
 
 RC_GTEST_PROP(FetchPlanProperty, JoinedPiecesHoldEachDeclaredByteOnce, ()) {

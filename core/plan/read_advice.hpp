@@ -26,6 +26,8 @@ class ReadAdvice {
   virtual void tell_time(std::int64_t) {}
   /// When the program reads `read`.
   virtual std::vector<Item> observe(Extent read) = 0;
+  /// Whether nothing more is to be told that is needed, for now; what was passed is given up at once.
+  virtual void hold(bool) {}
   /// All of an item that is needed was in the page cache.
   virtual void was_there_already() {}
   /// What may lie between two extents that are brought by one request, as RequestShape has it.

@@ -85,12 +85,13 @@ void AdvisedFile::act(Extent read) {
   const std::lock_guard acting(acting_);
   if (source_ == nullptr) return;
   agree();
-  advice_->tell_time(steady_ns());
   carry_out(read.empty() ? advice_->begin() : advice_->observe(read));
 }
 
 void AdvisedFile::agree() {
-  if (fetch_) fetch_->agree(*advice_);
+  const std::int64_t now_ns = steady_ns();
+  advice_->tell_time(now_ns);
+  if (fetch_) fetch_->agree(*advice_, now_ns);
 }
 
 /// Whether anything was read that was not noted.
@@ -107,7 +108,6 @@ bool AdvisedFile::look() {
     agree();
     // It is about to read what comes soon and was not told yet.
     if (!advice_->foresaw(seen->read) && advice_->foresaw(seen->sought)) continue;
-    advice_->tell_time(steady_ns());
     carry_out(advice_->observe(seen->read));
   }
   return found;

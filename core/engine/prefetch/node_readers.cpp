@@ -43,6 +43,9 @@ constexpr std::int64_t longest_turn_ns = 5'000'000;
 
 constexpr std::int64_t between_looks_ns = 200'000'000;
 
+/// So much of what is kept for it a reader may be behind without harm.
+constexpr Bytes harmless_part = 2;
+
 Bytes unit_for(Bytes file_size) {
   const auto least = static_cast<std::uint64_t>(file_size) / most_units + 1;
   return std::max(smallest_unit, static_cast<Bytes>(std::bit_ceil(least)));
@@ -115,7 +118,9 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "processes share 
 NodeReaders::NodeReaders(const FileVersion& version, Bytes kept_most)
     : file_size_(version.size),
       unit_(unit_for(version.size)),
-      kept_most_(std::max<Bytes>(kept_most / unit_, 1)) {}
+      kept_most_(std::max<Bytes>(kept_most / unit_, 1)),
+      joined_ns_(steady_ns()),
+      wait_(kept_most_ / harmless_part) {}
 
 std::unique_ptr<NodeReaders> NodeReaders::join(const FileVersion& version,
                                                const std::vector<Extent>& extents,
@@ -207,6 +212,7 @@ NodeReaders::~NodeReaders() {
 
 void NodeReaders::want(const std::vector<Extent>& extents) {
   wanted_bytes_.resize(static_cast<std::size_t>(file_size_ / unit_ + 1));
+  passed_.resize((wanted_bytes_.size() + 63) / 64);
   for (const Extent& extent : extents) {
     for (Bytes at = extent.offset; at < extent.end();) {
       const auto index = static_cast<std::size_t>(at / unit_);
@@ -269,22 +275,62 @@ std::vector<Extent> NodeReaders::passed_between(Extent extent) {
 
 void NodeReaders::pass(std::size_t index, std::vector<Extent>& result) {
   if (wanted_bytes_[index] > 0) return;
-  clear(segment_->wanted_by(*slot_), index);
+  if (clear(segment_->wanted_by(*slot_), index)) {
+    passed_[index / 64] |= std::uint64_t{1} << (index % 64);
+    ++units_passed_;
+  }
   if (others_want(index)) {
-    kept_.push_back(index);
+    kept_.push_back({index, units_passed_});
   } else {
     give_up(index, result);
   }
 }
 
+/// The newest goes, which is wanted last; but those so old that nobody comes for them soon go
+/// first.
 void NodeReaders::give_up_what_is_too_much(std::vector<Extent>& result) {
-  for (; !kept_.empty() && is_too_much(); kept_.pop_front()) give_up(kept_.front(), result);
+  const Bytes most = most_brought();
+  while (!kept_.empty() && segment_->units_brought.load() > most) {
+    const auto [oldest, passed] = kept_.front();
+    const Bytes age = units_passed_ - passed;
+    if (age > most) {
+      kept_.pop_front();
+      // Somebody further behind may have brought it again.
+      if (!is_soon_wanted(age)) give_up(oldest, result);
+    } else {
+      give_up(kept_.back().index, result);
+      kept_.pop_back();
+    }
+  }
 }
 
-bool NodeReaders::is_too_much() const {
-  const auto readers = std::ranges::count_if(
-      segment_->slots, [](const Slot& slot) { return slot.process.load() != 0; });
-  return segment_->units_brought.load() > readers * kept_most_;
+/// Of a unit that was passed so many units ago.
+bool NodeReaders::is_soon_wanted(Bytes age) const {
+  return std::ranges::any_of(
+      behind_, [&](Bytes behind) { return behind >= age && behind - age <= kept_most_; });
+}
+
+/// Units that all readers together may have brought.
+Bytes NodeReaders::most_brought() const {
+  return kept_most_ * std::ranges::count_if(segment_->slots, [](const Slot& slot) {
+           return slot.process.load() != 0;
+         });
+}
+
+bool NodeReaders::lets_catch_up(std::int64_t now_ns) {
+  behind_.assign(most_readers, 0);
+  for (std::size_t i = 0; i < segment_->slots.size(); ++i) {
+    const Slot& slot = segment_->slots[i];
+    if (&slot == slot_ || slot.process.load() == 0) continue;
+    const Units& wanted = segment_->wanted_by(slot);
+    for (std::size_t word = 0; word < passed_.size(); ++word) {
+      behind_[i] += std::popcount(passed_[word] & wanted[word].load());
+    }
+  }
+  return wait_.waits({.passed = units_passed_,
+                      .reading_ns = now_ns - joined_ns_,
+                      .behind = behind_,
+                      .is_full = 4 * Bytes{segment_->units_brought.load()} > 3 * most_brought()});
 }
 
 std::vector<Extent> NodeReaders::left() {
@@ -294,8 +340,8 @@ std::vector<Extent> NodeReaders::left() {
     wanted_bytes_[index] = 0;
     if (wanted && !others_want(index)) give_up(index, result);
   }
-  for (const std::size_t index : kept_) {
-    if (!others_want(index)) give_up(index, result);
+  for (const Kept& kept : kept_) {
+    if (!others_want(kept.index)) give_up(kept.index, result);
   }
   kept_.clear();
   return result;

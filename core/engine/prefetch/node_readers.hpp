@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/model/extent.hpp"
+#include "core/plan/catch_up_wait.hpp"
 #include "core/storage/file_version.hpp"
 
 namespace forebay {
@@ -22,8 +23,8 @@ class NodeReaders {
  public:
   /// A reader that wants `extents`, all inside the file. Where there is no shared memory to be had,
   /// or too many readers, it is alone. `kept_most`: bytes for each reader that they together may
-  /// have brought; beyond, what this one passed is given up all the same, the oldest first. So a
-  /// reader may be behind by what the others have left of theirs.
+  /// have brought; beyond, what this one passes is given up all the same: of what others want, that
+  /// is what they want last.
   static std::unique_ptr<NodeReaders> join(const FileVersion& version,
                                            const std::vector<Extent>& extents, Bytes kept_most);
   ~NodeReaders();
@@ -55,6 +56,9 @@ class NodeReaders {
   /// It wants nothing any more. As for passed().
   std::vector<Extent> left();
 
+  /// Whether this one should bring nothing now, since others are about to reach it.
+  bool lets_catch_up(std::int64_t now_ns);
+
   /// Which gaps are worth fetching, one of them measures for all: each would measure what the
   /// others fetch, too. Whether it is this one: whoever asks first, and when that one has left,
   /// whoever asks next.
@@ -79,10 +83,11 @@ class NodeReaders {
   void enter_alone();
   void want(const std::vector<Extent>& extents);
   bool others_want(std::size_t index);
-  bool is_too_much() const;
+  Bytes most_brought() const;
   void forget_the_dead();
   void pass(std::size_t index, std::vector<Extent>& result);
   void give_up_what_is_too_much(std::vector<Extent>& result);
+  bool is_soon_wanted(Bytes age) const;
   void give_up(std::size_t index, std::vector<Extent>& result);
   std::int32_t number() const;
 
@@ -91,10 +96,19 @@ class NodeReaders {
   const Bytes kept_most_;  ///< Units, for each reader.
   char name_[64] = {};     ///< Of the shared memory; empty: it is our own.
   Segment* segment_ = nullptr;
-  Slot* slot_ = nullptr;             ///< This reader's.
-  std::vector<Bytes> wanted_bytes_;  ///< Of each unit, not passed.
-  std::deque<std::size_t> kept_;     ///< Units passed that others want.
-  std::int64_t looked_ns_ = 0;       ///< When it was last looked for the dead.
+  Slot* slot_ = nullptr;               ///< This reader's.
+  std::vector<Bytes> wanted_bytes_;    ///< Of each unit, not passed.
+  std::vector<std::uint64_t> passed_;  ///< A bit for each unit that was wanted and is not any more.
+  Bytes units_passed_ = 0;             ///< Bits set there.
+  struct Kept {
+    std::size_t index;
+    Bytes passed;  ///< Units that this one had passed then.
+  };
+  std::deque<Kept> kept_;      ///< Units passed that others want.
+  std::vector<Bytes> behind_;  ///< Units, of each slot: passed here and wanted there.
+  const std::int64_t joined_ns_;
+  CatchUpWait wait_;
+  std::int64_t looked_ns_ = 0;  ///< When it was last looked for the dead.
 };
 
 }  // namespace forebay

@@ -21,6 +21,8 @@
 #include <functional>
 #include <string>
 
+#include "core/engine/prefetch/steady_time.hpp"
+
 namespace forebay {
 namespace {
 
@@ -68,8 +70,43 @@ TEST(NodeReaders, WhatIsKeptForOthersHasALimit) {
   const auto first = NodeReaders::join(version_for(3), {at(0, 10)}, 3 * unit);
   const auto second = NodeReaders::join(version_for(3), {at(0, 10)}, 3 * unit);
   first->brought(at(0, 10));
-  EXPECT_THAT(first->passed(at(0, 10)), ElementsAre(at(0, 1), at(1, 1), at(2, 1), at(3, 1)))
-      << "3 units for each of the two";
+  EXPECT_THAT(first->passed(at(0, 6)), ElementsAre(at(5, 1), at(4, 1), at(3, 1), at(2, 1)))
+      << "3 units for each of the two, and those that the other wants first";
+}
+
+TEST(NodeReaders, WhatIsKeptForOneThatDoesNotComeGoesFirst) {
+  const auto first = NodeReaders::join(version_for(12), {at(0, 10)}, unit);
+  const auto second = NodeReaders::join(version_for(12), {at(0, 10)}, unit);
+  first->brought(at(0, 1));
+  first->passed(at(0, 5));
+  first->brought(at(5, 2));
+  EXPECT_THAT(first->passed(at(5, 1)), ElementsAre(at(0, 1)));
+}
+
+TEST(NodeReaders, WhatAnotherWantsSoonIsNotTakenFromItForBeingOld) {
+  const auto first = NodeReaders::join(version_for(13), {at(0, 10)}, unit);
+  const auto second = NodeReaders::join(version_for(13), {at(0, 10)}, unit);
+  first->brought(at(0, 1));
+  first->passed(at(0, 5));
+  first->lets_catch_up(0);
+  first->brought(at(5, 2));
+  EXPECT_THAT(first->passed(at(5, 1)), ElementsAre(at(5, 1)));
+}
+
+TEST(NodeReaders, WhoIsInFrontLetsAnotherCatchUpWhenNoMoreIsKept) {
+  const auto first = NodeReaders::join(version_for(11), {at(0, 10)}, 4 * unit);
+  const std::int64_t joined = steady_ns();
+  constexpr std::int64_t ms = 1'000'000;
+  first->brought(at(0, 8));
+  first->passed(at(0, 4));
+  EXPECT_FALSE(first->lets_catch_up(joined + 10 * ms)) << "it is alone";
+  auto second = NodeReaders::join(version_for(11), {at(0, 10)}, 4 * unit);
+  EXPECT_FALSE(first->lets_catch_up(joined + 10 * ms)) << "what is brought may stay";
+  second->brought(at(0, 3));
+  EXPECT_TRUE(first->lets_catch_up(joined + 10 * ms));
+  EXPECT_FALSE(second->lets_catch_up(joined + 10 * ms)) << "nobody is behind it";
+  second->passed(at(0, 2));
+  EXPECT_FALSE(first->lets_catch_up(joined + 11 * ms)) << "two units are no harm";
 }
 
 TEST(NodeReaders, OneMeasuresForAllAndTheNextWhenItHasLeft) {

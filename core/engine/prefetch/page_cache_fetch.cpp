@@ -35,8 +35,9 @@ PageCacheFetch::Brought PageCacheFetch::bring(FetchSource& source, Extent extent
   return result;
 }
 
-void PageCacheFetch::agree(ReadAdvice& advice) {
+void PageCacheFetch::agree(ReadAdvice& advice, std::int64_t now_ns) {
   if (readers_ == nullptr) return;
+  advice.hold(readers_->lets_catch_up(now_ns));
   if (readers_->measures()) {
     readers_->tell_gap(advice.gap());
   } else {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -28,8 +29,9 @@ class PageCacheFetch {
   /// Waits for nothing where the kernel takes advice, but for the first 4 KiB.
   Brought bring(FetchSource& source, Extent extent);
 
-  /// One reader of the node measures, the others do as it says.
-  void agree(ReadAdvice& advice);
+  /// One reader of the node measures, the others do as it says; and who is in front lets the others
+  /// catch up.
+  void agree(ReadAdvice& advice, std::int64_t now_ns);
   /// Others read the file, too: what was there already may be theirs.
   bool has_company() const { return readers_ != nullptr && readers_->has_company(); }
 

@@ -189,7 +189,9 @@ bool PrefetchedFile::take_resident(Extent read) {
 void PrefetchedFile::skip_what_was_read(Extent read) {
   for (;;) {
     auto& next = next_piece();
-    if (!next || next->take_out(read)) return;
+    if (!next) return;
+    next->take_out(read);
+    if (!next->empty()) return;
     next.reset();
   }
 }
