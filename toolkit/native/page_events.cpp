@@ -31,10 +31,11 @@ struct Named {
   std::string_view name;
   PageEvent::Kind kind;
 };
-constexpr std::array<Named, 3> kinds{{
+constexpr std::array<Named, 4> kinds{{
     {"mm_filemap_get_pages", PageEvent::Kind::read},
     {"mm_filemap_fault", PageEvent::Kind::fault},
     {"mm_filemap_map_pages", PageEvent::Kind::around},
+    {"mm_filemap_add_to_page_cache", PageEvent::Kind::added},
 }};
 
 /// Of each core: 100,000 events and more between two calls of take().
@@ -88,8 +89,12 @@ std::optional<PageEvent> event_in(tep_handle* formats, tep_record& record) {
   };
   const Bytes page = ::sysconf(_SC_PAGESIZE);
   const auto first = static_cast<Bytes>(value("index"));
-  const bool is_one = known->kind == PageEvent::Kind::fault;
-  const Bytes last = is_one ? first : static_cast<Bytes>(value("last_index"));
+  Bytes last = first;
+  if (known->kind == PageEvent::Kind::added) {
+    last += (Bytes{1} << value("order")) - 1;
+  } else if (known->kind != PageEvent::Kind::fault) {
+    last = static_cast<Bytes>(value("last_index"));
+  }
   return PageEvent{known->kind,
                    {device_of(value("s_dev")), value("i_ino")},
                    {first * page, (last - first + 1) * page},
@@ -98,8 +103,8 @@ std::optional<PageEvent> event_in(tep_handle* formats, tep_record& record) {
 
 }  // namespace
 
-Result<std::unique_ptr<PageEvents>> PageEvents::begin(pid_t parent) {
-  std::unique_ptr<PageEvents> events(new PageEvents(parent));
+Result<std::unique_ptr<PageEvents>> PageEvents::begin(pid_t parent, bool with_added) {
+  std::unique_ptr<PageEvents> events(new PageEvents(parent, with_added));
   const Status done = events->set_up();
   if (!done) return tl::unexpected(done.error());
   return events;
@@ -126,6 +131,7 @@ Status PageEvents::set_up() {
   }
   if (done = open_buffers(); !done) return done;
   for (const Named& known : kinds) {
+    if (known.kind == PageEvent::Kind::added && !with_added_) continue;
     if (done = write_to(place(event_place(known.name) + "/enable"), "1"); !done) return done;
   }
   return {};

@@ -26,6 +26,8 @@ struct PageEvent {
     read,    ///< Wants these pages.
     fault,   ///< Wants this page of a mapping.
     around,  ///< Wants one of these pages of a mapping; those that were there were entered along.
+    added,   ///< Nobody wants it yet: makes room for these pages, to be filled. Told where asked
+             ///< for.
   } kind;
   FileId file;
   Extent extent;  ///< Whole pages.
@@ -37,8 +39,9 @@ struct PageEvent {
 class PageEvents {
  public:
   /// Of processes that `parent`, which itself is left out, makes from now on. Mounts tracefs where
-  /// it is not mounted. Errors: not allowed (it takes root), or the kernel has no such events.
-  static Result<std::unique_ptr<PageEvents>> begin(pid_t parent);
+  /// it is not mounted. `with_added`: also of kind `added`, one a page, which is many. Errors: not
+  /// allowed (it takes root), or the kernel has no such events.
+  static Result<std::unique_ptr<PageEvents>> begin(pid_t parent, bool with_added);
   /// Takes all back that begin() set up.
   ~PageEvents();
   PageEvents(const PageEvents&) = delete;
@@ -51,7 +54,7 @@ class PageEvents {
   std::int64_t lost() const { return lost_; }
 
  private:
-  explicit PageEvents(pid_t parent) : parent_(parent) {}
+  PageEvents(pid_t parent, bool with_added) : parent_(parent), with_added_(with_added) {}
 
   /// A file of tracefs below our own instance.
   std::string place(const std::string& name) const { return instance_ + "/" + name; }
@@ -61,6 +64,7 @@ class PageEvents {
   void take_page(std::vector<std::pair<std::uint64_t, PageEvent>>& found);
 
   const pid_t parent_;
+  const bool with_added_;
   bool is_mounted_ = false;  ///< tracefs, by us.
   std::string instance_;     ///< Its directory; empty: it was not made.
   tep_handle* formats_ = nullptr;

@@ -11,9 +11,23 @@ Extent pages_read(Extent around, Extent last_fault) {
   return {shared.offset, around.end() - shared.offset};
 }
 
+Extent read_from_there(Extent read, Extent added) {
+  const bool begins_there = read.offset > added.offset && read.offset <= added.end();
+  return begins_there ? Extent{added.offset, read.end() - added.offset} : read;
+}
+
 void PageTrace::add(const PageEvent& event) {
   const Key key{event.file, process_of(event.thread)};
   Extent extent = event.extent;
+  if (event.kind == PageEvent::Kind::added) {
+    Extent& added = added_[key];
+    added = added.end() == extent.offset ? hull(added, extent) : extent;
+    return;
+  }
+  if (event.kind == PageEvent::Kind::read) {
+    extent = read_from_there(extent, added_[key]);
+    added_.erase(key);
+  }
   if (event.kind == PageEvent::Kind::fault) faults_[key] = extent;
   if (event.kind == PageEvent::Kind::around) {
     const auto fault = faults_.find(key);

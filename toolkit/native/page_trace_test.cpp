@@ -29,6 +29,28 @@ TEST(PageTrace, ReadsThatGoOnAreOneExtent) {
               ElementsAre(Extent{10 * page, 40 * page}, Extent{3 * page, page}));
 }
 
+TEST(PageTrace, AReadBeginsWithThePagesThatWereAddedForIt) {
+  PageTrace trace;
+  trace.add(event(Kind::added, 10, 4));
+  trace.add(event(Kind::added, 14, 8));
+  trace.add(event(Kind::read, 14, 3));  // Of the first four the kernel has told nothing.
+  trace.add(event(Kind::read, 40, 2));  // Nothing was added for it.
+  trace.add(event(Kind::added, 50, 4));
+  trace.add(event(Kind::added, 60, 4));
+  trace.add(event(Kind::read, 60, 4));
+  trace.add(event(Kind::added, 70, 4));
+  trace.add(event(Kind::read, 90, 1));
+  EXPECT_THAT(trace.traces().begin()->second.extents(),
+              ElementsAre(Extent{10 * page, 7 * page}, Extent{40 * page, 2 * page},
+                          Extent{60 * page, 4 * page}, Extent{90 * page, page}));
+}
+
+TEST(PageTrace, WhatIsOnlyAddedWasNotRead) {
+  PageTrace trace;
+  trace.add(event(Kind::added, 10, 4));
+  EXPECT_TRUE(trace.traces().empty());
+}
+
 TEST(PageTrace, WhatIsEnteredAroundAPageBeginsWithTheFaultBefore) {
   PageTrace trace;
   trace.add(event(Kind::fault, 20, 1));

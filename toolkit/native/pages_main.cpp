@@ -127,7 +127,8 @@ int run(int argc, char** argv) {
   }
   auto files = OpenedFiles::begin();
   if (!files) return say(files.error());
-  auto events = PageEvents::begin(parent);
+  // Only what is written down has to be exact.
+  auto events = PageEvents::begin(parent, intent.empty());
   if (!events) return say(events.error());
 
   int unnamed = 0;
