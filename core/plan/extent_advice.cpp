@@ -91,16 +91,27 @@ void ExtentAdvice::take_gap(std::optional<Bytes> gap) {
   if (!is_ordered_) tuner_.obey(gap);
 }
 
-void ExtentAdvice::fill(std::vector<Item>& items) {
-  if (is_held_) {
-    while (!behind_.empty()) drop_oldest(items);
-    return;
+Bytes ExtentAdvice::most_held() const {
+  switch (ahead_most_) {
+    case Ahead::all:
+      return budget_;
+    case Ahead::half:
+      return budget_ / 2;
+    case Ahead::nothing:
+      return 0;
   }
+  return budget_;
+}
+
+void ExtentAdvice::fill(std::vector<Item>& items) {
+  const Bytes most = most_held();
+  while (held_ > most && !behind_.empty()) drop_oldest(items);
+  if (most == 0) return;
   while (auto& next = next_piece()) {
     const Extent whole = next->hull();
     const Bytes length = transfer_of(whole).length;
-    while (held_ + length > budget_ && !behind_.empty()) drop_oldest(items);
-    if (held_ + length > budget_) return;
+    while (held_ + length > most && !behind_.empty()) drop_oldest(items);
+    if (held_ + length > most) return;
     held_ += length;
     ahead_.push_back({*std::move(next), tuner_.trial()});
     next.reset();

@@ -32,7 +32,7 @@ class ExtentAdvice final : public ReadAdvice {
 
   std::vector<Item> begin() override;
   void tell_time(std::int64_t now_ns) override { now_ns_ = now_ns; }
-  void hold(bool is_held) override { is_held_ = is_held; }
+  void keep_ahead(Ahead ahead) override { ahead_most_ = ahead; }
   std::vector<Item> observe(Extent read) override;
   std::vector<Item> end() override;
   void was_there_already() override;
@@ -51,6 +51,7 @@ class ExtentAdvice final : public ReadAdvice {
     int trial;  ///< Of the tuner.
   };
 
+  Bytes most_held() const;
   void fill(std::vector<Item>& items);
   void drop_oldest(std::vector<Item>& items);
   void pass_current(std::vector<Item>& items);
@@ -78,7 +79,7 @@ class ExtentAdvice final : public ReadAdvice {
   int misses_ = 0;  ///< In a row.
   int strays_ = 0;  ///< Reads outside the plan before the first that it foresaw.
   bool was_right_ = false;
-  bool is_held_ = false;
+  Ahead ahead_most_ = Ahead::all;
   bool is_given_up_ = false;
 };
 

@@ -36,15 +36,24 @@ TEST(ExtentAdvice, WhatWasPassedMakesRoomAndWhatIsBeingReadStays) {
                           needed(7, 1)));
 }
 
-TEST(ExtentAdvice, OneThatIsHeldOnlyGivesUp) {
+TEST(ExtentAdvice, OneThatWaitsOnlyGivesUp) {
   ExtentAdvice advice({at(0, 8)}, 8 * unit, 4 * unit);
   advice.begin();
-  advice.hold(true);
+  advice.keep_ahead(Ahead::nothing);
   EXPECT_THAT(advice.observe(at(0, 1)), IsEmpty()) << "it is only being read";
   EXPECT_THAT(advice.observe(at(2, 1)), ElementsAre(dropped(0, 1), dropped(1, 1)));
-  advice.hold(false);
+  advice.keep_ahead(Ahead::all);
   EXPECT_THAT(advice.observe(at(3, 1)),
               ElementsAre(needed(4, 1), needed(5, 1), dropped(2, 1), needed(6, 1)));
+}
+
+TEST(ExtentAdvice, InCompanyItHoldsHalf) {
+  ExtentAdvice advice({at(0, 8)}, 8 * unit, 4 * unit);
+  advice.begin();
+  advice.keep_ahead(Ahead::half);
+  EXPECT_THAT(advice.observe(at(2, 1)), ElementsAre(dropped(0, 1), dropped(1, 1)))
+      << "one is being read, and one ahead";
+  EXPECT_THAT(advice.observe(at(3, 1)), ElementsAre(dropped(2, 1), needed(4, 1)));
 }
 
 TEST(ExtentAdvice, AReaderThatIsFasterIsNotFollowedIntoThePast) {
@@ -62,7 +71,7 @@ TEST(ExtentAdvice, AReaderThatIsFasterPassesBytesThatNobodyReads) {
   ExtentAdvice advice({at(0, 4), {4 * unit, 10}, {4 * unit + 20, 10}, at(9, 1)}, 12 * unit,
                       4 * unit);
   advice.begin();
-  advice.hold(true);
+  advice.keep_ahead(Ahead::nothing);
   for (const Extent read : {at(0, 4), Extent{4 * unit, 10}, Extent{4 * unit + 20, 10}, at(9, 1)}) {
     EXPECT_FALSE(advice.is_done());
     advice.observe(read);

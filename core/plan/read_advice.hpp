@@ -8,6 +8,9 @@
 
 namespace forebay {
 
+/// How much of its budget a reader brings ahead of itself. Nothing: nothing more than it has.
+enum class Ahead { all, half, nothing };
+
 /// What to tell the kernel about its page cache as a program reads a file.
 class ReadAdvice {
  public:
@@ -26,8 +29,8 @@ class ReadAdvice {
   virtual void tell_time(std::int64_t) {}
   /// When the program reads `read`.
   virtual std::vector<Item> observe(Extent read) = 0;
-  /// Whether nothing more is to be told that is needed, for now; what was passed is given up at once.
-  virtual void hold(bool) {}
+  /// From now on. What was passed beyond it is given up at once.
+  virtual void keep_ahead(Ahead) {}
   /// All of an item that is needed was in the page cache.
   virtual void was_there_already() {}
   /// What may lie between two extents that are brought by one request, as RequestShape has it.

@@ -317,20 +317,26 @@ Bytes NodeReaders::most_brought() const {
          });
 }
 
-bool NodeReaders::lets_catch_up(std::int64_t now_ns) {
+Ahead NodeReaders::ahead(std::int64_t now_ns) {
   behind_.assign(most_readers, 0);
+  bool others_want_some = false;
   for (std::size_t i = 0; i < segment_->slots.size(); ++i) {
     const Slot& slot = segment_->slots[i];
     if (&slot == slot_ || slot.process.load() == 0) continue;
     const Units& wanted = segment_->wanted_by(slot);
     for (std::size_t word = 0; word < passed_.size(); ++word) {
-      behind_[i] += std::popcount(passed_[word] & wanted[word].load());
+      const std::uint64_t units = wanted[word].load();
+      others_want_some |= units != 0;
+      behind_[i] += std::popcount(passed_[word] & units);
     }
   }
-  return wait_.waits({.passed = units_passed_,
-                      .reading_ns = now_ns - joined_ns_,
-                      .behind = behind_,
-                      .is_full = 4 * Bytes{segment_->units_brought.load()} > 3 * most_brought()});
+  const bool waits =
+      wait_.waits({.passed = units_passed_,
+                   .reading_ns = now_ns - joined_ns_,
+                   .behind = behind_,
+                   .is_full = 4 * Bytes{segment_->units_brought.load()} > 3 * most_brought()});
+  if (waits) return Ahead::nothing;
+  return others_want_some ? Ahead::half : Ahead::all;
 }
 
 std::vector<Extent> NodeReaders::left() {

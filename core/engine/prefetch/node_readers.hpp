@@ -9,6 +9,7 @@
 
 #include "core/model/extent.hpp"
 #include "core/plan/catch_up_wait.hpp"
+#include "core/plan/read_advice.hpp"
 #include "core/storage/file_version.hpp"
 
 namespace forebay {
@@ -56,8 +57,9 @@ class NodeReaders {
   /// It wants nothing any more. As for passed().
   std::vector<Extent> left();
 
-  /// Whether this one should bring nothing now, since others are about to reach it.
-  bool lets_catch_up(std::int64_t now_ns);
+  /// How much this one should bring ahead of itself now: half of what it may in company, so that
+  /// something can stay for those behind, and nothing more while others are about to reach it.
+  Ahead ahead(std::int64_t now_ns);
 
   /// Which gaps are worth fetching, one of them measures for all: each would measure what the
   /// others fetch, too. Whether it is this one: whoever asks first, and when that one has left,

@@ -88,7 +88,7 @@ TEST(NodeReaders, WhatAnotherWantsSoonIsNotTakenFromItForBeingOld) {
   const auto second = NodeReaders::join(version_for(13), {at(0, 10)}, unit);
   first->brought(at(0, 1));
   first->passed(at(0, 5));
-  first->lets_catch_up(0);
+  first->ahead(0);
   first->brought(at(5, 2));
   EXPECT_THAT(first->passed(at(5, 1)), ElementsAre(at(5, 1)));
 }
@@ -99,14 +99,14 @@ TEST(NodeReaders, WhoIsInFrontLetsAnotherCatchUpWhenNoMoreIsKept) {
   constexpr std::int64_t ms = 1'000'000;
   first->brought(at(0, 8));
   first->passed(at(0, 4));
-  EXPECT_FALSE(first->lets_catch_up(joined + 10 * ms)) << "it is alone";
+  EXPECT_EQ(first->ahead(joined + 10 * ms), Ahead::all) << "it is alone";
   auto second = NodeReaders::join(version_for(11), {at(0, 10)}, 4 * unit);
-  EXPECT_FALSE(first->lets_catch_up(joined + 10 * ms)) << "what is brought may stay";
+  EXPECT_EQ(first->ahead(joined + 10 * ms), Ahead::half) << "what is brought may stay";
   second->brought(at(0, 3));
-  EXPECT_TRUE(first->lets_catch_up(joined + 10 * ms));
-  EXPECT_FALSE(second->lets_catch_up(joined + 10 * ms)) << "nobody is behind it";
+  EXPECT_EQ(first->ahead(joined + 10 * ms), Ahead::nothing);
+  EXPECT_EQ(second->ahead(joined + 10 * ms), Ahead::half) << "nobody is behind it";
   second->passed(at(0, 2));
-  EXPECT_FALSE(first->lets_catch_up(joined + 11 * ms)) << "two units are no harm";
+  EXPECT_EQ(first->ahead(joined + 11 * ms), Ahead::half) << "two units are no harm";
 }
 
 TEST(NodeReaders, OneMeasuresForAllAndTheNextWhenItHasLeft) {

@@ -37,7 +37,7 @@ PageCacheFetch::Brought PageCacheFetch::bring(FetchSource& source, Extent extent
 
 void PageCacheFetch::agree(ReadAdvice& advice, std::int64_t now_ns) {
   if (readers_ == nullptr) return;
-  advice.hold(readers_->lets_catch_up(now_ns));
+  advice.keep_ahead(readers_->ahead(now_ns));
   if (readers_->measures()) {
     readers_->tell_gap(advice.gap());
   } else {
