@@ -16,10 +16,10 @@ extern "C" {
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string_view>
+
+#include "core/storage/text_file.hpp"
 
 namespace forebay {
 namespace {
@@ -49,11 +49,6 @@ tl::unexpected<Error> not_done(const std::string& doing) {
 bool is_mounted() {
   struct statfs status{};
   return ::statfs(tracefs, &status) == 0 && status.f_type == TRACEFS_MAGIC;
-}
-
-std::string content_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 Status write_to(const std::string& path, std::string_view text) {
@@ -141,18 +136,20 @@ Status PageEvents::read_formats() {
   formats_ = tep_alloc();
   page_ = kbuffer_alloc(KBUFFER_LSIZE_SAME_AS_HOST, KBUFFER_ENDIAN_SAME_AS_HOST);
   if (formats_ == nullptr || page_ == nullptr) return fail(ENOMEM, "read formats of tracepoints");
-  std::string header = content_of(std::string(tracefs) + "/events/header_page");
-  tep_parse_header_page(formats_, header.data(), header.size(), sizeof(long));
+  auto header = text_of(std::string(tracefs) + "/events/header_page");
+  if (!header) return tl::unexpected(header.error());
+  tep_parse_header_page(formats_, header->data(), header->size(), sizeof(long));
   for (const Named& known : kinds) {
     const std::string path = std::string(tracefs) + "/" + event_place(known.name) + "/format";
-    const std::string format = content_of(path);
-    if (format.empty()) {
-      if (::access(path.c_str(), R_OK) != 0 && errno != ENOENT) return not_done("read " + path);
+    const auto format = text_of(path);
+    if (!format || format->empty()) {
+      errno = format ? ENOENT : format.error().os_errno;
+      if (errno != ENOENT) return not_done("read " + path);
       return tl::unexpected(
           Error{ErrorKind::unsupported, 0,
                 "this kernel has no tracepoint filemap:" + std::string(known.name)});
     }
-    if (tep_parse_event(formats_, format.data(), format.size(), event_system) != 0) {
+    if (tep_parse_event(formats_, format->data(), format->size(), event_system) != 0) {
       return tl::unexpected(Error{ErrorKind::unsupported, 0, path + " is not understood"});
     }
   }

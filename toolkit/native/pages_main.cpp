@@ -14,7 +14,6 @@
 #include <cstdio>
 #include <exception>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -23,6 +22,7 @@
 
 #include "core/intercept/posix/trace_record.hpp"
 #include "core/model/read_intent.hpp"
+#include "core/storage/text_file.hpp"
 #include "toolkit/native/opened_files.hpp"
 #include "toolkit/native/page_events.hpp"
 #include "toolkit/native/page_readers.hpp"
@@ -119,9 +119,9 @@ int run(int argc, char** argv) {
 
   std::vector<ReadSection> sections;
   if (!intent.empty()) {
-    std::ifstream file(intent, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    auto found = read_sections(text, intent);
+    const auto text = text_of(intent);
+    if (!text) return say(text.error());
+    auto found = read_sections(*text, intent);
     if (!found) return say(found.error());
     sections = *std::move(found);
   }

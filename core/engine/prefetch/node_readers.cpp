@@ -18,13 +18,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <span>
 #include <string>
 #include <thread>
 
 #include "core/engine/prefetch/steady_time.hpp"
 #include "core/storage/descriptor.hpp"
+#include "core/storage/text_file.hpp"
 
 namespace forebay {
 namespace {
@@ -54,18 +54,18 @@ Bytes unit_for(Bytes file_size) {
 /// When a process began, in ticks since the system did (proc(5), field 22): a number may come back
 /// as that of another process. 0: there is none.
 std::uint64_t beginning_of(pid_t process) {
-  std::ifstream status("/proc/" + std::to_string(process) + "/stat");
-  const std::string text{std::istreambuf_iterator<char>(status), {}};
+  const auto text = text_of("/proc/" + std::to_string(process) + "/stat");
+  if (!text) return 0;
   // The name, field 2, may hold anything; it ends with the last parenthesis.
-  const auto name_end = text.rfind(')');
+  const auto name_end = text->rfind(')');
   if (name_end == std::string::npos) return 0;
   constexpr int fields_between = 20;
   std::size_t at = name_end + 1;
   for (int field = 0; field < fields_between && at != std::string::npos; ++field) {
-    at = text.find(' ', at);
+    at = text->find(' ', at);
     if (at != std::string::npos) ++at;
   }
-  return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at, nullptr, 10);
+  return at == std::string::npos ? 0 : std::strtoull(text->c_str() + at, nullptr, 10);
 }
 
 /// Longer files end the program, by SIGXFSZ (setrlimit(2)), also where they are memory.

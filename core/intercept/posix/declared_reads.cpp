@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <utility>
+
+#include "core/storage/text_file.hpp"
 
 namespace forebay::posix {
 
@@ -19,12 +19,10 @@ const DeclaredReads* DeclaredReads::load() {
   if (mode != nullptr && (std::strcmp(mode, "off") == 0 || std::strcmp(mode, "observe") == 0)) {
     return nullptr;
   }
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  auto sections = read_sections(text, path);
-  if (!file.is_open() || !sections) {
-    const std::string why =
-        sections ? std::string(path) + " cannot be read" : to_string(sections.error());
+  const auto text = text_of(path);
+  auto sections = text ? read_sections(*text, path) : tl::unexpected(text.error());
+  if (!sections) {
+    const std::string why = to_string(sections.error());
     std::fprintf(stderr, "forebay: nothing is read ahead: %s\n", why.c_str());
     return nullptr;
   }
