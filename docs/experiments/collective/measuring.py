@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,6 +69,34 @@ def environment() -> dict[str, str]:
     if os.geteuid() == 0:  # Open MPI refuses to start as root unless told twice
         kept |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     return kept
+
+
+def forebay(
+    tools: Tools,
+    words: list[str],
+    statuses: Container[int] = (0,),
+    timeout_s: float | None = None,
+) -> str:
+    """Runs the command, and returns what it said. Raises MeasuringError for another exit status
+    than these, and for more time than that; then it ends what it has started, too."""
+    command = [str(tools.forebay), *words]
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, errors="replace",
+    ) as process:  # fmt: skip
+        try:
+            said = process.communicate(timeout=timeout_s)[0]
+        except subprocess.TimeoutExpired:
+            process.terminate()
+            told = f"{' '.join(command)} took more than {timeout_s:g} s"
+            raise MeasuringError(told) from None
+        except BaseException:
+            process.terminate()
+            raise
+    if process.returncode not in statuses:
+        told = f"{' '.join(command)} ended with status {process.returncode}"
+        raise MeasuringError(f"{told}:\n{said.strip()[-2000:]}")
+    return said
 
 
 @dataclass(frozen=True)

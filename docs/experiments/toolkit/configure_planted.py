@@ -14,9 +14,9 @@ from typing import Any
 import traced_runs
 from campaign import Mpi, Workload
 from configure_pairs import MEMORY, WIDE, System
-from configure_runs import NOTHING_FASTER, RUNS_MOST, forebay
+from configure_runs import NOTHING_FASTER, RUNS_MOST
 from machine_time import Stolen
-from measuring import Tools
+from measuring import Tools, forebay
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -31,8 +30,7 @@ from forebay.file_checks import FileChecks
 from forebay.timed_runs import TimedRuns
 from forebay.trace.directory import Trace
 from machine_time import Stolen
-from measuring import MeasuringError, Tools
-from results import ROOT
+from measuring import MeasuringError, Tools, forebay
 from toolkit_pages import SCRIPT
 
 RUNS_MOST = 30
@@ -85,23 +83,6 @@ def characterise(
             "system": json.loads(out.read_text()),
         }
     results.store(limits_file(output), found, SCRIPT)
-
-
-def forebay(tools: Tools, words: list[str], statuses: Iterable[int] = (0,)) -> None:
-    """Runs the command. Raises MeasuringError for another status than these."""
-    command = [str(tools.forebay), *words]
-    with subprocess.Popen(
-        command, cwd=ROOT, env=measuring.environment(), stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-    ) as process:  # fmt: skip
-        try:
-            said = process.communicate()[0]
-        except BaseException:
-            process.terminate()  # then it ends what it has started, too
-            raise
-    if process.returncode not in statuses:
-        told = said.strip()[-2000:]
-        raise MeasuringError(f"{' '.join(command)} ended with status {process.returncode}:\n{told}")
 
 
 @dataclass(frozen=True)

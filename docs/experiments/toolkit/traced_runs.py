@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,6 @@ import measuring
 from forebay.report import contents
 from forebay.trace.directory import Trace
 from measuring import MeasuringError, Tools
-from results import ROOT
 
 RIGHT = "bytes are right"
 
@@ -43,8 +41,8 @@ class Figures:
 def trace(tools: Tools, command: list[str], directory: Path, timeout_s: float) -> None:
     """Runs a program that checks what it reads, traced into `directory`. Raises MeasuringError if
     it fails, if it reads something wrong, or if calls are missing in its trace."""
-    words = [str(tools.forebay), "trace", "-o", str(directory), "--", *command]
-    said = _run(words, timeout_s)
+    words = ["trace", "-o", str(directory), "--", *command]
+    said = measuring.forebay(tools, words, timeout_s=timeout_s)
     if RIGHT not in said:
         raise MeasuringError(f"{' '.join(command)} did not check what it read:\n{said}")
     told = _told(directory)
@@ -84,24 +82,3 @@ def figures(report: Mapping[str, Any]) -> Figures:
         bytes=moved["read_bytes"] + moved["written_bytes"],
         by_kind_s=spent,
     )
-
-
-def _run(words: list[str], timeout_s: float) -> str:
-    try:
-        done = subprocess.run(
-            words,
-            cwd=ROOT,
-            env=measuring.environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=timeout_s,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise MeasuringError(f"{' '.join(words)} took more than {timeout_s:g} s") from None
-    if done.returncode != 0:
-        said = (done.stdout + done.stderr).strip()[-2000:]
-        raise MeasuringError(f"{' '.join(words)} ended with status {done.returncode}:\n{said}")
-    return done.stdout
