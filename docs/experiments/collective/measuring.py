@@ -71,6 +71,22 @@ def environment() -> dict[str, str]:
     return kept
 
 
+@contextmanager
+def in_environment() -> Iterator[None]:
+    """`environment()` for what is run from within this process, for the time."""
+    before = dict(os.environ)
+    _replace_environ(environment())
+    try:
+        yield
+    finally:
+        _replace_environ(before)
+
+
+def _replace_environ(variables: Mapping[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(variables)
+
+
 def forebay(
     tools: Tools,
     words: list[str],
