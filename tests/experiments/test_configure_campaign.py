@@ -1,5 +1,5 @@
 """Goal: the runs that the campaign of `forebay configure` makes by itself meet what the command's
-own runs meet.
+own runs meet, and its page says how it was measured.
 
 Method: a program that writes its environment down, started by a stand-in for a launcher.
 """
@@ -20,6 +20,8 @@ from forebay.configure.workload import Workload
 from forebay.report.budget import Budget
 from forebay.trace.directory import Trace
 from measuring import MeasuringError, Tools
+from results import Result
+from toolkit_pages import stolen_text
 
 NOTHING_OF_IT = Workload(cast(Trace, None), cast(Budget, None), 0.0, [], [], ranks=1, nodes=1)
 
@@ -83,3 +85,14 @@ def test_the_command_may_end_with_the_statuses_that_are_named(tmp_path: Path) ->
     assert measuring.forebay(tools, ["configure"], (0, 4)).split() == ["said", "wrong"]
     with pytest.raises(MeasuringError, match="configure ended with status 4:\nsaid\nwrong"):
         measuring.forebay(tools, ["configure"])
+
+
+@pytest.mark.parametrize(("awake", "told"), [(0, None), (2, "kept awake in 2 of 3 rounds")])
+def test_a_page_says_which_rounds_were_kept_awake(awake: int, told: str | None) -> None:
+    rounds = [
+        Result({"stolen_share": 0.01, "experiment": {"kept_awake": number < awake}})
+        for number in range(3)
+    ]
+    text = stolen_text(rounds)
+    assert ("awake" in text) == (told is not None)
+    assert (told or "1.0 to 1.0 %") in text

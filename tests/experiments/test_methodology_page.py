@@ -172,7 +172,7 @@ def test_without_results_nothing_is_claimed(tmp_path: Path) -> None:
 
 
 def test_a_host_that_took_much_is_told() -> None:
-    calm, robbed = Result({"stolen_share": 0.01}), Result({"stolen_share": 0.21})
+    calm, robbed = (Result({"stolen_share": share, "experiment": {}}) for share in (0.01, 0.21))
     assert "in 1 of 2 rounds more than 8 %" in toolkit_pages.stolen_text([calm, robbed])
     assert "more than" not in toolkit_pages.stolen_text([calm])
 

@@ -19,6 +19,9 @@ from forebay.statistics import Ratio, median_ratio
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = "docs/experiments/collective/run.py"
 
+# Set by docs/experiments/awake.py, under which a process a processor never sleeps.
+AWAKE = "FOREBAY_EXPERIMENT_AWAKE"
+
 # What a measurement depends on; a change elsewhere leaves the commit's name true.
 _CODE = ("CMakeLists.txt", "CMakePresets.json", "cmake", "core", "proxies", "testbed", "toolkit")
 
@@ -134,6 +137,7 @@ def experiment(script: str = SCRIPT) -> dict[str, Any]:
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "kernel": platform.release(),
         "load_average": os.getloadavg()[0],
+        "kept_awake": os.environ.get(AWAKE) == "1",
     }
 
 

@@ -38,14 +38,17 @@ def percents(shares: Iterable[float]) -> str:
 
 
 def stolen_text(rounds: Iterable[Result]) -> str:
-    """One sentence: how much of the time the host took."""
+    """How much of the time the host took, and what was done against that."""
+    rounds = list(rounds)
     taken = [float(one.raw["stolen_share"]) for one in rounds]
     much = sum(share > STOLEN_MUCH for share in taken)
     least, most = 100 * min(taken), 100 * max(taken)
     text = f"The host took {least:.1f} to {most:.1f} % of the processors' time"
     if much:
         text += f", in {much} of {len(taken)} rounds more than {100 * STOLEN_MUCH:.0f} %"
-    return text + "."
+    awake = sum(one.experiment.get("kept_awake", False) for one in rounds)
+    kept = f" The processors were kept awake in {awake} of {len(rounds)} rounds." if awake else ""
+    return f"{text}.{kept}"
 
 
 # What a ratio of times shows.
