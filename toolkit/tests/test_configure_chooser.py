@@ -118,6 +118,105 @@ def test_it_does_not_stop_before_the_best_were_repeated() -> None:
     assert searched.ranking()[0].candidate == 1
 
 
+def expecting(spent: dict[str, str], times: float) -> tuple[Chooser, int]:
+    """A search whose model is right, after a first run of these settings that took so many times
+    as long as they do."""
+    searched = chooser(seconds, runs=12)
+    searched.add(0, Why.WARM_UP, State.MEASURED, seconds({}))
+    searched.add(0, Why.REFERENCE, State.MEASURED, seconds({}))
+    place = searched.place(spent)
+    assert place is not None
+    take(searched, place, times)
+    return searched, place
+
+
+def take(searched: Chooser, place: int, times: float) -> None:
+    spent = seconds(searched.candidates[place].settings) * times
+    state = State.MEASURED if math.isfinite(spent) else State.FAILED
+    searched.add(place, Why.SEARCH, state, spent)
+
+
+BEST = {"buffer_size": "16777216"}
+
+
+@pytest.mark.parametrize("times", [3.0, 20.0, math.inf])
+def test_a_run_far_beyond_what_was_expected_is_repeated_and_set_aside(times: float) -> None:
+    searched, place = expecting(BEST, times)
+    for _ in range(2):
+        choice = searched.next()
+        assert isinstance(choice, Choice)
+        assert (choice.candidate, choice.why) == (place, Why.AGAIN)
+        take(searched, place, 1.0)
+    choice = searched.next()
+    assert isinstance(choice, Choice)
+    assert choice.candidate != place
+    best = searched.ranking()[0]
+    assert (best.candidate, best.runs) == (place, 2)
+    assert best.seconds == pytest.approx(seconds(BEST), rel=0.01)
+
+
+def test_settings_that_are_slow_twice_are_taken_to_be_slow() -> None:
+    searched, place = expecting(BEST, 10.0)
+    take(searched, place, 10.0)
+    choice = searched.next()
+    assert isinstance(choice, Choice)
+    assert choice.candidate != place
+    assert searched.ranking()[0].candidate == 0
+
+
+def test_settings_that_do_not_end_in_time_twice_are_given_up() -> None:
+    searched, place = expecting(BEST, math.inf)
+    assert [ranked.candidate for ranked in searched.ranking()] == [0]
+    take(searched, place, math.inf)
+    choices = carry_out(searched, 0.0)
+    assert place not in {choice.candidate for choice in choices}
+    assert place not in {ranked.candidate for ranked in searched.ranking()}
+
+
+def test_a_slow_repeat_does_not_take_the_best_its_place() -> None:
+    searched, place = expecting(BEST, 1.0)
+    for times in (1.02, 15.0, 0.98):
+        take(searched, place, times)
+    best = searched.ranking()[0]
+    assert (best.candidate, best.runs) == (place, 3)
+    assert best.seconds == pytest.approx(seconds(BEST), rel=0.05)
+
+
+def test_a_slow_first_run_of_the_reference_claims_no_gain() -> None:
+    """The warm-up tells what it was to take."""
+    searched = chooser(None, runs=12)
+    searched.add(0, Why.WARM_UP, State.MEASURED, seconds({}))
+    searched.add(0, Why.REFERENCE, State.MEASURED, 8 * seconds({}))
+    for _ in range(2):
+        choice = searched.next()
+        assert isinstance(choice, Choice)
+        assert choice.candidate == 0
+        take(searched, 0, 1.0)
+    (reference,) = searched.ranking()
+    assert reference.seconds == pytest.approx(seconds({}), rel=0.01)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_disturbed_runs_cost_neither_the_best_nor_more_runs(seed: int) -> None:
+    """Every seventh run takes 2 to 20 times as long, the first one of the best settings among
+    them."""
+    generator = np.random.default_rng(seed)
+    searched = chooser(seconds, seed=seed)
+    best = min(range(len(searched.candidates)), key=lambda n: seconds(settings()[n]))
+    disturbed, runs = False, 0
+    while not isinstance(choice := searched.next(), str):
+        spent = seconds(settings()[choice.candidate]) * math.exp(0.15 * generator.standard_normal())
+        first = choice.candidate == best and not disturbed
+        disturbed |= first
+        runs += 1
+        if first or runs % 7 == 0:
+            spent *= math.exp(generator.uniform(math.log(2), math.log(20)))
+        searched.add(choice.candidate, choice.why, State.MEASURED, spent)
+    assert runs <= 30
+    found = searched.candidates[searched.ranking()[0].candidate].settings
+    assert seconds(found) <= 1.15 * seconds(settings()[best])
+
+
 def test_what_fails_is_avoided() -> None:
     """A value that failed twice, and never went well, is not tried a third time."""
     searched = chooser(None, runs=25)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from forebay.configure.disturbances import counting, is_undecided
 from forebay.configure.factors import Settings
 from forebay.configure.history import State, Why
 from forebay.configure.residual import Estimate, Features, Residual, improvement
@@ -71,14 +72,20 @@ class Chooser:
         self._predicted = predicted
         self._model_speaks = bool(known) and float(np.ptp(np.log(predicted))) > 0
         self._residual = Residual(features.points, predicted, seed)
-        self._times: list[tuple[int, float]] = []
+        self._times: list[tuple[int, float]] = []  # infinite: not ended in time
+        self._expected: dict[int, float] = {}  # seconds, before the first run of a candidate
         self._runs = 0
-        self._out = np.zeros(len(candidates), np.bool_)  # that did not go well themselves
+        self._bad = np.zeros(len(candidates), np.bool_)  # that did not go well themselves
+        self._late = np.zeros(len(candidates), np.bool_)  # of whose runs half did not end in time
         self._shunned = np.zeros(len(candidates), np.bool_)  # that are like those
         self._failed: list[_Values] = []
         self._not_in_force: set[tuple[str, str]] = set()
         self._good: set[tuple[str, str]] = set()
         self._estimate: Estimate | None = None
+
+    @property
+    def _out(self) -> NDArray[np.bool_]:
+        return self._bad | self._late
 
     @property
     def _given_up(self) -> NDArray[np.bool_]:
@@ -98,25 +105,50 @@ class Chooser:
         seconds: float | None,
         not_in_force: Iterable[tuple[str, str]] = (),
     ) -> None:
-        """Takes what came of a run. Of settings that did not hold, `not_in_force` names each factor
-        with its value: no candidate with it is run again, unless it held in another run."""
+        """Takes what came of a run. One that failed because it did not end in time has infinite
+        `seconds`. Of settings that did not hold, `not_in_force` names each factor with its value:
+        no candidate with it is run again, unless it held in another run."""
         if state in (State.STARTED, State.INTERRUPTED):
             return
         self._runs += 1
         values = frozenset(self.candidates[candidate].settings.items())
         if state is State.MEASURED and seconds:
-            if why is not Why.WARM_UP:
-                self._times.append((candidate, seconds))
-                self._estimate = None
+            if why is Why.WARM_UP:
+                self._expected[candidate] = seconds
+            else:
+                self._take(candidate, seconds)
             if values <= self._good:
                 return
             self._good |= values
+        elif state is State.FAILED and seconds == math.inf:
+            self._take(candidate, seconds)
+            if self._late[candidate] and not self._is_undecided(candidate):
+                self._failed.append(values)
         else:
-            self._out[candidate] = True
+            self._bad[candidate] = True
             self._not_in_force |= set(not_in_force)
             if state in (State.FAILED, State.OTHER_FILES):
                 self._failed.append(values)
         self._shun()
+
+    def _take(self, candidate: int, seconds: float) -> None:
+        if candidate not in self._expected:
+            before = self.estimate()
+            self._expected[candidate] = before.seconds(candidate) if before else math.inf
+        self._times.append((candidate, seconds))
+        self._estimate = None
+        ended = [math.isfinite(each) for each in self._seconds(candidate)]
+        self._late[candidate] = 2 * sum(ended) <= len(ended)
+
+    def _seconds(self, candidate: int) -> list[float]:
+        return [seconds for place, seconds in self._times if place == candidate]
+
+    def _counting(self) -> list[tuple[int, float]]:
+        """The runs that tell what their settings take."""
+        return list(itertools.compress(self._times, counting(self._times)))
+
+    def _is_undecided(self, candidate: int) -> bool:
+        return is_undecided(self._seconds(candidate), self._expected[candidate])
 
     def _shun(self) -> None:
         """Gives up what cannot be expected to go well: values that did not hold, and what two runs
@@ -133,8 +165,8 @@ class Chooser:
             self._shunned[number] = any(suspect <= values for suspect in suspects)
 
     def estimate(self) -> Estimate | None:
-        if self._estimate is None and self._times:
-            places, seconds = zip(*self._times, strict=True)
+        if self._estimate is None and (times := self._counting()):
+            places, seconds = zip(*times, strict=True)
             self._estimate = self._residual.learn(places, seconds)
         return self._estimate
 
@@ -145,21 +177,23 @@ class Chooser:
             return "runs"
         if self._runs == 0:
             return Choice(0, Why.WARM_UP, None)
-        if not self._times:
+        estimate = self.estimate()
+        if estimate is None:
             return Choice(0, Why.REFERENCE, None)
+        for place in dict(self._times):
+            if self._is_undecided(place) and not self._bad[place]:
+                return self._choice(place, Why.AGAIN, estimate)
         alive = np.flatnonzero(~self._given_up)
         if len(alive) < 2:
             return "no candidate left"
-        estimate = self.estimate()
-        assert estimate is not None
         again = self._again(estimate) if left <= self._repeats() else None
         if again is not None:
             return self._choice(again, Why.AGAIN, estimate)
-        if len(self._times) == 1 and self._model_speaks:
+        if set(dict(self._times)) == {0} and self._model_speaks:
             first = alive[np.argmin(self._predicted[alive])]
             if first != 0:
                 return self._choice(int(first), Why.MODEL, estimate)
-        run = Counter(place for place, _ in self._times)
+        run = Counter(place for place, _ in self._counting())
         seen = [place for place in run if not self._out[place]]
         best = min(seen, key=lambda place: float(estimate.mean[place]))
         gains = improvement(estimate, float(estimate.mean[best]))
@@ -226,7 +260,7 @@ class Chooser:
         estimate = self.estimate()
         if estimate is None:
             return []
-        run: Mapping[int, int] = Counter(place for place, _ in self._times)
+        run: Mapping[int, int] = Counter(place for place, _ in self._counting())
         ranked = [
             Ranked(place, estimate.seconds(place), *estimate.interval(place), count)
             for place, count in run.items()

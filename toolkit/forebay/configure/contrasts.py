@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from forebay.configure.disturbances import counting
 from forebay.configure.history import SearchRun, State
 from forebay.errors import ForebayError
 from forebay.units import parse_size
@@ -123,10 +124,11 @@ def _contrast(
 
 
 def _logs(runs: Sequence[SearchRun]) -> dict[str, list[float]]:
+    """Of each configuration, without the runs that were disturbed."""
+    told = [(run.configuration, run.seconds) for run in runs if run.seconds]
     found: dict[str, list[float]] = {}
-    for run in runs:
-        if run.seconds:
-            found.setdefault(run.configuration, []).append(math.log(run.seconds))
+    for name, seconds in itertools.compress(told, counting(told)):
+        found.setdefault(name, []).append(math.log(seconds))
     return found
 
 

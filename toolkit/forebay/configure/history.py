@@ -1,6 +1,7 @@
 """The file in which a search is kept, so that it can go on (docs/formats/search.md)."""
 
 import json
+import math
 import sqlite3
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, fields
@@ -89,6 +90,12 @@ class SearchRun:
     side: dict[str, Any] | None = None
     written: list[str] = field(default_factory=list)
     observed: list[dict[str, Any]] = field(default_factory=list)  # each setting, as in_force has it
+    timed_out: bool = False
+
+    @property
+    def lasted_s(self) -> float | None:
+        """What a search learns from: infinite where the run did not end in time."""
+        return math.inf if self.timed_out else self.seconds
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)

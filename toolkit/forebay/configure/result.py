@@ -7,6 +7,7 @@ from forebay.comparison import Failure
 from forebay.configurations import Configuration
 from forebay.configure.chooser import Candidate, Ranked
 from forebay.configure.constraints import Constraints
+from forebay.configure.disturbances import counting
 from forebay.configure.history import Search, SearchRun, State, Why
 from forebay.configure.space import LeftOut
 from forebay.configure.workload import Workload
@@ -78,6 +79,11 @@ class SearchResult:
     def counted(self) -> list[SearchRun]:
         """Runs whose times count."""
         return [r for r in self.runs if r.state is State.MEASURED and r.why is not Why.WARM_UP]
+
+    def disturbed(self) -> list[SearchRun]:
+        """Those of them that are set aside, since most with the same settings were much faster."""
+        told = [(run.configuration, run.seconds or 0.0) for run in self.counted]
+        return [r for r, counts in zip(self.counted, counting(told), strict=True) if not counts]
 
     def as_json(self) -> dict[str, Any]:
         share, speedup = self.workload.ceiling_share, self.workload.best_speedup

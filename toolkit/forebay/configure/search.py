@@ -36,7 +36,7 @@ from forebay.run import why_no_record, wrong_launcher
 from forebay.statistics import median
 from forebay.timed_runs import TimedRun, TimedRuns
 from forebay.trace.directory import RUN_FILE, Trace
-from forebay.units import show_duration
+from forebay.units import show_duration, show_seconds
 
 # A run of so many times the reference's wall time is of no interest, and ended.
 _SLOWER_MOST = 5
@@ -143,6 +143,11 @@ class Searcher:
             self._recall(history)
             self._carry_out(history)
             self.result.ranking = self._chooser.ranking()
+            self.result.notes += [
+                f"run {run.number} took {show_seconds(run.seconds or 0.0)}, more than twice as "
+                f"long as most runs of {run.configuration}: it does not count"
+                for run in self.result.disturbed()
+            ]
             history.conclude(self.result.as_json())
         return self.result
 
@@ -258,7 +263,7 @@ class Searcher:
             self.result.names[place] = run.configuration
             candidate = self._chooser.candidates[place]
             broken = self._broken(run.reason, candidate) if run.state is State.NOT_IN_FORCE else []
-            self._chooser.add(place, run.why, run.state, run.seconds, broken)
+            self._chooser.add(place, run.why, run.state, run.lasted_s, broken)
 
     @staticmethod
     def _broken(reason: str, candidate: Candidate) -> list[tuple[str, str]]:
@@ -376,7 +381,7 @@ class Searcher:
         kept = set(session.runs.files.kept)
         run.written = [path for path in session.runs.files.paths if path not in kept]
         history.update(run)
-        self._chooser.add(choice.candidate, run.why, run.state, run.seconds, broken)
+        self._chooser.add(choice.candidate, run.why, run.state, run.lasted_s, broken)
         if choice.candidate == 0:
             self._judge_reference(run, timed)
             if first:
@@ -399,6 +404,7 @@ class Searcher:
         run.side = asdict(timed.side)
         if timed.failure is not None:
             run.state, run.reason = State.FAILED, _told(timed.failure)
+            run.timed_out = timed.failure.timed_out
             if "cache" in candidate.settings:
                 self.result.notes.append(
                     f"{run.configuration} failed with the cache on: 'forebay cache ls' shows the "
