@@ -94,10 +94,10 @@ fuzz: deps ## each fuzzer for FUZZ_SECONDS (30)
 docs: venv ## the pages of docs/ into site/, every link checked
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-tsan: deps ## the tests of one process, and reading ahead, under ThreadSanitizer (not in `make test`)
+tsan: deps ## tests of one process, reading ahead, and ranks under ThreadSanitizer (not in `make test`)
 	@cmake --preset tsan >/dev/null
-	cmake --build --preset tsan --target unit_tests -j $(JOBS)
-	ctest --preset tsan -L '^(unit|posix)$$' -j $(JOBS) --no-tests=error
+	cmake --build --preset tsan --target unit_tests thread_tests -j $(JOBS)
+	ctest --preset tsan -L '^(unit|posix|threads)$$' -j $(JOBS) --no-tests=error
 
 format: venv ## rewrite the sources in the house style
 	git ls-files -z '*.cpp' '*.hpp' '*.c' '*.h' | xargs -0 $(BIN)/clang-format -i

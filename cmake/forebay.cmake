@@ -29,9 +29,11 @@ function(forebay_room name)
   set_target_properties(${name} PROPERTIES UNITY_BUILD ${FOREBAY_UNITY})
 endfunction()
 
-# What `make asan` and `make fuzz` build: the tests of one process, and the fuzzers.
+# What `make asan` and `make fuzz` build: the tests of one process, and the fuzzers. What `make tsan`
+# builds beside the former: those of many processes in which threads meet.
 add_custom_target(unit_tests)
 add_custom_target(fuzzers)
+add_custom_target(thread_tests)
 
 # Every test reads gtest's headers, which takes longer than the rest of most tests: they are compiled
 # once, with the flags of those tests that are not OPTIMISED.

@@ -3,11 +3,15 @@
 # each. FOREBAY_RUNNABLE_MPIS lists those with a launcher: tests are built for each. Debian installs
 # MPICH and Open MPI side by side, so CMake's own FindMPI, which knows one, does not serve.
 
+set(FOREBAY_MPI_NAMES "mpich;openmpi;abi" CACHE STRING "The MPIs that are looked for")
 set(FOREBAY_MPIS "")
 foreach(pair "mpich:mpich" "openmpi:ompi-c")
   string(REPLACE ":" ";" pair ${pair})
   list(GET pair 0 mpi)
   list(GET pair 1 module)
+  if(NOT mpi IN_LIST FOREBAY_MPI_NAMES)
+    continue()
+  endif()
   pkg_check_modules(MPI_${mpi} QUIET ${module})
   find_program(MPICC_${mpi} mpicc.${mpi})
   find_program(MPIFORT_${mpi} NAMES mpifort.${mpi} mpif90.${mpi})
@@ -34,7 +38,9 @@ set(FOREBAY_RUNNABLE_MPIS ${FOREBAY_MPIS})
 # are. PyPI's `mpich`, which the project's .venv has, is one.
 set(FOREBAY_MPI_ABI_ROOT "" CACHE PATH "An MPI with the standard ABI: the directory of bin/mpicc_abi")
 unset(MPICC_abi CACHE)  # Cheap to find, and another one when the root or .venv changes.
-if(FOREBAY_MPI_ABI_ROOT)
+if(NOT abi IN_LIST FOREBAY_MPI_NAMES)
+  set(MPICC_abi MPICC_abi-NOTFOUND)
+elseif(FOREBAY_MPI_ABI_ROOT)
   find_program(MPICC_abi mpicc_abi PATHS ${FOREBAY_MPI_ABI_ROOT}/bin NO_DEFAULT_PATH REQUIRED)
 else()
   find_program(MPICC_abi mpicc_abi PATHS ${CMAKE_SOURCE_DIR}/.venv/bin)
