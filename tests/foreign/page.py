@@ -61,8 +61,6 @@ def write(path: Path, results: Path) -> None:
     )
     remarks = tomllib.loads(REMARKS.read_text())["remark"]
     versions = {MPI_TITLES[run.mpi] + " " + run.mpi_version: None for run in runs}
-    days = sorted({run.date for run in runs})
-    dates = dict.fromkeys((days[0], days[-1]))
     ranks = sorted({outcome.ranks for run in runs for outcome in run.outcomes})
     lines = [
         "# Other people's tests",
@@ -73,8 +71,8 @@ def write(path: Path, results: Path) -> None:
         *commands(runs),
         "```",
         "",
-        f"{' and '.join(versions)} as Debian packages them; {' to '.join(dates)}; "
-        f"commit {', '.join(dict.fromkeys(run.commit for run in runs))}.",
+        f"{' and '.join(versions)} as Debian packages them. *Commit*: the last one that changed "
+        "the library that ran.",
         "",
         "Programs that others wrote to test an MPI's file part, or a library above it, say what a "
         "program may expect of Forebay. Each ran by itself and with `libforebay.so` preloaded, on "
@@ -94,11 +92,14 @@ def write(path: Path, results: Path) -> None:
                 SUITES[run.suite].title,
                 run.source,
                 MPI_TITLES[run.mpi],
+                run.commit,
+                run.date,
                 f"{len(run.outcomes)} of {max(run.programs, len(run.outcomes))}",
                 *(str(number) for number in counts.values()),
             ]
         )
-    lines += table(["suite", "source", "MPI", "programs run", *VERDICTS], rows, left=3)
+    names = ["suite", "source", "MPI", "commit", "date", "programs run", *VERDICTS]
+    lines += table(names, rows, left=5)
     for verdict, title in (
         ("worse", "Worse under Forebay"),
         ("fails on both", "Fail on both sides"),
