@@ -31,9 +31,10 @@ bool CatchUpWait::waits(const Seen& seen) {
     look(seen);
     return true;
   }
-  if (!is_of_use) return end(now, 0);
+  const std::int64_t pause_ns = pause_factor * (now - since_ns_);
+  if (!is_of_use) return end(now, anybody_arrived(seen) ? 0 : pause_ns);
   if (now - looked_ns_ < between_looks_ns) return true;
-  if (!anybody_arrives(seen)) return end(now, pause_factor * (now - since_ns_));
+  if (!anybody_arrives(seen)) return end(now, pause_ns);
   look(seen);
   return true;
 }
@@ -49,6 +50,13 @@ bool CatchUpWait::is_in_reach(const Seen& seen, Bytes behind) const {
   const double reach = static_cast<double>(seen.passed) * static_cast<double>(allowed_ns(seen)) /
                        static_cast<double>(seen.reading_ns);
   return behind > harmless_ && static_cast<double>(behind) <= reach;
+}
+
+bool CatchUpWait::anybody_arrived(const Seen& seen) const {
+  for (std::size_t i = 0; i < std::min(read_then_.size(), seen.behind.size()); ++i) {
+    if (read_then_[i] >= 0 && seen.behind[i] <= harmless_) return true;
+  }
+  return false;
 }
 
 /// By what they have read since the last look. Of who came since nothing is known: it may.

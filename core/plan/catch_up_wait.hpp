@@ -13,12 +13,13 @@ namespace forebay {
 /// fetches for himself, which slows all down, so that they never meet again. A reader in front that
 /// fetches nothing for a moment is reached soon, and from then on they go together.
 ///
-/// It waits only for readers that can be expected to reach it in time, by what they read meanwhile:
-/// one that is stopped, slow, or far behind holds nobody up. All waiting together takes at most
-/// 200 ms and a tenth of the time, during which the program goes on and reads for itself.
+/// It waits only for readers that can be expected to reach it in time, by what they read meanwhile,
+/// as if it stood still: one that is stopped, slow, or far behind holds nobody up. All waiting
+/// together takes at most 200 ms and a tenth of the time, during which the program goes on and
+/// reads for itself.
 class CatchUpWait {
  public:
-  /// `harmless`: bytes that another may be behind.
+  /// `harmless`: how much another may be behind. All amounts are of one unit of any size.
   explicit CatchUpWait(Bytes harmless) : harmless_(harmless) {}
 
   struct Seen {
@@ -38,6 +39,7 @@ class CatchUpWait {
  private:
   std::int64_t allowed_ns(const Seen& seen) const;
   bool is_in_reach(const Seen& seen, Bytes behind) const;
+  bool anybody_arrived(const Seen& seen) const;
   bool anybody_arrives(const Seen& seen) const;
   void look(const Seen& seen);
   bool end(std::int64_t now_ns, std::int64_t pause_ns);

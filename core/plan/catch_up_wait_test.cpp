@@ -83,6 +83,17 @@ TEST(CatchUpWait, AllWaitingTogetherHasALimit) {
   EXPECT_LE(waited_ms, 400);
 }
 
+TEST(CatchUpWait, AfterAllOfItWasUsedInVainOneReadsForLong) {
+  CatchUpWait wait(harmless);
+  // As fast as this one, which does not stand still: it never comes nearer.
+  std::int64_t now_ms = 50;
+  while (wait.waits(seen(now_ms, behind(12)))) ++now_ms;
+  EXPECT_LE(now_ms, 280);
+  for (const std::int64_t end_ms = now_ms + 1000; now_ms < end_ms; ++now_ms) {
+    EXPECT_FALSE(wait.waits(seen(now_ms, behind(12)))) << now_ms;
+  }
+}
+
 TEST(CatchUpWait, TheFirstMomentTellsNothing) {
   CatchUpWait wait(harmless);
   EXPECT_FALSE(wait.waits({.passed = MiB, .reading_ns = 0, .behind = {}, .is_full = true}));

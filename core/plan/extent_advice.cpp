@@ -39,8 +39,10 @@ std::vector<ReadAdvice::Item> ExtentAdvice::observe(Extent read) {
   const bool again = was_taken(read);
   if (!again) pass_current(items);
   const bool was_ahead = take_ahead(read);
-  const bool foreseen = take_upcoming(read) || was_ahead || again;
-  if (!foreseen && !was_right_ && !plan_.covers(read) && ++strays_ <= most_strays) return {};
+  bool foreseen = take_upcoming(read) || was_ahead || again;
+  // Where nothing is told, reads may be seen but here and there.
+  if (ahead_most_ == Ahead::nothing) foreseen = foreseen || go_to(read);
+  if (!foreseen && !was_right_ && !plan_.covers(read) && ++strays_ <= most_strays) return items;
   confidence_.observe(foreseen);
   if (foreseen) {
     misses_ = 0;
@@ -48,10 +50,8 @@ std::vector<ReadAdvice::Item> ExtentAdvice::observe(Extent read) {
   } else if (confidence_.lost()) {
     is_given_up_ = true;
     return end();
-  } else if (++misses_ >= misses_before_seeking && plan_.seek(read)) {
+  } else if (++misses_ >= misses_before_seeking && find(read)) {
     misses_ = 0;
-    upcoming_.reset();
-    take_upcoming(read);
     pass_ahead();
   }
   fill(items);
@@ -188,9 +188,31 @@ bool ExtentAdvice::take_upcoming(Extent read) {
   }
 }
 
+/// Anywhere in the plan.
+bool ExtentAdvice::find(Extent read) {
+  if (go_to(read)) return true;
+  if (!plan_.seek(read)) return false;
+  upcoming_.reset();
+  take_upcoming(read);
+  return true;
+}
+
+/// Forward in the plan, and past what lies between.
+bool ExtentAdvice::go_to(Extent read) {
+  if (!plan_.lies_ahead(read)) return false;
+  while (auto& next = next_piece()) {
+    if (next->touches(read)) return take_upcoming(read);
+    for (const auto& part : next->parts()) untold_.push_back(part.extent);
+    next.reset();
+  }
+  return false;
+}
+
 bool ExtentAdvice::was_taken(Extent read) const {
   const auto touched = [&](const FetchPiece& piece) { return piece.touches(read); };
-  return std::ranges::any_of(current_, touched) || std::ranges::any_of(behind_, touched);
+  return std::ranges::any_of(current_, touched) || std::ranges::any_of(behind_, touched) ||
+         std::ranges::any_of(
+             untold_, [&](const Extent& extent) { return !intersect(extent, read).empty(); });
 }
 
 std::optional<FetchPiece>& ExtentAdvice::next_piece() {

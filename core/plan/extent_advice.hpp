@@ -34,6 +34,7 @@ class ExtentAdvice final : public ReadAdvice {
   void tell_time(std::int64_t now_ns) override { now_ns_ = now_ns; }
   void keep_ahead(Ahead ahead) override { ahead_most_ = ahead; }
   std::vector<Item> observe(Extent read) override;
+  std::vector<Item> go_on() override { return begin(); }
   std::vector<Item> end() override;
   void was_there_already() override;
   std::optional<Bytes> gap() const override { return tuner_.shape().gap; }
@@ -58,6 +59,8 @@ class ExtentAdvice final : public ReadAdvice {
   void pass_ahead();
   bool take_ahead(Extent read);
   bool take_upcoming(Extent read);
+  bool find(Extent read);
+  bool go_to(Extent read);
   bool was_taken(Extent read) const;
   void measure(const Told& told);
   /// What upcoming_ is, cut from the plan if need be.
@@ -73,7 +76,7 @@ class ExtentAdvice final : public ReadAdvice {
   std::deque<FetchPiece> current_;      ///< Being read: must stay.
   std::vector<Extent> untold_;          ///< Being read, and was never told.
   std::deque<FetchPiece> behind_;       ///< Passed, still in the page cache.
-  Bytes held_ = 0;                      ///< Of all three, as transfers.
+  Bytes held_ = 0;                      ///< Of what was told, as transfers.
   Confidence confidence_;
   int found_ = 0;   ///< Pieces that the page cache had.
   int misses_ = 0;  ///< In a row.

@@ -9,6 +9,8 @@
 namespace forebay {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -45,6 +47,35 @@ TEST(ExtentAdvice, OneThatWaitsOnlyGivesUp) {
   advice.keep_ahead(Ahead::all);
   EXPECT_THAT(advice.observe(at(3, 1)),
               ElementsAre(needed(4, 1), needed(5, 1), dropped(2, 1), needed(6, 1)));
+}
+
+TEST(ExtentAdvice, OneThatWaitsAndIsSeenHereAndThereIsFollowed) {
+  ExtentAdvice advice({at(0, 200)}, 200 * unit, 4 * unit);
+  advice.begin();
+  advice.observe(at(0, 4));
+  advice.keep_ahead(Ahead::nothing);
+  advice.observe(at(10, 1));
+  for (Bytes place = 20; place < 180; place += 10) {
+    EXPECT_THAT(advice.observe(at(place, 1)), Contains(dropped(place - 10, 1)));
+  }
+  EXPECT_FALSE(advice.is_given_up());
+  advice.keep_ahead(Ahead::all);
+  EXPECT_THAT(advice.go_on(), Contains(needed(171, 1))) << "though nothing was read since";
+}
+
+TEST(ExtentAdvice, WhatIsSkippedIsPassed) {
+  ExtentAdvice advice({at(0, 4), at(10, 1), at(20, 1), at(30, 9)}, 100 * unit, 4 * unit);
+  advice.begin();
+  for (Bytes place = 30; place < 33; ++place) advice.observe(at(place, 1));
+  EXPECT_THAT(advice.observe(at(33, 1)), AllOf(Contains(dropped(10, 1)), Contains(dropped(20, 1))));
+}
+
+TEST(ExtentAdvice, WhatIsReadBackwardsIsForeseen) {
+  ExtentAdvice advice({at(0, 4), at(10, 1)}, 100 * unit, 16 * unit);
+  advice.keep_ahead(Ahead::nothing);
+  for (Bytes place = 3; place >= 0; --place) advice.observe(at(place, 1));
+  EXPECT_FALSE(advice.is_given_up());
+  EXPECT_FALSE(advice.is_done());
 }
 
 TEST(ExtentAdvice, InCompanyItHoldsHalf) {

@@ -3,6 +3,13 @@
 #include <algorithm>
 
 namespace forebay {
+namespace {
+
+/// Bytes that lie between extents at most which are taken for one since they share units: less than
+/// these two.
+constexpr Bytes most_between = 2 * direct_alignment;
+
+}  // namespace
 
 Bytes FetchPiece::needed() const {
   Bytes sum = 0;
@@ -47,7 +54,8 @@ void FetchPiece::add(const Part& part) {
 std::vector<Extent> FetchPiece::take_out(Extent read) {
   std::vector<Extent> taken;
   for (Part& part : parts_) {
-    if (intersect(part.extent, read).empty()) continue;
+    const bool is_begun = read.offset < part.extent.offset + most_between;
+    if (!is_begun || intersect(part.extent, read).empty()) continue;
     const Bytes length = std::min(read.end(), part.extent.end()) - part.extent.offset;
     taken.push_back({part.extent.offset, length});
     part.extent = {part.extent.offset + length, part.extent.length - length};

@@ -64,9 +64,9 @@ class FetchPiece {
   /// with a part, or more than `gap` lies between.
   std::optional<Extent> transfer_with(Extent extent, Bytes gap) const;
   void add(const Part& part);
-  /// Takes out what was read, and what lies before it in the same part: parts are read in their
-  /// order, and may hold a few bytes between neighbours that nobody reads. Tells what that was. The
-  /// piece may be empty afterwards, and of no use any more.
+  /// Takes out what was read: parts inside of `read`, and the beginning of those that it runs into.
+  /// A part may begin with some bytes between neighbours that share a unit, which nobody reads.
+  /// Tells what that was. The piece may be empty afterwards, and of no use any more.
   std::vector<Extent> take_out(Extent read);
   bool empty() const { return parts_.empty(); }
 

@@ -92,6 +92,16 @@ bool FetchPlan::covers(Extent read) const {
       extents_, [read](const Extent& extent) { return !intersect(extent, read).empty(); });
 }
 
+bool FetchPlan::lies_ahead(Extent read) const {
+  for (std::size_t index = current_; index < extents_.size(); ++index) {
+    Extent extent = extents_[index];
+    if (index == current_) extent = {extent.offset + cut_, extent.length - cut_};
+    const bool is_taken = std::ranges::find(taken_, index) != taken_.end();
+    if (!is_taken && !intersect(extent, read).empty()) return true;
+  }
+  return false;
+}
+
 std::vector<Extent> FetchPlan::coming(std::size_t most) const {
   const auto from = extents_.begin() + static_cast<std::ptrdiff_t>(current_);
   return {from, from + static_cast<std::ptrdiff_t>(std::min(most, extents_.size() - current_))};

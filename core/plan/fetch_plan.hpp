@@ -41,6 +41,8 @@ class FetchPlan {
   bool seek(Extent read);
   /// Whether an extent, wherever the plan is, holds a byte of `read`.
   bool covers(Extent read) const;
+  /// Whether a byte of `read` is in an extent that is yet to be cut.
+  bool lies_ahead(Extent read) const;
   bool at_end() const { return current_ == extents_.size(); }
 
   /// Up to `most` extents from here on.

@@ -144,6 +144,24 @@ TEST(FetchPlan, WhatWasReadIsTakenOutOfAPiece) {
   EXPECT_TRUE(piece->empty());
 }
 
+TEST(FetchPlan, WhatLiesFarBeforeAReadStaysInAPiece) {
+  FetchPlan plan({{0, 64 * KiB}}, GiB);
+  auto piece = plan.next({64 * KiB, std::nullopt});
+  ASSERT_TRUE(piece.has_value());
+  EXPECT_THAT(piece->take_out({60 * KiB, 4 * KiB}), IsEmpty()) << "a table at the end, say";
+  EXPECT_EQ(piece->needed(), 64 * KiB);
+}
+
+TEST(FetchPlan, TellsWhetherAReadLiesAhead) {
+  FetchPlan plan({{0, 64 * KiB}, {MiB, 10}}, GiB);
+  EXPECT_TRUE(plan.lies_ahead({0, 1}));
+  static_cast<void>(plan.next({32 * KiB, std::nullopt}));
+  EXPECT_FALSE(plan.lies_ahead({0, 32 * KiB})) << "it was cut";
+  EXPECT_TRUE(plan.lies_ahead({32 * KiB, 1}));
+  EXPECT_TRUE(plan.lies_ahead({MiB + 9, 10}));
+  EXPECT_FALSE(plan.lies_ahead({2 * MiB, 10}));
+}
+
 RC_GTEST_PROP(FetchPlanProperty, JoinedPiecesHoldEachDeclaredByteOnce, ()) {
   const auto extents = *rc::gen::container<std::vector<Extent>>(rc::gen::construct<Extent>(
       rc::gen::inRange<Bytes>(0, 400'000), rc::gen::inRange<Bytes>(1, 20'000)));

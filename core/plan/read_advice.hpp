@@ -8,7 +8,8 @@
 
 namespace forebay {
 
-/// How much of its budget a reader brings ahead of itself. Nothing: nothing more than it has.
+/// How much of its budget a reader takes: what is ahead of it, what it is reading, and what it has
+/// passed and may read again. Nothing: it brings nothing more.
 enum class Ahead { all, half, nothing };
 
 /// What to tell the kernel about its page cache as a program reads a file.
@@ -31,6 +32,8 @@ class ReadAdvice {
   virtual std::vector<Item> observe(Extent read) = 0;
   /// From now on. What was passed beyond it is given up at once.
   virtual void keep_ahead(Ahead) {}
+  /// When nothing was read since: what keep_ahead() allows now.
+  virtual std::vector<Item> go_on() { return {}; }
   /// All of an item that is needed was in the page cache.
   virtual void was_there_already() {}
   /// What may lie between two extents that are brought by one request, as RequestShape has it.

@@ -9,7 +9,7 @@ namespace forebay {
 Result<std::string> text_of(const std::string& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
-  if (!file.is_open()) return fail(errno, "open " + path);
+  if (!file.is_open()) return fail(errno != 0 ? errno : EIO, "open " + path);
   std::string text;
   std::array<char, 4096> part{};
   do {

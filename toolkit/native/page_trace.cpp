@@ -4,6 +4,12 @@
 #include <string>
 
 namespace forebay {
+namespace {
+
+/// The kernel takes 31 at a time (PAGEVEC_SIZE), of which the last is the one that is on its way.
+constexpr Bytes most_untold = 30 * Bytes{4096};
+
+}  // namespace
 
 Extent pages_read(Extent around, Extent last_fault) {
   const Extent shared = intersect(around, last_fault);
@@ -12,7 +18,8 @@ Extent pages_read(Extent around, Extent last_fault) {
 }
 
 Extent read_from_there(Extent read, Extent added) {
-  const bool begins_there = read.offset > added.offset && read.offset <= added.end();
+  const Bytes untold = read.offset - added.offset;
+  const bool begins_there = untold > 0 && untold <= most_untold && read.offset <= added.end();
   return begins_there ? Extent{added.offset, read.end() - added.offset} : read;
 }
 
@@ -24,10 +31,8 @@ void PageTrace::add(const PageEvent& event) {
     added = added.end() == extent.offset ? hull(added, extent) : extent;
     return;
   }
-  if (event.kind == PageEvent::Kind::read) {
-    extent = read_from_there(extent, added_[key]);
-    added_.erase(key);
-  }
+  if (event.kind == PageEvent::Kind::read) extent = read_from_there(extent, added_[key]);
+  added_.erase(key);
   if (event.kind == PageEvent::Kind::fault) faults_[key] = extent;
   if (event.kind == PageEvent::Kind::around) {
     const auto fault = faults_.find(key);

@@ -45,6 +45,18 @@ TEST(PageTrace, AReadBeginsWithThePagesThatWereAddedForIt) {
                           Extent{60 * page, 4 * page}, Extent{90 * page, page}));
 }
 
+TEST(PageTrace, WhatWasAddedForSomethingElseWasNotRead) {
+  PageTrace trace;
+  trace.add(event(Kind::added, 0, 256));  // By advice.
+  trace.add(event(Kind::read, 100, 1));
+  trace.add(event(Kind::added, 300, 4));
+  trace.add(event(Kind::fault, 300, 1));
+  trace.add(event(Kind::read, 302, 1));
+  EXPECT_THAT(
+      trace.traces().begin()->second.extents(),
+      ElementsAre(Extent{100 * page, page}, Extent{300 * page, page}, Extent{302 * page, page}));
+}
+
 TEST(PageTrace, WhatIsOnlyAddedWasNotRead) {
   PageTrace trace;
   trace.add(event(Kind::added, 10, 4));

@@ -110,6 +110,11 @@ bool AdvisedFile::look() {
     if (!advice_->foresaw(seen->read) && advice_->foresaw(seen->sought)) continue;
     carry_out(advice_->observe(seen->read));
   }
+  // Who waited and has read all that it was told of is not seen any more.
+  if (!found && fetch_) {
+    agree();
+    carry_out(advice_->go_on());
+  }
   return found;
 }
 

@@ -43,6 +43,9 @@ constexpr std::int64_t longest_turn_ns = 5'000'000;
 
 constexpr std::int64_t between_looks_ns = 200'000'000;
 
+/// All units of all readers are looked at for an answer.
+constexpr std::int64_t between_answers_ns = 500'000;
+
 /// So much of what is kept for it a reader may be behind without harm.
 constexpr Bytes harmless_part = 2;
 
@@ -51,11 +54,17 @@ Bytes unit_for(Bytes file_size) {
   return std::max(smallest_unit, static_cast<Bytes>(std::bit_ceil(least)));
 }
 
+/// In place of a beginning: no descriptor is left to look it up with, say.
+constexpr std::uint64_t not_to_be_had = ~std::uint64_t{0};
+
 /// When a process began, in ticks since the system did (proc(5), field 22): a number may come back
 /// as that of another process. 0: there is none.
 std::uint64_t beginning_of(pid_t process) {
   const auto text = text_of("/proc/" + std::to_string(process) + "/stat");
-  if (!text) return 0;
+  if (!text) {
+    const int why = text.error().os_errno;
+    return why == ENOENT || why == ESRCH ? 0 : not_to_be_had;
+  }
   // The name, field 2, may hold anything; it ends with the last parenthesis.
   const auto name_end = text->rfind(')');
   if (name_end == std::string::npos) return 0;
@@ -199,7 +208,8 @@ NodeReaders::~NodeReaders() {
   if (segment_ == nullptr) return;
   std::int32_t own = number();
   segment_->measurer.compare_exchange_strong(own, 0);
-  slot_->process.store(0);
+  own = ::getpid();
+  slot_->process.compare_exchange_strong(own, 0);
   if (name_[0] != '\0') {
     const Descriptor memory(::shm_open(name_, O_RDWR, 0));
     // Who joins holds the lock; then it is not for us to remove it.
@@ -286,21 +296,27 @@ void NodeReaders::pass(std::size_t index, std::vector<Extent>& result) {
   }
 }
 
-/// The newest goes, which is wanted last; but those so old that nobody comes for them soon go
-/// first.
+/// The newest goes, which is wanted last, but for what the reader right behind comes for; those so
+/// old that nobody comes for them soon go first.
 void NodeReaders::give_up_what_is_too_much(std::vector<Extent>& result) {
   const Bytes most = most_brought();
+  Bytes nearest = most;
+  for (const Bytes behind : behind_) {
+    if (behind > 0) nearest = std::min(nearest, behind);
+  }
+  const auto age = [this](const Kept& kept) { return units_passed_ - kept.passed; };
   while (!kept_.empty() && segment_->units_brought.load() > most) {
-    const auto [oldest, passed] = kept_.front();
-    const Bytes age = units_passed_ - passed;
-    if (age > most) {
+    if (const Kept oldest = kept_.front(); age(oldest) > most) {
       kept_.pop_front();
       // Somebody further behind may have brought it again.
-      if (!is_soon_wanted(age)) give_up(oldest, result);
-    } else {
-      give_up(kept_.back().index, result);
-      kept_.pop_back();
+      if (!is_soon_wanted(age(oldest))) give_up(oldest.index, result);
+      continue;
     }
+    const auto far = std::find_if(kept_.rbegin(), kept_.rend(),
+                                  [&](const Kept& kept) { return age(kept) > nearest; });
+    const auto victim = far == kept_.rend() ? std::prev(kept_.end()) : std::prev(far.base());
+    give_up(victim->index, result);
+    kept_.erase(victim);
   }
 }
 
@@ -318,6 +334,8 @@ Bytes NodeReaders::most_brought() const {
 }
 
 Ahead NodeReaders::ahead(std::int64_t now_ns) {
+  if (now_ns - answered_ns_ < between_answers_ns) return answer_;
+  answered_ns_ = now_ns;
   behind_.assign(most_readers, 0);
   bool others_want_some = false;
   for (std::size_t i = 0; i < segment_->slots.size(); ++i) {
@@ -335,8 +353,8 @@ Ahead NodeReaders::ahead(std::int64_t now_ns) {
                    .reading_ns = now_ns - joined_ns_,
                    .behind = behind_,
                    .is_full = 4 * Bytes{segment_->units_brought.load()} > 3 * most_brought()});
-  if (waits) return Ahead::nothing;
-  return others_want_some ? Ahead::half : Ahead::all;
+  answer_ = waits ? Ahead::nothing : others_want_some ? Ahead::half : Ahead::all;
+  return answer_;
 }
 
 std::vector<Extent> NodeReaders::left() {
@@ -350,6 +368,11 @@ std::vector<Extent> NodeReaders::left() {
     if (!others_want(kept.index)) give_up(kept.index, result);
   }
   kept_.clear();
+  // What was left to somebody who came for it and died has nobody else to give it up.
+  for (std::size_t index = 0; index < wanted_bytes_.size(); ++index) {
+    const bool was_passed = (passed_[index / 64] >> (index % 64) & 1) != 0;
+    if (was_passed && test(segment_->brought, index) && !others_want(index)) give_up(index, result);
+  }
   return result;
 }
 
@@ -376,9 +399,11 @@ void NodeReaders::forget_the_dead() {
   looked_ns_ = steady_ns();
   for (Slot& slot : segment_->slots) {
     std::int32_t process = slot.process.load();
-    if (process == 0) continue;
+    if (process == 0 || &slot == slot_) continue;
     const std::uint64_t beginning = beginning_of(process);
-    if (beginning != 0 && beginning == slot.beginning.load()) continue;
+    const std::uint64_t known = slot.beginning.load();
+    const bool is_known = beginning != not_to_be_had && known != not_to_be_had;
+    if (beginning != 0 && (!is_known || beginning == known)) continue;
     slot.process.compare_exchange_strong(process, 0);
   }
 }

@@ -59,6 +59,7 @@ class NodeReaders {
 
   /// How much this one should bring ahead of itself now: half of what it may in company, so that
   /// something can stay for those behind, and nothing more while others are about to reach it.
+  /// Other openings of this process are company like those of others.
   Ahead ahead(std::int64_t now_ns);
 
   /// Which gaps are worth fetching, one of them measures for all: each would measure what the
@@ -110,7 +111,9 @@ class NodeReaders {
   std::vector<Bytes> behind_;  ///< Units, of each slot: passed here and wanted there.
   const std::int64_t joined_ns_;
   CatchUpWait wait_;
-  std::int64_t looked_ns_ = 0;  ///< When it was last looked for the dead.
+  std::int64_t answered_ns_ = 0;  ///< When ahead() last looked,
+  Ahead answer_ = Ahead::all;     ///< and what it said.
+  std::int64_t looked_ns_ = 0;    ///< When it was last looked for the dead.
 };
 
 }  // namespace forebay

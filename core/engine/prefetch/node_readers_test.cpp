@@ -74,6 +74,31 @@ TEST(NodeReaders, WhatIsKeptForOthersHasALimit) {
       << "3 units for each of the two, and those that the other wants first";
 }
 
+TEST(NodeReaders, WhatTheNextOneComesForIsLeftToIt) {
+  const auto first = NodeReaders::join(version_for(16), {at(0, 10)}, 2 * unit);
+  const auto second = NodeReaders::join(version_for(16), {at(0, 10)}, 2 * unit);
+  const auto last = NodeReaders::join(version_for(16), {at(0, 10)}, unit);
+  first->brought(at(0, 6));
+  first->passed(at(0, 5));
+  second->passed(at(0, 4));
+  first->ahead(steady_ns());
+  first->brought(at(6, 1));
+  EXPECT_THAT(first->passed(at(5, 1)), ElementsAre(at(3, 1)))
+      << "the second comes for 4 and 5, the last for 0 first";
+}
+
+TEST(NodeReaders, WhatWasLeftToOneThatDiedGoesWithTheOneThatLeftIt) {
+  auto first = NodeReaders::join(version_for(17), {at(0, 10)}, unit);
+  auto second = NodeReaders::join(version_for(17), {at(0, 10)}, unit);
+  first->brought(at(0, 1));
+  first->passed(at(0, 5));
+  first->ahead(steady_ns());
+  first->brought(at(5, 2));
+  ASSERT_THAT(first->passed(at(5, 1)), ElementsAre(at(5, 1))) << "0 is left to the second";
+  second.reset();
+  EXPECT_THAT(first->left(), ElementsAre(at(6, 1), at(0, 1)));
+}
+
 TEST(NodeReaders, WhatIsKeptForOneThatDoesNotComeGoesFirst) {
   const auto first = NodeReaders::join(version_for(12), {at(0, 10)}, unit);
   const auto second = NodeReaders::join(version_for(12), {at(0, 10)}, unit);
@@ -88,7 +113,7 @@ TEST(NodeReaders, WhatAnotherWantsSoonIsNotTakenFromItForBeingOld) {
   const auto second = NodeReaders::join(version_for(13), {at(0, 10)}, unit);
   first->brought(at(0, 1));
   first->passed(at(0, 5));
-  first->ahead(0);
+  first->ahead(steady_ns());
   first->brought(at(5, 2));
   EXPECT_THAT(first->passed(at(5, 1)), ElementsAre(at(5, 1)));
 }
@@ -101,12 +126,12 @@ TEST(NodeReaders, WhoIsInFrontLetsAnotherCatchUpWhenNoMoreIsKept) {
   first->passed(at(0, 4));
   EXPECT_EQ(first->ahead(joined + 10 * ms), Ahead::all) << "it is alone";
   auto second = NodeReaders::join(version_for(11), {at(0, 10)}, 4 * unit);
-  EXPECT_EQ(first->ahead(joined + 10 * ms), Ahead::half) << "what is brought may stay";
+  EXPECT_EQ(first->ahead(joined + 11 * ms), Ahead::half) << "what is brought may stay";
   second->brought(at(0, 3));
-  EXPECT_EQ(first->ahead(joined + 10 * ms), Ahead::nothing);
+  EXPECT_EQ(first->ahead(joined + 12 * ms), Ahead::nothing);
   EXPECT_EQ(second->ahead(joined + 10 * ms), Ahead::half) << "nobody is behind it";
   second->passed(at(0, 2));
-  EXPECT_EQ(first->ahead(joined + 11 * ms), Ahead::half) << "two units are no harm";
+  EXPECT_EQ(first->ahead(joined + 13 * ms), Ahead::half) << "two units are no harm";
 }
 
 TEST(NodeReaders, OneMeasuresForAllAndTheNextWhenItHasLeft) {
