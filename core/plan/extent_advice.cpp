@@ -39,9 +39,9 @@ std::vector<ReadAdvice::Item> ExtentAdvice::observe(Extent read) {
   const bool again = was_taken(read);
   if (!again) pass_current(items);
   const bool was_ahead = take_ahead(read);
-  bool foreseen = take_upcoming(read) || was_ahead || again;
   // Where nothing is told, reads may be seen but here and there.
-  if (ahead_most_ == Ahead::nothing) foreseen = foreseen || go_to(read);
+  const bool foreseen =
+      take_upcoming(read) || was_ahead || again || (ahead_most_ == Ahead::nothing && go_to(read));
   if (!foreseen && !was_right_ && !plan_.covers(read) && ++strays_ <= most_strays) return items;
   confidence_.observe(foreseen);
   if (foreseen) {
@@ -92,15 +92,8 @@ void ExtentAdvice::take_gap(std::optional<Bytes> gap) {
 }
 
 Bytes ExtentAdvice::most_held() const {
-  switch (ahead_most_) {
-    case Ahead::all:
-      return budget_;
-    case Ahead::half:
-      return budget_ / 2;
-    case Ahead::nothing:
-      return 0;
-  }
-  return budget_;
+  if (ahead_most_ == Ahead::nothing) return 0;
+  return ahead_most_ == Ahead::half ? budget_ / 2 : budget_;
 }
 
 void ExtentAdvice::fill(std::vector<Item>& items) {

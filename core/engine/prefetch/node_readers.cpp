@@ -299,6 +299,7 @@ void NodeReaders::pass(std::size_t index, std::vector<Extent>& result) {
 /// The newest goes, which is wanted last, but for what the reader right behind comes for; those so
 /// old that nobody comes for them soon go first.
 void NodeReaders::give_up_what_is_too_much(std::vector<Extent>& result) {
+  if (kept_.empty()) return;  // Who is alone asks nothing of the others.
   const Bytes most = most_brought();
   Bytes nearest = most;
   for (const Bytes behind : behind_) {
@@ -327,10 +328,11 @@ bool NodeReaders::is_soon_wanted(Bytes age) const {
 }
 
 /// Units that all readers together may have brought.
-Bytes NodeReaders::most_brought() const {
-  return kept_most_ * std::ranges::count_if(segment_->slots, [](const Slot& slot) {
-           return slot.process.load() != 0;
-         });
+Bytes NodeReaders::most_brought() const { return kept_most_ * slots_taken(); }
+
+int NodeReaders::slots_taken() const {
+  return static_cast<int>(std::ranges::count_if(
+      segment_->slots, [](const Slot& slot) { return slot.process.load() != 0; }));
 }
 
 Ahead NodeReaders::ahead(std::int64_t now_ns) {
@@ -441,8 +443,7 @@ bool NodeReaders::has_company() const {
 
 int NodeReaders::readers() {
   if (name_[0] != '\0') forget_the_dead();
-  return static_cast<int>(std::ranges::count_if(
-      segment_->slots, [](const Slot& slot) { return slot.process.load() != 0; }));
+  return slots_taken();
 }
 
 }  // namespace forebay

@@ -87,6 +87,7 @@ class NodeReaders {
   void want(const std::vector<Extent>& extents);
   bool others_want(std::size_t index);
   Bytes most_brought() const;
+  int slots_taken() const;
   void forget_the_dead();
   void pass(std::size_t index, std::vector<Extent>& result);
   void give_up_what_is_too_much(std::vector<Extent>& result);
