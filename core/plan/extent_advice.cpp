@@ -93,7 +93,9 @@ void ExtentAdvice::take_gap(std::optional<Bytes> gap) {
 
 Bytes ExtentAdvice::most_held() const {
   if (ahead_most_ == Ahead::nothing) return 0;
-  return ahead_most_ == Ahead::half ? budget_ / 2 : budget_;
+  if (ahead_most_ == Ahead::all) return budget_;
+  // Half of a budget of a few KiB may hold no piece.
+  return std::max(budget_ / 2, std::min(budget_, 2 * piece_for(budget_)));
 }
 
 void ExtentAdvice::fill(std::vector<Item>& items) {

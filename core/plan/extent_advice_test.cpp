@@ -87,6 +87,13 @@ TEST(ExtentAdvice, InCompanyItHoldsHalf) {
   EXPECT_THAT(advice.observe(at(3, 1)), ElementsAre(dropped(2, 1), needed(4, 1)));
 }
 
+TEST(ExtentAdvice, InCompanyASmallBudgetHoldsTheNextPieceStill) {
+  ExtentAdvice advice({at(0, 8)}, 8 * unit, 2 * unit);
+  advice.begin();
+  advice.keep_ahead(Ahead::half);
+  EXPECT_THAT(advice.observe(at(1, 1)), ElementsAre(dropped(0, 1), needed(2, 1)));
+}
+
 TEST(ExtentAdvice, AReaderThatIsFasterIsNotFollowedIntoThePast) {
   ExtentAdvice advice({at(0, 12)}, 12 * unit, 4 * unit);
   advice.begin();

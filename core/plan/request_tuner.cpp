@@ -23,8 +23,12 @@ constexpr int longest_waits = 4;
 
 /// Sizes must differ by that much for the rates to tell anything.
 constexpr double fewest_times_larger = 1.4;
-/// Of the growth of the requests' size, the part (as an exponent) that the rate has to follow.
+/// Of the growth of the requests' size, the part (as an exponent) that the rate has to follow; and
+/// what of it tells that it does not, once that was measured again.
 constexpr double share_followed = 0.75;
+constexpr double share_ignored = 0.25;
+/// Measurements of both sizes, by turns, for what lies between.
+constexpr int most_measured = 6;
 
 /// How many times faster a storage is at first if that is not noise.
 constexpr double for_a_while = 1.5;
@@ -32,16 +36,6 @@ constexpr double for_a_while = 1.5;
 /// What a larger gap has to win over a smaller one, and joining at all over not joining.
 constexpr double least_gain = 1.03;
 constexpr double least_gain_in_all = 1.1;
-
-/// Of the bandwidth that was seen, as long as it has no limit.
-constexpr double credit = 4;
-
-/// Of a limit, the part from which on a rate counts as being at it.
-constexpr double at_limit = 0.95;
-/// Of a rate, in what is held to be the limit. What is faster may be noise, or credit of the
-/// storage from when it was slower.
-constexpr double weight_of_slower = 0.5;
-constexpr double weight_of_faster = 0.2;
 
 /// Of the time, what the reader waits for the storage if that is what holds it up.
 constexpr double least_waiting = 0.2;
@@ -51,7 +45,7 @@ constexpr std::size_t fewest_coming = 32;
 
 constexpr int first_between_trials = 128;
 constexpr int most_between_trials = 1 << 20;
-constexpr int times_longer = 4;  ///< Each time.
+constexpr int times_longer = 2;  ///< Each time.
 
 /// So many of the largest requests have room in the memory.
 constexpr Bytes largest_requests = 6;
@@ -93,7 +87,7 @@ bool RequestTuner::arrive(int trial, Bytes bytes, std::int64_t now_ns, std::int6
   last_arrival_ns_ = now_ns;
   if (trial != trial_) return false;
   if (stage_ == Stage::settled) {
-    if (between_trials_ > 0 && --until_next_ <= 0) try_shape(usual_, Stage::usual);
+    if (between_trials_ > 0 && --until_next_ <= 0) begin_anew();
     return false;
   }
   arrivals_.push_back({now_ns, waited, reader_ns, bytes});
@@ -128,41 +122,53 @@ std::optional<RequestTuner::Rates> RequestTuner::rates() const {
   return rate(0, arrivals_.size() - 1);
 }
 
+void RequestTuner::MeanRates::add(const Rates& rates) {
+  sum.requests += rates.requests;
+  sum.bytes += rates.bytes;
+  sum.waiting += rates.waiting;
+  ++times;
+}
+
+RequestTuner::Rates RequestTuner::MeanRates::mean() const {
+  if (times == 0) return {};
+  return {sum.requests / times, sum.bytes / times, sum.waiting / times};
+}
+
 void RequestTuner::decide(const std::vector<Extent>& coming) {
   const auto found = rates();
   if (!found || stage_ == Stage::settled) return;
   if (stage_ == Stage::joined) return follow(coming, *found);
   if (coming.size() < fewest_coming || found->waiting < least_waiting) return settle();
-  if (stage_ == Stage::usual) {
-    usual_rates_ = *found;
-    return try_larger(coming);
-  }
   if (stage_ == Stage::larger) {
-    larger_rates_ = *found;
-    if (operations_count()) return join(coming);
-    return try_shape(usual_, Stage::usual_again);
+    larger_rates_.add(*found);
+  } else {
+    // A storage may be fast at first, when nobody has used it for a while.
+    if (usual_rates_.mean().bytes > for_a_while * found->bytes) usual_rates_ = {};
+    usual_rates_.add(*found);
+    if (larger_rates_.times == 0) return try_larger(coming);
   }
-  // A storage may be fast at first, when nobody has used it for a while.
-  const bool was_fast_at_first = usual_rates_.bytes > for_a_while * found->bytes;
-  usual_rates_ = *found;
-  if (!was_fast_at_first || !operations_count()) return settle();
-  join(coming);
+  const double followed = rate_follows_size();
+  if (followed >= share_followed) return join(coming);
+  const bool is_sure = larger_rates_.times > 1 && followed < share_ignored;
+  if (is_sure || usual_rates_.times + larger_rates_.times >= most_measured) return settle();
+  if (stage_ == Stage::larger) return try_shape(usual_, Stage::usual);
+  try_shape(larger_, Stage::larger);
 }
 
-/// Whether the bytes a second grew about as much as the requests.
-bool RequestTuner::operations_count() const {
-  const double larger = larger_rates_.mean() / usual_rates_.mean();
-  const double faster = larger_rates_.bytes / usual_rates_.bytes;
-  return larger > 1 && faster >= std::pow(larger, share_followed);
+/// The exponent of the requests' size to which the bytes a second grew.
+double RequestTuner::rate_follows_size() const {
+  const Rates usual = usual_rates_.mean();
+  const Rates larger = larger_rates_.mean();
+  if (larger.mean() <= usual.mean()) return 0;
+  return std::log(larger.bytes / usual.bytes) / std::log(larger.mean() / usual.mean());
 }
 
 void RequestTuner::join(const std::vector<Extent>& coming) {
-  const RequestLoad load = load_of(coming, usual_);
-  useful_usual_ = usual_rates_.bytes * load.needed / load.bytes;
-  limits_ = usual_rates_;
-  is_bounded_ = false;
+  const Rates usual = usual_rates_.mean();
+  times_.clear();
+  times_.add(usual_, usual.mean(), 1 / usual.requests);
   shape_ = larger_;
-  follow(coming, larger_rates_);
+  follow(coming, larger_rates_.mean());
 }
 
 void RequestTuner::try_larger(const std::vector<Extent>& coming) {
@@ -178,21 +184,18 @@ void RequestTuner::try_larger(const std::vector<Extent>& coming) {
 
 /// With a shape that joins, for as long as it gains anything.
 void RequestTuner::follow(const std::vector<Extent>& coming, const Rates& rates) {
-  const RequestLoad held = load_of(coming, shape_);
-  if (held.bytes > 0 &&
-      rates.bytes * held.needed / held.bytes < least_gain_in_all * useful_usual_) {
-    return settle();
-  }
-  learn(rates);
+  times_.add(shape_, rates.mean(), 1 / rates.requests);
+  if (coming.size() < fewest_coming) return forget_arrivals();
   RequestShape best = shape_;
-  double shortest = seconds_for(held);
+  double shortest = seconds_for(coming, shape_);
   for (const Bytes gap : gaps) {
     const RequestShape shape{most_joined_, gap};
-    const double seconds = seconds_for(load_of(coming, shape));
+    const double seconds = seconds_for(coming, shape);
     if (seconds * least_gain > shortest) continue;
     shortest = seconds;
     best = shape;
   }
+  if (shortest * least_gain_in_all > seconds_for(coming, usual_)) return settle();
   if (best == shape_ && stage_ == Stage::joined) {
     forget_arrivals();
   } else {
@@ -200,28 +203,16 @@ void RequestTuner::follow(const std::vector<Extent>& coming, const Rates& rates)
   }
 }
 
-/// That fewer requests came through than small ones did is the bandwidth's doing.
-void RequestTuner::learn(const Rates& rates) {
-  const double of_requests = rates.requests / limits_.requests;
-  const double of_bandwidth = rates.bytes / bandwidth();
-  if (std::max(of_requests, of_bandwidth) < at_limit) {
-    limits_.bytes += (is_bounded_ ? weight_of_slower : 1) * (rates.bytes - limits_.bytes);
-    is_bounded_ = true;
-  } else if (!is_bounded_) {
-    limits_.bytes = std::max(limits_.bytes, rates.bytes);
-  } else if (of_bandwidth > of_requests) {
-    limits_.bytes += weight_of_faster * std::max(rates.bytes - limits_.bytes, 0.0);
-  } else {
-    limits_.requests += weight_of_faster * std::max(rates.requests - limits_.requests, 0.0);
-  }
+/// What it would take at least, after all that was measured.
+double RequestTuner::seconds_for(const std::vector<Extent>& coming,
+                                 const RequestShape& shape) const {
+  const RequestLoad load = load_of(coming, shape);
+  return load.requests * times_.least(shape, load.mean());
 }
 
-double RequestTuner::bandwidth() const {
-  return is_bounded_ ? limits_.bytes : credit * limits_.bytes;
-}
-
-double RequestTuner::seconds_for(const RequestLoad& load) const {
-  return std::max(load.requests / limits_.requests, load.bytes / bandwidth());
+void RequestTuner::begin_anew() {
+  usual_rates_ = larger_rates_ = {};
+  try_shape(usual_, Stage::usual);
 }
 
 void RequestTuner::try_shape(const RequestShape& shape, Stage stage) {

@@ -6,6 +6,7 @@
 
 #include "core/model/extent.hpp"
 #include "core/plan/fetch_piece.hpp"
+#include "core/plan/request_times.hpp"
 
 namespace forebay {
 
@@ -25,15 +26,12 @@ RequestLoad load_of(const std::vector<Extent>& extents, const RequestShape& shap
 /// carries out so many operations a second, however large they are, is the faster the fewer there
 /// are; one that is limited by its bandwidth only loses by the gaps. Which one it is shows when
 /// requests of two sizes are made, some of each: if with larger ones the bytes a second grow about
-/// as much as the size does, it is operations that count. Then the gap is that for which the time
-/// of what comes next is the shortest, going by the highest rates that were seen,
-///
-///   time = max(requests / operations a second, bytes / bytes a second),
-///
-/// and as long as the storage keeps up, it is credited with four times the bandwidth that it has
-/// shown. Where the reader is what is slow, larger requests gain nothing, and nothing is joined.
-/// While gaps are fetched, what they gain goes on being measured; when nothing is joined, it is
-/// tried again from time to time.
+/// as much as the size does, it is operations that count. Then the gap is that with which what
+/// comes next takes the least time, as measured; of gaps that were not tried, the least that is
+/// possible after what was (RequestTimes). So each gap that could be the best is tried, and what
+/// was measured decides. Where the reader is what is slow, larger requests gain nothing, and
+/// nothing is joined. While gaps are fetched, what they gain goes on being measured; when nothing
+/// is joined, it is tried again from time to time.
 ///
 /// Storage may answer in bursts (Linux's throttling does: the requests of 0.1 s at once). So rates
 /// are taken from the beginning of a burst to that of another.
@@ -87,17 +85,23 @@ class RequestTuner {
     double waiting;   ///< The reader, of the time.
     double mean() const { return bytes / requests; }
   };
-  enum class Stage { usual, larger, usual_again, joined, settled };
+  /// Of several measurements.
+  struct MeanRates {
+    Rates sum{};
+    int times = 0;
+    void add(const Rates& rates);
+    Rates mean() const;
+  };
+  enum class Stage { usual, larger, joined, settled };
 
   std::optional<Rates> rates() const;
   void try_shape(const RequestShape& shape, Stage stage);
   void try_larger(const std::vector<Extent>& coming);
-  bool operations_count() const;
+  double rate_follows_size() const;
   void join(const std::vector<Extent>& coming);
   void follow(const std::vector<Extent>& coming, const Rates& rates);
-  void learn(const Rates& rates);
-  double bandwidth() const;
-  double seconds_for(const RequestLoad& load) const;
+  double seconds_for(const std::vector<Extent>& coming, const RequestShape& shape) const;
+  void begin_anew();
   void forget_arrivals();
   void settle();
 
@@ -110,12 +114,10 @@ class RequestTuner {
   std::optional<std::int64_t> last_arrival_ns_;
   std::int64_t longest_wait_ns_ = 0;  ///< Between two that were forgotten.
   RequestShape larger_;
-  Rates usual_rates_{};
-  Rates larger_rates_{};
-  double useful_usual_ = 0;  ///< Declared bytes a second, with the usual shape.
-  Rates limits_{};           ///< What the storage has shown.
-  bool is_bounded_ = false;  ///< It has shown the limit of its bandwidth.
-  int until_next_ = 0;       ///< Requests, once settled; then it begins anew.
+  MeanRates usual_rates_;
+  MeanRates larger_rates_;
+  RequestTimes times_;  ///< Since it was found that operations count.
+  int until_next_ = 0;  ///< Requests, once settled; then it begins anew.
   int between_trials_;
 };
 

@@ -72,6 +72,33 @@ Storage throttled(double operations_per_s, double bytes_per_s) {
   };
 }
 
+/// The same, but for a longest operation, as of devices that take so many pieces of memory; how
+/// much is done in each slice varies.
+Storage splitting(double operations_per_s, double bytes_per_s, Bytes longest, unsigned seed) {
+  constexpr double slice_s = 0.1;
+  constexpr double spread = 0.3;
+  constexpr double share_split = 0.6;  // Where the memory happens to lie side by side it is not.
+  return [=, random = std::mt19937_64(seed), slice = 0.0, share = 1.0, operations = 0.0,
+          moved = 0.0](double now, Bytes bytes) mutable {
+    std::uniform_real_distribution<double> draw;
+    const auto begin = [&](double which) {
+      slice = which;
+      operations = moved = 0;
+      share = slice_s * (1 + spread * (2 * draw(random) - 1));
+    };
+    if (std::floor(now / slice_s) > slice) begin(std::floor(now / slice_s));
+    while (bytes > 0) {
+      const Bytes part = bytes > longest && draw(random) < share_split ? longest : bytes;
+      if (operations + 1 > operations_per_s * share || moved > bytes_per_s * share)
+        begin(slice + 1);
+      operations += 1;
+      moved += static_cast<double>(part);
+      bytes -= part;
+    }
+    return std::max(now, slice * slice_s);
+  };
+}
+
 Storage testbed(double latency_s, double bytes_per_s, std::size_t slots) {
   return [=, busy = 0.0, answers = std::deque<double>{}](double now, Bytes bytes) mutable {
     double start = now;
@@ -154,6 +181,23 @@ TEST(RequestTuner, BurstsDoNotDeceiveIt) {
   EXPECT_LT(tuned.seconds, 0.6 * plain.seconds);
   const Outcome wide = fetch(extents, std::nullopt, throttled(1e5, 50e6));
   EXPECT_LT(wide.bytes, 1.05 * wide.needed);
+}
+
+TEST(RequestTuner, FindsItsWayWhereLargeRequestsAreSplitAndRatesVary) {
+  double plain = 0;
+  double best = 0;
+  double tuned = 0;
+  for (unsigned seed = 1; seed <= 10; ++seed) {
+    const auto extents = analysis(2600);
+    const auto seconds = [&](std::optional<Bytes> gap) {
+      return fetch(extents, gap, splitting(300, 200e6, 512 * KiB, seed)).seconds;
+    };
+    plain += seconds(0);
+    best += seconds(256 * KiB);
+    tuned += seconds(std::nullopt);
+  }
+  EXPECT_LT(tuned, 0.6 * plain);
+  EXPECT_LT(tuned, 1.25 * best);
 }
 
 TEST(RequestTuner, FetchesNoGapsWhereBandwidthIsTheLimit) {
