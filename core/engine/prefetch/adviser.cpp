@@ -1,6 +1,8 @@
 #include "core/engine/prefetch/adviser.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <utility>
 
 #include "core/engine/cache/background_thread.hpp"
@@ -119,11 +121,13 @@ bool AdvisedFile::look() {
 }
 
 void AdvisedFile::carry_out(const std::vector<ReadAdvice::Item>& items) {
-  for (const auto& item : items) {
-    const auto& [extent, is_needed, is_between] = item;
+  for (auto item = items.begin(); item != items.end(); ++item) {
+    const auto& [extent, is_needed, is_between] = *item;
     if (is_needed && is_finishing_.load()) continue;
     if (!is_needed && is_fetched()) {
-      let_go(item);
+      const auto last = std::find_if(item, items.end(), std::mem_fn(&ReadAdvice::Item::is_needed));
+      let_go({item, last});
+      item = std::prev(last);
       continue;
     }
     PageCacheFetch::Brought done;
@@ -155,9 +159,11 @@ bool AdvisedFile::is_fetched() const {
   return fetch_ && !(fetch_->is_useless() && source_->advises_servers());
 }
 
-void AdvisedFile::let_go(const ReadAdvice::Item& item) {
-  for (const auto& way : ways()) way->let_go(item.extent);
-  fetch_->let_go(*source_, item.extent, !item.is_between);
+void AdvisedFile::let_go(std::span<const ReadAdvice::Item> items) {
+  for (const auto& way : ways()) {
+    for (const auto& item : items) way->let_go(item.extent);
+  }
+  fetch_->let_go(*source_, items);
 }
 
 Adviser::Adviser(std::function<void()> prepare)

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -55,7 +56,7 @@ class AdvisedFile : public std::enable_shared_from_this<AdvisedFile> {
   void agree();
   bool look();
   void carry_out(const std::vector<ReadAdvice::Item>& items);
-  void let_go(const ReadAdvice::Item& item);
+  void let_go(std::span<const ReadAdvice::Item> items);
   /// What the advice says is brought to the page cache, and taken out; else it is passed on.
   bool is_fetched() const;
   /// How the program is watched now.

@@ -86,19 +86,38 @@ Status PageCacheFetch::bring_piece(FetchSource& source, Extent piece) {
   return fail(EIO, "read ahead to the end of a piece");
 }
 
-std::vector<Extent> PageCacheFetch::let_go(FetchSource& source, Extent extent, bool was_wanted) {
-  auto dropped = readers_ == nullptr ? std::vector{transfer_of(extent)}
-                 : was_wanted        ? readers_->passed(extent)
-                                     : readers_->passed_between(extent);
-  for (const Extent& part : dropped) static_cast<void>(source.advise(part, false));
-  return dropped;
+std::vector<Extent> PageCacheFetch::let_go(FetchSource& source,
+                                           std::span<const ReadAdvice::Item> items) {
+  std::vector<Extent> dropped;
+  for (const auto& [extent, is_needed, is_between] : items) {
+    if (readers_ == nullptr) {
+      dropped.push_back(transfer_of(extent));
+      continue;
+    }
+    const auto given_up = is_between ? readers_->passed_between(extent) : readers_->passed(extent);
+    dropped.insert(dropped.end(), given_up.begin(), given_up.end());
+  }
+  return drop(source, std::move(dropped));
 }
 
 std::vector<Extent> PageCacheFetch::let_go_of_all(FetchSource& source) {
-  if (readers_ == nullptr) return {};
-  auto dropped = readers_->left();
-  for (const Extent& part : dropped) static_cast<void>(source.advise(part, false));
-  return dropped;
+  return readers_ == nullptr ? std::vector<Extent>{} : drop(source, readers_->left());
+}
+
+/// What lies side by side by one call: it is faster, and pages that are freed together are used
+/// together again, so that requests of the device have fewer pieces of memory.
+std::vector<Extent> PageCacheFetch::drop(FetchSource& source, std::vector<Extent> parts) {
+  std::ranges::sort(parts, {}, &Extent::offset);
+  std::vector<Extent> whole;
+  for (const Extent& part : parts) {
+    if (!whole.empty() && part.offset <= whole.back().end()) {
+      whole.back().length = std::max(whole.back().end(), part.end()) - whole.back().offset;
+    } else {
+      whole.push_back(part);
+    }
+  }
+  for (const Extent& extent : whole) static_cast<void>(source.advise(extent, false));
+  return whole;
 }
 
 }  // namespace forebay

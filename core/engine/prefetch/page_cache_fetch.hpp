@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/engine/prefetch/node_readers.hpp"
@@ -43,14 +44,14 @@ class PageCacheFetch {
   /// Linux 6.5): nothing is brought there.
   bool is_useless() const { return is_useless_; }
 
-  /// The program has passed `extent`, which it wanted, or which was brought with what it wanted.
-  /// What was taken out of the page cache.
-  std::vector<Extent> let_go(FetchSource& source, Extent extent, bool was_wanted = true);
+  /// The program has passed these. What was taken out of the page cache, ascending.
+  std::vector<Extent> let_go(FetchSource& source, std::span<const ReadAdvice::Item> items);
   /// The program reads no more.
   std::vector<Extent> let_go_of_all(FetchSource& source);
 
  private:
   Status bring_piece(FetchSource& source, Extent piece);
+  std::vector<Extent> drop(FetchSource& source, std::vector<Extent> parts);
 
   const std::unique_ptr<NodeReaders> readers_;
   const Bytes file_size_;

@@ -98,11 +98,12 @@ TEST(PageCacheFetch, WhatIsThereIsNotFetchedAndARefusalIsCounted) {
   EXPECT_EQ(refused.fetched, 0);
 }
 
-TEST(PageCacheFetch, WhatWasPassedGoes) {
+TEST(PageCacheFetch, WhatWasPassedGoesAndWhatLiesSideBySideAtOnce) {
   CachedSource source(MiB);
   PageCacheFetch fetch(nullptr, 100 * unit);
-  fetch.bring(source, {0, 2 * unit});
-  EXPECT_THAT(fetch.let_go(source, {100, unit}), ElementsAre(Extent{0, 2 * unit}));
+  fetch.bring(source, {0, 3 * unit});
+  const ReadAdvice::Item items[] = {{{2 * unit, unit}, false}, {{100, unit}, false}};
+  EXPECT_THAT(fetch.let_go(source, items), ElementsAre(Extent{0, 3 * unit}));
   EXPECT_THAT(source.pages, IsEmpty());
 }
 
