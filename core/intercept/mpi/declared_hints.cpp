@@ -1,20 +1,17 @@
 #include "core/intercept/mpi/declared_hints.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <fstream>
 #include <iterator>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <span>
-#include <sstream>
 #include <utility>
 
 #include "core/intercept/mpi/info_pairs.hpp"
 #include "core/intercept/mpi/settings.hpp"
+#include "core/storage/text_file.hpp"
 
 namespace forebay {
 namespace {
@@ -74,14 +71,12 @@ std::vector<std::uint8_t> pack_declarations(MPI_Info info) {
   if (pairs.empty() && !environment.declares()) return {};
   Json sources = {{"info", pairs}, {"hints", environment.hints}};
   if (!environment.intent_path.empty()) {
-    std::ifstream file(environment.intent_path);
-    std::ostringstream text;
-    text << file.rdbuf();
+    const auto text = text_of(environment.intent_path);
     sources["intent_path"] = environment.intent_path;
-    if (file) {
-      sources["intent"] = text.str();
+    if (text) {
+      sources["intent"] = *text;
     } else {
-      sources["intent_error"] = std::strerror(errno);
+      sources["intent_error"] = to_string(text.error());
     }
   }
   return Json::to_msgpack(sources);
@@ -95,8 +90,7 @@ DeclaredHints declare_at_open(Exchange& exchange, const std::string& path,
   if (agreed.contains("intent")) {
     apply_intent(declared, agreed["intent"], agreed["intent_path"], path);
   } else if (agreed.contains("intent_error")) {
-    declared.problems.push_back("cannot read the intent file " +
-                                agreed["intent_path"].get<std::string>() + ": " +
+    declared.problems.push_back("the intent file is left out: cannot " +
                                 agreed["intent_error"].get<std::string>());
   }
   if (const Result<HintPairs> pairs = parse_hint_list(agreed["hints"].get<std::string>()); pairs) {
