@@ -51,11 +51,13 @@ def app_command(
     from forebay.characterise import app as application
     from forebay.characterise import app_report
     from forebay.cli import output_console
+    from forebay.trace import arrow_alone
     from forebay.trace.directory import Trace
     from forebay.units import parse_seconds
 
     if json is not None:
         output_paths.require_file(json)
+    arrow_alone.leave_pandas_out()
     pause_s = None if pause is None else parse_seconds(pause)
     found = application.characterise(Trace(directory), pause_s, all_files)
     app_report.show(output_console(), found, phases, processes)

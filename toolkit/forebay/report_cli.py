@@ -74,6 +74,10 @@ def report_command(
 
 def _reporter(source: Path, system: Path | None) -> Callable[[Path, Path, "Console"], _Json]:
     """Who reports what `source` is: a run, a search or an evaluation."""
+    from forebay.trace.directory import RUN_FILE
+
+    if (source / RUN_FILE).exists():  # what else there is takes long to import
+        return partial(_report_run, system)
     from forebay.configure import stored
     from forebay.report import search
 
@@ -92,8 +96,10 @@ def _report_run(
 ) -> _Json:
     from forebay import system_file
     from forebay.report import contents, page, terminal
+    from forebay.trace import arrow_alone
     from forebay.trace.directory import Trace
 
+    arrow_alone.leave_pandas_out()
     limits = None if system is None else system_file.load(system)
     found = contents.examine(Trace(directory), limits)
     terminal.show(console, found)

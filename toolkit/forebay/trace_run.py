@@ -85,9 +85,10 @@ def convert(
 ) -> "Captured":
     """Makes the trace directory of what a run spilled, which is removed then. `storage`: what was
     counted when the command ended, if that was just now. Raises ForebayError."""
-    from forebay.trace import capture
+    from forebay.trace import arrow_alone, capture
     from forebay.trace.directory import Run
 
+    arrow_alone.leave_pandas_out()
     try:
         told: dict[str, Any] = json.loads((spills / _RUN_FILE).read_bytes())
     except (OSError, ValueError) as error:

@@ -148,6 +148,8 @@ def test_what_is_no_whole_trace_is_refused_with_the_reason(tmp_path: Path) -> No
 
 def test_a_damaged_table_is_refused(tmp_path: Path) -> None:
     path = _trace(tmp_path / "a") / "files.parquet"
+    with pytest.raises(ForebayError, match="is damaged"):
+        Trace(tmp_path / "a").table("files", ["path", "a column that is not there"])
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)

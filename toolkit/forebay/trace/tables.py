@@ -268,12 +268,17 @@ def read(name: str, path: Path, columns: list[str] | None = None) -> pa.Table:
         stored = [_SINCE if column == "start_ns" else column for column in columns]
         if _SINCE in stored:
             stored += ["process", "thread", "duration_ns"]
-        table = pq.read_table(path, columns=list(dict.fromkeys(stored)))
+        table = _stored(path, list(dict.fromkeys(stored)))
     else:
-        table = pq.read_table(path, columns=columns)
+        table = _stored(path, columns)
     if _SINCE in table.column_names:
         table = _with_starts(table)
     return table if columns is None else table.select(columns)
+
+
+def _stored(path: Path, columns: list[str] | None) -> pa.Table:
+    with pq.ParquetFile(path) as file:  # pq.read_table would import what data sets of files need
+        return file.read(columns)
 
 
 def _with_starts(table: pa.Table) -> pa.Table:
