@@ -93,12 +93,13 @@ def load(
     MPI or Forebay did below is no pattern of the application. Those by MPI stand for the program's
     where the calls of MPI-IO are not in the trace."""
     table = trace.table(layer, _COLUMNS[layer])
-    if layer == "posix" and trace.table("posix", ["within"])["within"].null_count < table.num_rows:
+    kind = calls.kinds(table)
+    own = np.ones(len(kind), np.bool_)
+    if layer == "posix" and table["within"].null_count < table.num_rows:
         whose = {"program"} if trace.rows("mpiio") else {"program", "mpi"}
         own = calls.marked(table.rename_columns(_renamed(table)), whose)
-        table = table.filter(pa.array(own))
-    kind = calls.kinds(table)
-    moves = kind <= Kind.WRITE
+    moves = own & (kind <= Kind.WRITE)
+    rest = own & ~moves
     processes = max(1, trace.rows("processes"))
     process = tables.integers(table, "process")
     duration = tables.integers(table, "duration_ns")
@@ -106,10 +107,10 @@ def load(
     if wanted is not None:
         foreign = moves & ~wanted[tables.integers(table, "file", UNKNOWN)]
     others = OtherCalls(
-        np.bincount(process[~moves], minlength=processes),
-        np.bincount(process[~moves], duration[~moves], minlength=processes).astype(np.int64),
+        np.bincount(process[rest], minlength=processes),
+        np.bincount(process[rest], duration[rest], minlength=processes).astype(np.int64),
         int(np.count_nonzero(foreign)),
-        int(calls.moved_bytes(table)[foreign].sum()),
+        int(calls.moved_bytes(table.filter(pa.array(foreign))).sum()),
     )
     moves &= ~foreign
     table, kind = table.filter(pa.array(moves)), kind[moves]

@@ -76,7 +76,7 @@ def found_in(accesses: Accesses, burst: _Ints, family: _Ints) -> tuple[Elements,
         accesses.stride,
     )
     stream = mixed(accesses.process, accesses.thread, burst, accesses.file, nature.view(np.int64))
-    order = np.lexsort((np.arange(len(accesses)), stream))
+    order = np.argsort(stream, kind="stable")
     stream, nature = stream[order], nature[order]
     offset, size = accesses.offset[order], accesses.bytes[order]
     nests = loops.found_in(offset, mixed(stream.view(np.int64), size))

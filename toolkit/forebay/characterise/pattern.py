@@ -36,9 +36,10 @@ class Followed:
 
 def followed(accesses: Accesses, in_loop: _Bools) -> Followed:
     stream = mixed(accesses.process, accesses.thread, accesses.file, accesses.write)
-    order = np.lexsort((np.arange(len(accesses)), stream))
+    order = np.argsort(stream, kind="stable")
     offset, end = accesses.offset[order], (accesses.offset + accesses.bytes)[order]
-    new = np.append(True, stream[order][1:] != stream[order][:-1])[: len(order)]
+    stream = stream[order]
+    new = np.append(True, stream[1:] != stream[:-1])[: len(order)]
     before, begun = np.roll(end, 1), np.roll(offset, 1)
 
     def placed(values: _Bools) -> _Bools:
@@ -252,7 +253,8 @@ _FILES_LISTED = 20
 def _layout(accesses: Accesses, rows: _Ints) -> dict[str, Any]:
     process = accesses.process[rows]
     users = np.unique(process)
-    offset, end = accesses.offset[rows], (accesses.offset + accesses.bytes)[rows]
+    offset = accesses.offset[rows]
+    end = offset + accesses.bytes[rows]
     touched: int | None = None
     if (accesses.block_bytes[rows] > 0).any():
         kind = "through views with holes"

@@ -60,6 +60,7 @@ class Search:
         counts = budget_of.counted_processes(trace, posix, mpi)
         front = counts[posix.process] & ~posix.behind
         self._posix = posix.only(front)
+        self._own = self._posix.only(~self._posix.below)
         self._mpi = mpi.only(counts[mpi.process])
         self._counts = counts
         self._budget = budget
@@ -76,7 +77,7 @@ class Search:
             return []
         self._amplification()
         self._exchange(segments)
-        for layer, name in ((self._mpi, "MPI-IO"), (self._own(), "POSIX")):
+        for layer, name in ((self._mpi, "MPI-IO"), (self._own, "POSIX")):
             for kind in (Kind.READ, Kind.WRITE):
                 self._small(layer, name, kind)
         self._opened_again()
@@ -93,9 +94,6 @@ class Search:
     def _take(self, clue: Clue | None) -> None:
         if clue is not None:
             self._add(**vars(clue))
-
-    def _own(self) -> Layer:
-        return self._posix.only(~self._posix.below)
 
     def _add(
         self,
@@ -235,7 +233,7 @@ class Search:
         )
 
     def _opened_again(self) -> None:
-        own = self._own()
+        own = self._own
         opens = own.only((own.kind == Kind.OPEN) & ~own.failed & (own.file >= 0))
         self._repeated(
             "opened-again",
@@ -247,7 +245,7 @@ class Search:
         )
 
     def _looked_up_again(self) -> None:
-        own = self._own()
+        own = self._own
         looks = own.only(np.isin(own.kind, (Kind.STAT, Kind.OPEN)) & own.failed)
         self._repeated(
             "not-there",
@@ -267,7 +265,7 @@ class Search:
         )
 
     def _synced_again(self) -> None:
-        own = self._own()
+        own = self._own
         self._repeated(
             "synced-again",
             "Files synced again and again",
@@ -311,7 +309,7 @@ class Search:
         return ~np.isin(rows.file, written)
 
     def _reads(self) -> Layer:
-        own = self._own()
+        own = self._own
         reads = (own.kind == Kind.READ) & (own.offset >= 0) & (own.moved > 0) & (own.file >= 0)
         rows = own.only(reads)
         return rows.only(self._never_written(rows))
@@ -395,7 +393,7 @@ class Search:
         most, mean = float(own.max()), float(own.mean())
         if most < _UNEVEN * mean:
             return
-        top = self._mpi if self._mpi.data.any() else self._own()
+        top = self._mpi if self._mpi.data.any() else self._own
         moved = np.bincount(top.process, top.moved, minlength=len(self._counts))[self._counts]
         slowest = int(np.argmax(own))
         self._add(

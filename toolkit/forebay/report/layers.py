@@ -53,7 +53,8 @@ class Layer:
         """The calls that `rows` marks."""
         if rows.all():
             return self
-        return Layer(**{name: values[rows] for name, values in vars(self).items()})
+        places = np.flatnonzero(rows)
+        return Layer(**{name: values[places] for name, values in vars(self).items()})
 
     @property
     def seconds(self) -> NDArray[np.float64]:
@@ -115,13 +116,11 @@ def _with_owners(trace: Trace, posix: Layer, mpi: Layer) -> Layer:
     else:
         name = np.array([*words, "program"])[numbers]
         below, by_forebay = name != "program", name == "forebay"
-    thread = _thread_numbers(posix)
+    begins = _begins(posix)
+    thread = np.cumsum(begins) - 1
     by_others = np.bincount(thread[~by_forebay], minlength=int(thread.max(initial=-1)) + 1) > 0
-    shared = set(zip(*np.unique([mpi.process, mpi.thread], axis=1).tolist(), strict=True))
-    has_mpi = np.zeros(len(by_others), np.bool_)
-    _, firsts = np.unique(thread, return_index=True)
-    for number, first in enumerate(firsts.tolist()):
-        has_mpi[number] = (int(posix.process[first]), int(posix.thread[first])) in shared
+    shared = set(_threads(mpi, _begins(mpi)))
+    has_mpi = np.array([each in shared for each in _threads(posix, begins)], np.bool_)
     behind = ~(by_others | has_mpi)[thread] if len(posix) else np.zeros(0, np.bool_)
     files = trace.table("files", ["kind", "file_system"])
     kept = [
@@ -133,8 +132,13 @@ def _with_owners(trace: Trace, posix: Layer, mpi: Layer) -> Layer:
     return marked.only(storage)
 
 
-def _thread_numbers(layer: Layer) -> Ints:
-    """Of each call the number of its thread in the whole run, in the order of the trace."""
-    new = np.zeros(len(layer), np.int64)
+def _begins(layer: Layer) -> Flags:
+    """Which calls are the first of their thread."""
+    new = np.ones(len(layer), np.bool_)
     new[1:] = (np.diff(layer.process) != 0) | (np.diff(layer.thread) != 0)
-    return np.cumsum(new)
+    return new
+
+
+def _threads(layer: Layer, begins: Flags) -> list[tuple[int, int]]:
+    """Process and thread of the calls that `begins` marks."""
+    return list(zip(layer.process[begins].tolist(), layer.thread[begins].tolist(), strict=True))
