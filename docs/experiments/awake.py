@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Collection, Mapping
 
 #: Set to 1 for the command, so that it can write down how it was measured.
 VARIABLE = "FOREBAY_EXPERIMENT_AWAKE"
@@ -31,6 +32,17 @@ def keep_awake(processor: int) -> int:
     while os.getppid() == parent:  # Also when the parent was killed.
         pass
     os._exit(0)
+
+
+def is_kept() -> bool:
+    """Whether this process was started so."""
+    return os.environ.get(VARIABLE) == "1"
+
+
+def told(rounds: Collection[Mapping[str, object]]) -> str:
+    """How many of `rounds` were measured so: a sentence with a space before it, empty for none."""
+    awake = sum(bool(one.get("kept_awake")) for one in rounds)
+    return f" The processors were kept awake in {awake} of {len(rounds)} rounds." if awake else ""
 
 
 def main() -> int:

@@ -17,10 +17,11 @@ from forebay.environment import cpu_model
 from forebay.statistics import Ratio, median_ratio
 
 ROOT = Path(__file__).resolve().parents[3]
-SCRIPT = "docs/experiments/collective/run.py"
+sys.path.append(str(ROOT / "docs" / "experiments"))
 
-# Set by docs/experiments/awake.py, under which a process a processor never sleeps.
-AWAKE = "FOREBAY_EXPERIMENT_AWAKE"
+import awake as awake  # noqa: E402  modules of this folder take it from here
+
+SCRIPT = "docs/experiments/collective/run.py"
 
 # What a measurement depends on; a change elsewhere leaves the commit's name true.
 _CODE = ("CMakeLists.txt", "CMakePresets.json", "cmake", "core", "proxies", "testbed", "toolkit")
@@ -137,7 +138,7 @@ def experiment(script: str = SCRIPT) -> dict[str, Any]:
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "kernel": platform.release(),
         "load_average": os.getloadavg()[0],
-        "kept_awake": os.environ.get(AWAKE) == "1",
+        "kept_awake": awake.is_kept(),
     }
 
 

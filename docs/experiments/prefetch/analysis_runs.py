@@ -10,6 +10,7 @@ import random
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +21,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
+sys.path.append(str(ROOT / "docs" / "experiments"))
+
+import awake as awake  # noqa: E402  modules of this folder take it from here
 
 LATENCY_MS = 3
 BANDWIDTH = 400_000_000  # bytes a second
@@ -27,7 +31,6 @@ SLOTS = 10  # requests in service at once
 
 SIZE = 1280 << 20
 SETTLING_S = 2.1  # core/storage/file_version.hpp: a file written just now is not read ahead
-AWAKE = "FOREBAY_EXPERIMENT_AWAKE"  # docs/experiments/awake.py: a process a processor spins
 COMPUTE_US = {"compute-bound": 1000, "I/O-bound": 0}
 
 
@@ -157,7 +160,7 @@ def circumstances() -> dict[str, Any]:
         "kernel": platform.release(),
         "cores": len(os.sched_getaffinity(0)),
         "load_average": os.getloadavg()[0],
-        "kept_awake": os.environ.get(AWAKE) == "1",
+        "kept_awake": awake.is_kept(),
         "commit": subprocess.run(
             ["git", "-C", str(ROOT), "log", "-1", "--format=%h", "--", *_CODE],
             capture_output=True,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from analysis_runs import BANDWIDTH
+from analysis_runs import BANDWIDTH, awake
 from kernel_picture import Bar
 
 FEWEST_ROUNDS = 5  # for a verdict
@@ -35,12 +35,10 @@ def circumstances_of(rounds: list[dict[str, Any]], others_above: int) -> str:
         max(0.0, one["load_average"] - (one["cores"] if one.get("kept_awake") else 0))
         for one in rounds
     ]
-    awake = sum(one.get("kept_awake", False) for one in rounds)
     return (
         f"{first['date']} to {last['date']}, commit {last['commit']}, Linux {last['kernel']}, "
         f"{last['cores']} cores, load average {min(loads):.1f} to {max(loads):.1f}: "
-        f"above {others_above} others had the machine, too."
-        + (f" The processors were kept awake in {awake} of {len(rounds)} rounds." if awake else "")
+        f"above {others_above} others had the machine, too.{awake.told(rounds)}"
     )
 
 

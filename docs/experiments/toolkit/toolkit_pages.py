@@ -7,7 +7,7 @@ from statistics import median
 import results
 from forebay.statistics import Ratio
 from page_parts import digits
-from results import Result
+from results import Result, awake
 
 SCRIPT = "docs/experiments/toolkit/run.py"
 
@@ -46,9 +46,7 @@ def stolen_text(rounds: Iterable[Result]) -> str:
     text = f"The host took {least:.1f} to {most:.1f} % of the processors' time"
     if much:
         text += f", in {much} of {len(taken)} rounds more than {100 * STOLEN_MUCH:.0f} %"
-    awake = sum(one.experiment.get("kept_awake", False) for one in rounds)
-    kept = f" The processors were kept awake in {awake} of {len(rounds)} rounds." if awake else ""
-    return f"{text}.{kept}"
+    return f"{text}.{awake.told([one.experiment for one in rounds])}"
 
 
 # What a ratio of times shows.
