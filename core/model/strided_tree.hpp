@@ -97,6 +97,7 @@ class StridedTree {
  private:
   friend class TreeBuilder;
   friend class TreeCursor;
+  friend class DataOffsets;
   friend Bytes data_before(const TiledTree& tiled, Bytes offset);
   StridedTree(Bytes origin, std::shared_ptr<const TreeShape> shape);
 

@@ -1,70 +1,14 @@
 #include <algorithm>
-#include <cassert>
 #include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "core/model/strided_tree_nodes.hpp"
-
-// The walk treats the tiles as one more stride around the tree, the "top": where the tree continues
-// from copy to copy, the top is merged with the tree's root by the rules of canonical form, so that
-// 8 bytes of every 16 are one run of all tiles and a dense view is one block.
+#include "core/model/tiles_on_top.hpp"
 
 namespace forebay {
-/// As many copies of the tree as lie within +-2^62 bytes, as a node around the root. Positions
-/// beyond do not exist.
-struct TilesOnTop {
-  TreeNode node;
-  Bytes base = 0;  ///< Offset of the first byte of copy 0.
-};
-
 namespace {
-
-TilesOnTop make_top(const TiledTree& tiled, Bytes origin, const TreeShape& shape) {
-  TilesOnTop top;
-  top.node.kind = NodeKind::run;
-  if (shape.empty()) return top;
-  const TreeNode& root = shape.root();
-  const Wide base = Wide{tiled.displacement} + origin;
-  const Wide above = Wide{max_tree_bytes} - (base + root.upper);
-  const Wide below = base + root.lower + max_tree_bytes;
-  if (above < 0 || below < 0) return top;
-  Wide copies = Wide{max_tree_bytes} / root.size;
-  if (tiled.extent > 0) copies = std::min(copies, above / tiled.extent + 1);
-  if (tiled.extent < 0) copies = std::min(copies, below / -Wide{tiled.extent} + 1);
-  // All bytes of one span must be in reach of each other as well.
-  const Wide room = Wide{max_tree_bytes} - (root.upper - root.lower);
-  if (tiled.extent != 0) {
-    copies =
-        std::min(copies, room / (tiled.extent > 0 ? Wide{tiled.extent} : -Wide{tiled.extent}) + 1);
-  }
-  const auto count = static_cast<std::int64_t>(copies);
-  top.base = static_cast<Bytes>(base);
-
-  const bool leaf = root.kind == NodeKind::run;
-  if ((leaf || root.kind == NodeKind::strided) && root.count > 1 &&
-      Wide{root.stride} * root.count == Wide{tiled.extent}) {
-    top.node = root;
-    top.node.count *= count;
-  } else if (leaf && root.count == 1) {
-    top.node = root;
-    if (root.block == tiled.extent) {
-      top.node.block *= count;
-    } else {
-      top.node.count = count;
-      top.node.stride = tiled.extent;
-    }
-  } else {
-    top.node.kind = NodeKind::strided;
-    top.node.count = count;
-    top.node.stride = tiled.extent;
-    top.node.child = static_cast<std::int32_t>(shape.nodes.size() - 1);
-  }
-  [[maybe_unused]] const bool within = complete_node(shape, top.node);
-  assert(within);
-  return top;
-}
 
 /// Where a seek ends: byte `within` of block `index` of a leaf.
 struct Landing {
@@ -76,29 +20,9 @@ struct Landing {
       0;  ///< Data bytes before the landing, from the start of the node descended from.
 };
 
-Bytes entry_offset(const TreeShape& shape, const TreeNode& node, std::int64_t i) {
-  return node.kind == NodeKind::strided || node.kind == NodeKind::run ? i * node.stride
-                                                                      : shape.offsets(node)[i];
-}
-
 Bytes block_length(const TreeShape& shape, const TreeNode& node, std::int64_t i) {
   return node.kind == NodeKind::blocks ? shape.prefix(node)[i + 1] - shape.prefix(node)[i]
                                        : node.block;
-}
-
-/// The entry of `node` that holds its data byte `position`; `position` becomes relative to it.
-std::int64_t entry_of_data(const TreeShape& shape, const TreeNode& node, Bytes& position) {
-  if (node.count == 1) return 0;
-  if (node.kind == NodeKind::blocks || node.kind == NodeKind::sequence) {
-    const Bytes* prefix = shape.prefix(node);
-    const std::int64_t i = std::upper_bound(prefix, prefix + node.count, position) - prefix - 1;
-    position -= prefix[i];
-    return i;
-  }
-  const Bytes size = node.is_leaf() ? node.block : shape.child(node).size;
-  const std::int64_t i = position / size;
-  position -= i * size;
-  return i;
 }
 
 /// The first entry of a monotone node that ends above `offset` (relative to the node, and below
