@@ -232,7 +232,7 @@ void take_back(std::uint32_t events) {
 
 void define(TraceDefinition kind, std::uint64_t key, std::span<const std::byte> first,
             std::span<const std::byte> second) {
-  Ring* ring = detail::enter();
+  Ring* ring = detail::enter(1);
   if (ring == nullptr) return;
   if (!ring->define(kind, key, first, second)) {
     detail::make_room(*ring);

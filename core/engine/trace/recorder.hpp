@@ -58,13 +58,14 @@ extern constinit std::uint64_t longest_wait;  ///< Ticks.
 Ring* attach();
 void make_room(Ring& ring);
 
-inline Ring* enter() {
+/// Null: nothing can be added now, and `events` are counted as lost.
+inline Ring* enter(std::uint64_t events) {
   Ring* ring = own_ring;
   if (ring == nullptr || process->is_alive.load(std::memory_order_relaxed) == 0) [[unlikely]]
     ring = attach();
   if (ring == nullptr) return nullptr;
   if (ring->state != Ring::State::idle) [[unlikely]] {
-    if (ring->state == Ring::State::busy) ring->lose(1);  // A signal handler interrupted it.
+    if (ring->state == Ring::State::busy) ring->lose(events);  // A signal handler interrupted it.
     return nullptr;
   }
   ring->state = Ring::State::busy;
@@ -75,6 +76,13 @@ inline Ring* enter() {
 inline void leave(Ring& ring) {
   std::atomic_signal_fence(std::memory_order_seq_cst);
   ring.state = Ring::State::idle;
+}
+
+inline void put(Ring& ring, const TraceEvent& event) {
+  if (ring.events() == Ring::most_events || event.begin > ring.spill_at || has_ended) [[unlikely]] {
+    make_room(ring);
+  }
+  if (!ring.add(event)) ring.lose(1);
 }
 
 }  // namespace detail
@@ -89,14 +97,12 @@ inline void prepare() {
     detail::attach();
 }
 
-inline void add(const TraceEvent& event) {
-  Ring* ring = detail::enter();
+/// Several follow each other, whatever interrupts the thread.
+template <typename... Events>
+void add(const Events&... events) {
+  Ring* ring = detail::enter(sizeof...(events));
   if (ring == nullptr) return;
-  if (ring->events() == Ring::most_events || event.begin > ring->spill_at || detail::has_ended)
-      [[unlikely]] {
-    detail::make_room(*ring);
-  }
-  if (!ring->add(event)) ring->lose(1);
+  (detail::put(*ring, events), ...);
   if (detail::has_ended) [[unlikely]]
     detail::make_room(*ring);
   detail::leave(*ring);

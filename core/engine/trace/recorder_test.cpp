@@ -211,7 +211,7 @@ TEST_F(RecorderTest, ASignalHandlerThatInterruptsItIsCountedAndHarmless) {
   const auto spills = traced([] {
     std::signal(SIGALRM, [](int) { add(event(-7)); });
     add(event(1));  // The ring is there.
-    Ring* ring = detail::enter();
+    Ring* ring = detail::enter(1);
     ::raise(SIGALRM);  // In the middle of an event.
     detail::leave(*ring);
     ::raise(SIGALRM);
@@ -220,6 +220,19 @@ TEST_F(RecorderTest, ASignalHandlerThatInterruptsItIsCountedAndHarmless) {
   ASSERT_EQ(spills.size(), 1U);
   EXPECT_EQ(spills[0].events.begin()->second.size(), 2U);
   EXPECT_EQ(spills[0].lost.begin()->second, 1U);
+}
+
+TEST_F(RecorderTest, WhatIsAddedTogetherStaysTogetherWhereTheRingEnds) {
+  const auto spills = traced([] {
+    for (std::size_t i = 0; i + 1 < Ring::most_events; ++i) add(event(0));
+    add(event(1), event(2));
+    return true;
+  });
+  ASSERT_EQ(spills.size(), 1U);
+  const auto& events = spills[0].events.begin()->second;
+  ASSERT_EQ(events.size(), Ring::most_events + 1);
+  EXPECT_EQ(events[Ring::most_events - 1].offset, 1);
+  EXPECT_EQ(events[Ring::most_events].offset, 2);
 }
 
 TEST_F(RecorderTest, NamesAreDefinedOnceWhileTheyAreRemembered) {

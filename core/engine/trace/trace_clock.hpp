@@ -22,13 +22,13 @@ inline std::int64_t clock_ns(clockid_t clock) {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-/// What events are timed by. Until find_clock() was called, CLOCK_MONOTONIC.
-inline std::uint64_t ticks() {
+/// What events are timed by, in a process whose counter is steady or not.
+inline std::uint64_t ticks(bool counter_is_steady) {
 #if defined(__x86_64__)
-  if (detail::counter_is_steady) [[likely]]
+  if (counter_is_steady) [[likely]]
     return __rdtsc();
 #elif defined(__aarch64__)
-  if (detail::counter_is_steady) [[likely]] {
+  if (counter_is_steady) [[likely]] {
     std::uint64_t now = 0;
     asm volatile("mrs %0, cntvct_el0" : "=r"(now));
     return now;
@@ -36,6 +36,9 @@ inline std::uint64_t ticks() {
 #endif
   return static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC));
 }
+
+/// The same in this one. Until find_clock() was called, CLOCK_MONOTONIC.
+inline std::uint64_t ticks() { return ticks(detail::counter_is_steady); }
 
 /// Decides what ticks() is by. Calls the kernel, not the C library.
 TickSource find_clock();

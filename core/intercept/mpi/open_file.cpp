@@ -26,9 +26,11 @@ void OpenFiles::add(std::shared_ptr<OpenFile> file) {
   const std::unique_lock lock(mutex_);
   const MPI_File handle = file->handle;
   files_.insert_or_assign(handle, std::move(file));
+  count_.store(files_.size(), std::memory_order_release);
 }
 
 std::shared_ptr<OpenFile> OpenFiles::find(MPI_File handle) const {
+  if (count_.load(std::memory_order_acquire) == 0) return nullptr;
   const std::shared_lock lock(mutex_);
   const auto found = files_.find(handle);
   return found == files_.end() ? nullptr : found->second;
@@ -37,6 +39,7 @@ std::shared_ptr<OpenFile> OpenFiles::find(MPI_File handle) const {
 std::shared_ptr<OpenFile> OpenFiles::remove(MPI_File handle) {
   const std::unique_lock lock(mutex_);
   auto node = files_.extract(handle);
+  count_.store(files_.size(), std::memory_order_release);
   return node.empty() ? nullptr : std::move(node.mapped());
 }
 

@@ -2,6 +2,8 @@
 
 #include <mpi.h>
 
+#include <atomic>
+#include <cstddef>
 #include <memory>
 #include <shared_mutex>
 #include <string>
@@ -48,6 +50,7 @@ class OpenFiles {
  private:
   mutable std::shared_mutex mutex_;
   std::unordered_map<MPI_File, std::shared_ptr<OpenFile>> files_;
+  std::atomic<std::size_t> count_{0};  ///< Of files_: where Forebay stays out nobody takes a lock.
 };
 
 OpenFiles& open_files();

@@ -1,5 +1,6 @@
 #include "core/intercept/mpi/traced_call.hpp"
 
+#include <climits>
 #include <new>
 #include <optional>
 #include <string>
@@ -17,21 +18,27 @@ namespace {
 /// The program's individual file pointer, in etypes of its view, at the beginning of a call by it.
 std::int64_t position_of(TracedFile& file, MPI_File handle) {
   const std::int64_t known = file.position.begin();
+  if (known != TracedPosition::unknown) return known;
   if (file.own != nullptr && file.own->shadow != nullptr && !file.own->shadow->passes_through()) {
     ShadowFile& shadow = *file.own->shadow;
     const std::lock_guard lock(shadow.position_mutex);
     return shadow.view.offset_of(shadow.position);
   }
-  if (known != TracedPosition::unknown) return known;
   const Inside inside;
   MPI_Offset position = -1;
   return real().get_position(handle, &position) == MPI_SUCCESS ? position : -1;
 }
 
-/// Bytes that a status tells; -1: none.
-std::int64_t bytes_in(const MPI_Status* status) {
-  MPI_Count bytes = -1;
+/// Bytes that a status tells of a call that was to move `asked`, or a number not known, -1. -1:
+/// none.
+std::int64_t bytes_in(const MPI_Status* status, Bytes asked) {
   if (status == nullptr || status == MPI_STATUS_IGNORE) return -1;
+  // The shortest way to ask, where the answer is an int for sure.
+  if (asked >= 0 && asked <= INT_MAX) {
+    int few = MPI_UNDEFINED;
+    if (PMPI_Get_count(status, MPI_BYTE, &few) == MPI_SUCCESS && few >= 0) return few;
+  }
+  MPI_Count bytes = -1;
   if (PMPI_Get_elements_x(status, MPI_BYTE, &bytes) != MPI_SUCCESS) return -1;
   return bytes == MPI_UNDEFINED ? -1 : bytes;
 }
@@ -77,43 +84,48 @@ void TracedMpiCall::finish(int code, std::int64_t opening) {
   const std::uint64_t ended = door_.ticks();
   door_.end_mpi();
   const auto number = static_cast<std::int32_t>(opening);
-  const std::int64_t moved = code == MPI_SUCCESS ? bytes_in(told_.status) : -1;
+  const Bytes asked = bytes_asked();
+  const std::int64_t moved = code == MPI_SUCCESS ? bytes_in(told_.status, asked) : -1;
   if (is_by_individual()) {
-    file_->position.end(position_after(moved));
+    file_->position.end(position_after(asked, moved));
   } else if (file_ != nullptr && told_.pointer == TracedPointer::none) {
     file_->position.forget();
   }
-  door_.add({.begin = begun_,
-             .duration = ended - begun_,
-             .offset = position_,
-             .length = told_.count,
-             .result = moved,
-             .descriptor = number,
-             .call = static_cast<std::uint16_t>(mpi_calls_from + told_.call),
-             .within = 0,
-             .argument = 0});
-  door_.add({.begin = begun_,
-             .duration = (begun_ - entered_) + (door_.ticks() - ended),
-             .offset = byte_offset_,
-             .length = static_cast<std::int64_t>(type_.key),
-             .result = error_class_of(code),
-             .descriptor = number,
-             .call = static_cast<std::uint16_t>(TracedCall::mpi_details),
-             .within = 0,
-             .argument = 0});
+  const TraceEvent call{.begin = begun_,
+                        .duration = ended - begun_,
+                        .offset = position_,
+                        .length = told_.count,
+                        .result = moved,
+                        .descriptor = number,
+                        .call = static_cast<std::uint16_t>(mpi_calls_from + told_.call),
+                        .within = 0,
+                        .argument = 0};
+  door_.add(call, {.begin = begun_,
+                   .duration = (begun_ - entered_) + (door_.ticks() - ended),
+                   .offset = byte_offset_,
+                   .length = static_cast<std::int64_t>(type_.key),
+                   .result = error_class_of(code),
+                   .descriptor = number,
+                   .call = static_cast<std::uint16_t>(TracedCall::mpi_details),
+                   .within = 0,
+                   .argument = 0});
+}
+
+/// -1: not known.
+Bytes TracedMpiCall::bytes_asked() const {
+  Bytes asked = -1;
+  if (type_.key == 0 || __builtin_mul_overflow(type_.size, std::int64_t{told_.count}, &asked)) {
+    return -1;
+  }
+  return asked;
 }
 
 /// Where a call by the individual pointer has left it: behind what it was asked for, if it moved
 /// all of that. What MPIs do after less is not the same.
-std::int64_t TracedMpiCall::position_after(std::int64_t moved) const {
-  const Bytes etype = file_->view.etype_size();
-  Bytes asked = 0;
-  if (moved < 0 || position_ < 0 || etype == 0 ||
-      __builtin_mul_overflow(type_.size, std::int64_t{told_.count}, &asked) || asked != moved ||
-      asked % etype != 0) {
-    return TracedPosition::unknown;
-  }
-  return position_ + asked / etype;
+std::int64_t TracedMpiCall::position_after(Bytes asked, std::int64_t moved) const {
+  if (moved < 0 || position_ < 0 || asked != moved) return TracedPosition::unknown;
+  const auto etypes = file_->view.etypes_in(asked);
+  return etypes ? position_ + *etypes : TracedPosition::unknown;
 }
 
 void trace_view(TracedFile& file, MPI_Offset displacement, MPI_Datatype etype,
@@ -125,11 +137,10 @@ void trace_view(TracedFile& file, MPI_Offset displacement, MPI_Datatype etype,
   door.define(TraceDefinition::mpi_view, static_cast<std::uint64_t>(file.number), bytes_of(view),
               bytes_of(std::string_view(text)));
   const auto flat = file.datatypes->read(filetype);
-  std::optional<FileView> known;
-  if (flat && displacement >= 0) {
-    known.emplace(displacement, etype, filetype, representation, (*flat)->tiled(displacement));
-  }
-  file.view.set(std::move(known));
+  if (!flat || displacement < 0) return file.view.set_unknown();
+  MPI_Count etype_size = 0;
+  PMPI_Type_size_x(etype, &etype_size);
+  file.view.set((*flat)->tiled(displacement), etype_size);
 }
 
 void trace_hints(const TracedFile& file, MPI_File handle, MPI_Info asked) {

@@ -38,11 +38,15 @@ class TracedMpiCall {
   /// The same, of the opening of this number.
   void finish(int code, std::int64_t opening);
 
+  /// That it is a call on; null: there is none.
+  TracedFile* file() { return file_; }
+
  private:
   bool is_by_individual() const {
     return file_ != nullptr && told_.pointer == TracedPointer::individual;
   }
-  std::int64_t position_after(std::int64_t moved) const;
+  Bytes bytes_asked() const;
+  std::int64_t position_after(Bytes asked, std::int64_t moved) const;
 
   const trace::Door& door_;
   const TracedArguments& told_;
@@ -64,8 +68,7 @@ int traced(const TracedArguments& told, Call&& call, After&& after) noexcept {
   TracedMpiCall traced_call(told);
   const int code = call();
   traced_call.finish(code);
-  TracedFile* file = traced_files().find(told.file);
-  if (code == MPI_SUCCESS && file != nullptr) after(*file);
+  if (code == MPI_SUCCESS && traced_call.file() != nullptr) after(*traced_call.file());
   return code;
 }
 

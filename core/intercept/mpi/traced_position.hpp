@@ -1,7 +1,7 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
-#include <mutex>
 
 namespace forebay {
 
@@ -14,31 +14,45 @@ class TracedPosition {
 
   /// A call by the pointer begins. Where it stands; unknown: the MPI has to be asked.
   std::int64_t begin() {
-    const std::lock_guard lock(mutex_);
-    if (calls_++ > 0) is_overlapped_ = true;
-    return calls_ > 1 ? unknown : position_;
+    if (state_.fetch_add(one_call, std::memory_order_acquire) == 0) {
+      return position_.load(std::memory_order_relaxed);
+    }
+    state_.fetch_or(overlapped, std::memory_order_relaxed);
+    return unknown;
   }
 
   /// It has ended and left the pointer at `position`.
   void end(std::int64_t position) {
-    const std::lock_guard lock(mutex_);
+    // Nobody looks at it while a call is under way.
+    position_.store(position, std::memory_order_relaxed);
+    std::uint32_t alone = one_call;
+    if (state_.compare_exchange_strong(alone, 0, std::memory_order_release,
+                                       std::memory_order_relaxed)) {
+      return;
+    }
     // Of calls that overlap nobody knows which was first.
-    position_ = is_overlapped_ ? unknown : position;
-    if (--calls_ == 0) is_overlapped_ = false;
+    position_.store(unknown, std::memory_order_relaxed);
+    const std::uint32_t left = state_.fetch_sub(one_call, std::memory_order_acq_rel) - one_call;
+    std::uint32_t ended = overlapped;
+    if (left == ended) {
+      state_.compare_exchange_strong(ended, 0, std::memory_order_acq_rel,
+                                     std::memory_order_relaxed);
+    }
   }
 
   /// What happened may have moved it.
   void forget() {
-    const std::lock_guard lock(mutex_);
-    position_ = unknown;
-    if (calls_ > 0) is_overlapped_ = true;
+    begin();
+    end(unknown);
   }
 
  private:
-  std::mutex mutex_;
-  std::int64_t position_ = unknown;
-  int calls_ = 0;  ///< By the pointer, that have not ended.
-  bool is_overlapped_ = false;
+  static constexpr std::uint32_t overlapped = 1;
+  static constexpr std::uint32_t one_call = 2;
+
+  std::atomic<std::int64_t> position_{unknown};
+  /// Calls by the pointer that have not ended, and whether any of them has met another.
+  std::atomic<std::uint32_t> state_{0};
 };
 
 }  // namespace forebay

@@ -26,9 +26,7 @@ mode_t mode_in(int flags, va_list rest) noexcept {
 template <typename Open>
 [[gnu::always_inline]] inline int traced_open(TracedCall call, int directory, const char* path,
                                               int flags, Open&& open) {
-  const int fd = traced_name(call, directory, path, flags, open);
-  if (fd >= 0 && is_on()) is_new(fd);
-  return fd;
+  return traced_opening(call, directory, path, flags, open, [](int fd) { return fd; });
 }
 
 /// dup and its kin. What `copy` was before has ended.

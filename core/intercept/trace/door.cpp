@@ -8,8 +8,8 @@
 namespace forebay::trace {
 namespace {
 
-constexpr Door door = {
-    .ticks = [] { return ticks(); },
+constinit Door door = {
+    .counter_is_steady = false,
     .begin_mpi = [] { ++detail::mpi_depth; },
     .end_mpi = [] { --detail::mpi_depth; },
     .set_back_end =
@@ -18,9 +18,9 @@ constexpr Door door = {
           detail::back_end_end = end;
         },
     .add =
-        [](const TraceEvent& event) {
+        [](const TraceEvent& call, const TraceEvent& details) {
           prepare();
-          add(event);
+          trace::add(call, details);
         },
     .define = define,
     .is_new = is_new_key,
@@ -29,7 +29,9 @@ constexpr Door door = {
 }  // namespace
 
 extern "C" FOREBAY_EXPORTED const Door* forebay_trace_door() noexcept {
-  return is_on() ? &door : nullptr;
+  if (!is_on()) return nullptr;
+  door.counter_is_steady = detail::counter_is_steady;
+  return &door;
 }
 
 }  // namespace forebay::trace

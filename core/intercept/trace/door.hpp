@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/engine/trace/trace_clock.hpp"
 #include "core/model/trace_event.hpp"
 
 namespace forebay::trace {
@@ -11,17 +12,21 @@ namespace forebay::trace {
 /// What libforebay-trace.so is to the back ends of MPI, which are in the process beside it. They
 /// find `forebay_trace_door`, a function that returns this, or null if the process is not traced.
 struct Door {
-  std::uint64_t (*ticks)();
+  bool counter_is_steady;  ///< ticks() goes by it.
   /// The thread is in a call of MPI-IO; they nest.
   void (*begin_mpi)();
   void (*end_mpi)();
   /// Code in this range is that of the back end.
   void (*set_back_end)(std::uintptr_t begin, std::uintptr_t end);
-  void (*add)(const TraceEvent&);
+  /// A call and its details.
+  void (*add)(const TraceEvent& call, const TraceEvent& details);
   void (*define)(TraceDefinition kind, std::uint64_t key, std::span<const std::byte> first,
                  std::span<const std::byte> second);
   /// Whether the thread should define what `key` stands for, since it did not lately.
   bool (*is_new)(std::uint64_t key);
+
+  /// What events are timed by.
+  std::uint64_t ticks() const { return trace::ticks(counter_is_steady); }
 };
 
 constexpr const char* door_name = "forebay_trace_door";

@@ -38,17 +38,8 @@ int descriptor_of(FILE* stream) {
 template <typename Open>
 [[gnu::always_inline]] inline FILE* traced_fopen(TracedCall call, const char* path,
                                                  const char* mode, Open&& open) {
-  if (!is_on() || path == nullptr || mode == nullptr) return open();
-  const auto key = static_cast<std::int64_t>(key_of({path, std::strlen(path)}));
-  prepare();
-  const std::uint64_t begin = ticks();
-  FILE* stream = open();
-  const std::uint64_t end = ticks();
-  const int fd = descriptor_of(stream);
-  tell(call, {AT_FDCWD, flags_of(mode), key, 0}, begin, end, stream == nullptr ? -errno : fd,
-       __builtin_return_address(0));
-  if (fd >= 0) is_new(fd);
-  return stream;
+  if (mode == nullptr) return open();
+  return traced_opening(call, AT_FDCWD, path, flags_of(mode), open, descriptor_of);
 }
 
 /// `count` items of `size` bytes.

@@ -34,18 +34,24 @@ std::int64_t told_result(Result result) {
   }
 }
 
+[[gnu::always_inline]] inline TraceEvent event_of(TracedCall call, const Told& told,
+                                                  std::uint64_t begin, std::uint64_t end,
+                                                  std::int64_t result, const void* caller) {
+  return {.begin = begin,
+          .duration = end - begin,
+          .offset = told.offset,
+          .length = told.length,
+          .result = result,
+          .descriptor = told.descriptor,
+          .call = static_cast<std::uint16_t>(call),
+          .within = static_cast<std::uint8_t>(within(caller)),
+          .argument = told.argument};
+}
+
 [[gnu::always_inline]] inline void tell(TracedCall call, const Told& told, std::uint64_t begin,
                                         std::uint64_t end, std::int64_t result,
                                         const void* caller) {
-  add({.begin = begin,
-       .duration = end - begin,
-       .offset = told.offset,
-       .length = told.length,
-       .result = result,
-       .descriptor = told.descriptor,
-       .call = static_cast<std::uint16_t>(call),
-       .within = static_cast<std::uint8_t>(within(caller)),
-       .argument = told.argument});
+  add(event_of(call, told, begin, end, result, caller));
 }
 
 /// Any call of a traced process.
@@ -72,6 +78,29 @@ template <typename Call>
   if (!is_on() || name == nullptr) return body();
   const auto key = static_cast<std::int64_t>(key_of({name, std::strlen(name)}));
   return traced(call, {directory, flags, key, 0}, body);
+}
+
+/// One that opens the file of a name beside `directory`; `descriptor_of` finds the descriptor in
+/// its result, -1 where it failed.
+template <typename Open, typename DescriptorOf>
+[[gnu::always_inline]] inline auto traced_opening(TracedCall call, int directory, const char* name,
+                                                  std::int64_t flags, Open&& open,
+                                                  DescriptorOf&& descriptor_of) {
+  if (!is_on() || name == nullptr) return open();
+  const auto key = static_cast<std::int64_t>(key_of({name, std::strlen(name)}));
+  prepare();
+  const std::uint64_t begin = ticks();
+  const auto opened = open();
+  const std::uint64_t end = ticks();
+  const int fd = descriptor_of(opened);
+  const TraceEvent event = event_of(call, {directory, flags, key, 0}, begin, end,
+                                    fd < 0 ? -errno : fd, __builtin_return_address(0));
+  if (fd >= 0) {
+    is_new(fd, event);
+  } else {
+    add(event);
+  }
+  return opened;
 }
 
 }  // namespace forebay::trace

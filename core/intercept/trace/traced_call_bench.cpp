@@ -6,11 +6,13 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -42,14 +44,25 @@ double median(std::vector<double>& values) {
 
 template <typename Through, typename Straight>
 void compare(benchmark::State& state, Through through, Straight straight) {
-  std::vector<double> traced;
   std::vector<double> plain;
+  std::vector<double> added;  // Of two turns that follow each other: the clock rate may change.
   for (auto _ : state) {
-    traced.push_back(nanoseconds_a_call(through));
+    const double traced = nanoseconds_a_call(through);
     plain.push_back(nanoseconds_a_call(straight));
+    added.push_back(traced - plain.back());
   }
   state.counters["libc_ns"] = median(plain);
-  state.counters["added_ns"] = median(traced) - state.counters["libc_ns"];
+  state.counters["added_ns"] = median(added);
+}
+
+/// A file beside the spills, of which there is no more to say.
+const char* path_of_a_file() {
+  static const std::string path = [] {
+    const std::string made = std::string(std::getenv("FOREBAY_TRACE_DIR")) + "/file";
+    ::close(::open(made.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    return made;
+  }();
+  return path.c_str();
 }
 
 void pread_of_a_byte(benchmark::State& state) {
@@ -78,6 +91,43 @@ void stat_of_a_name(benchmark::State& state) {
       [&] { return plain("/proc/self/exe", &status); });
 }
 BENCHMARK(stat_of_a_name)->Iterations(100);
+
+/// What an opening that is traced cannot do without, the system call that says which file it is:
+/// nothing here is traced.
+void fstat_after_open(benchmark::State& state) {
+  const auto open = direct<int (*)(const char*, int, ...)>("open");
+  const auto close = direct<int (*)(int)>("close");
+  const char* path = path_of_a_file();
+  struct stat status{};
+  compare(
+      state,
+      [&] {
+        const int fd = open(path, O_RDONLY);
+        ::syscall(SYS_fstat, fd, &status);
+        return close(fd);
+      },
+      [&] { return close(open(path, O_RDONLY)); });
+}
+BENCHMARK(fstat_after_open)->Iterations(300);
+
+/// The closing goes past the library.
+void open_of_a_file(benchmark::State& state) {
+  const auto open = direct<int (*)(const char*, int, ...)>("open");
+  const auto close = direct<int (*)(int)>("close");
+  const char* path = path_of_a_file();
+  compare(
+      state, [&] { return close(::open(path, O_RDONLY)); },
+      [&] { return close(open(path, O_RDONLY)); });
+}
+BENCHMARK(open_of_a_file)->Iterations(300);
+
+void fopen_of_a_file(benchmark::State& state) {
+  const auto open = direct<FILE* (*)(const char*, const char*)>("fopen");
+  const auto close = direct<int (*)(FILE*)>("fclose");
+  const char* path = path_of_a_file();
+  compare(state, [&] { return close(::fopen(path, "r")); }, [&] { return close(open(path, "r")); });
+}
+BENCHMARK(fopen_of_a_file)->Iterations(300);
 
 /// Two calls.
 void open_and_close(benchmark::State& state) {

@@ -78,26 +78,25 @@ bool is_found_traced(int descriptor) {
 
 }  // namespace detail
 
-void is_new(int descriptor) {
+void is_new(int descriptor, const TraceEvent& opening) {
   const int before = errno;
-  const std::uint64_t now = ticks();
-  struct stat64 status{};
-  if (::syscall(SYS_fstat, descriptor, &status) == 0) {
-    const DescriptorKind kind = kind_of(status);
-    if (kind == DescriptorKind::traced) {
-      add({.begin = now,
-           .duration = status.st_dev,
-           .offset = static_cast<std::int64_t>(status.st_ino),
-           .length = status.st_size,
-           .result = status.st_mode,
-           .descriptor = descriptor,
-           .call = static_cast<std::uint16_t>(TracedCall::is_file),
-           .within = 0,
-           .argument = 0});
-    }
-    set_kind(descriptor, kind);
+  struct stat64 status;  // The kernel fills it.
+  if (::syscall(SYS_fstat, descriptor, &status) != 0) {
+    errno = before;
+    return add(opening);
   }
-  errno = before;
+  const DescriptorKind kind = kind_of(status);
+  set_kind(descriptor, kind);
+  if (kind != DescriptorKind::traced) return add(opening);
+  add(opening, TraceEvent{.begin = opening.begin + opening.duration,
+                          .duration = status.st_dev,
+                          .offset = static_cast<std::int64_t>(status.st_ino),
+                          .length = status.st_size,
+                          .result = status.st_mode,
+                          .descriptor = descriptor,
+                          .call = static_cast<std::uint16_t>(TracedCall::is_file),
+                          .within = 0,
+                          .argument = 0});
 }
 
 void is_copied(int descriptor, int copy) {

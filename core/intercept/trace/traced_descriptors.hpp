@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/model/trace_event.hpp"
+
 namespace forebay::trace {
 
 /// Descriptors from here on are looked at anew by each call.
@@ -40,8 +42,9 @@ inline bool is_known_traced(int descriptor) {
          detail::descriptor_kinds[index].load(std::memory_order_relaxed) == DescriptorKind::traced;
 }
 
-/// `descriptor` was opened just now: says which file it is of. errno stays.
-void is_new(int descriptor);
+/// `descriptor` was opened by the call that `opening` tells of: adds that, and which file it is.
+/// errno stays.
+void is_new(int descriptor, const TraceEvent& opening);
 
 /// `copy` is a duplicate of `descriptor` now.
 void is_copied(int descriptor, int copy);

@@ -1,0 +1,89 @@
+// Goal: a position is told only where it follows from the call before, and never one that calls at
+// the same time may have moved.
+// Method: calls one after the other, calls that overlap in each order of their ends, then threads
+// that share a pointer which only moves on, so that a position that is told wrongly is behind it.
+
+#include "core/intercept/mpi/traced_position.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+
+namespace forebay {
+namespace {
+
+constexpr std::int64_t unknown = TracedPosition::unknown;
+
+TEST(TracedPosition, follows_from_the_call_before) {
+  TracedPosition position;
+  EXPECT_EQ(position.begin(), unknown);
+  position.end(10);
+  EXPECT_EQ(position.begin(), 10);
+  position.end(unknown);
+  EXPECT_EQ(position.begin(), unknown);
+  position.end(30);
+  position.forget();
+  EXPECT_EQ(position.begin(), unknown);
+}
+
+TEST(TracedPosition, of_calls_that_overlap_nobody_knows_the_last) {
+  TracedPosition position;
+  position.begin();
+  position.end(10);
+  EXPECT_EQ(position.begin(), 10);
+  EXPECT_EQ(position.begin(), unknown);
+  position.end(20);
+  EXPECT_EQ(position.begin(), unknown);  // It overlaps with the one that is left.
+  position.end(30);
+  position.end(40);
+  EXPECT_EQ(position.begin(), unknown);
+  position.end(50);
+  EXPECT_EQ(position.begin(), 50);
+}
+
+TEST(TracedPosition, what_may_have_moved_it_meanwhile_counts_too) {
+  TracedPosition position;
+  position.begin();
+  position.forget();
+  position.end(10);
+  EXPECT_EQ(position.begin(), unknown);
+  position.end(20);
+  EXPECT_EQ(position.begin(), 20);
+}
+
+TEST(TracedPosition, is_never_that_of_another_moment) {
+  TracedPosition position;
+  std::mutex pointer_mutex;
+  std::int64_t pointer = 0;  // As the MPI has it.
+  std::atomic<int> wrong{0};
+  const auto calls = [&] {
+    for (int i = 0; i < 20'000; ++i) {
+      const std::int64_t told = position.begin();
+      std::int64_t before = 0;
+      {
+        const std::lock_guard lock(pointer_mutex);
+        before = pointer++;
+      }
+      // Another call may have begun since: then this one was told a place that was true, and
+      // moved the pointer from a later one.
+      if (told != unknown && told > before) ++wrong;
+      position.end(before + 1);
+    }
+  };
+  std::array<std::thread, 4> threads;
+  for (auto& thread : threads) thread = std::thread(calls);
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  // Alone again, the last call says where it is.
+  position.begin();
+  position.end(++pointer);
+  const std::int64_t last = position.begin();
+  EXPECT_EQ(last, pointer);
+}
+
+}  // namespace
+}  // namespace forebay
