@@ -1,6 +1,8 @@
 #include "core/plan/request_times.hpp"
 
 #include <algorithm>
+#include <cassert>
+#include <iterator>
 
 namespace forebay {
 namespace {
@@ -26,6 +28,7 @@ void RequestTimes::add(const RequestShape& shape, double mean, double seconds) {
 double RequestTimes::least(const RequestShape& shape, double mean) const {
   const auto known = std::ranges::find(measured_, shape, &Measured::shape);
   if (known != measured_.end()) return known->seconds;
+  assert(!measured_.empty());
   const auto larger = std::ranges::upper_bound(measured_, mean, {}, &Measured::mean);
   const auto in_proportion = [mean](const Measured& other) {
     return other.seconds * mean / other.mean;

@@ -7,6 +7,25 @@
 #include "core/plan/fetch_plan.hpp"
 
 namespace forebay {
+namespace {
+
+/// What lies side by side by one call: it is faster, and pages that are freed together are used
+/// together again, so that requests of the device have fewer pieces of memory.
+std::vector<Extent> drop(FetchSource& source, std::vector<Extent> parts) {
+  std::ranges::sort(parts, {}, &Extent::offset);
+  std::vector<Extent> whole;
+  for (const Extent& part : parts) {
+    if (!whole.empty() && part.offset <= whole.back().end()) {
+      whole.back().length = std::max(whole.back().end(), part.end()) - whole.back().offset;
+    } else {
+      whole.push_back(part);
+    }
+  }
+  for (const Extent& extent : whole) static_cast<void>(source.advise(extent, false));
+  return whole;
+}
+
+}  // namespace
 
 PageCacheFetch::PageCacheFetch(std::unique_ptr<NodeReaders> readers, Bytes file_size)
     : readers_(std::move(readers)), file_size_(file_size) {}
@@ -102,22 +121,6 @@ std::vector<Extent> PageCacheFetch::let_go(FetchSource& source,
 
 std::vector<Extent> PageCacheFetch::let_go_of_all(FetchSource& source) {
   return readers_ == nullptr ? std::vector<Extent>{} : drop(source, readers_->left());
-}
-
-/// What lies side by side by one call: it is faster, and pages that are freed together are used
-/// together again, so that requests of the device have fewer pieces of memory.
-std::vector<Extent> PageCacheFetch::drop(FetchSource& source, std::vector<Extent> parts) {
-  std::ranges::sort(parts, {}, &Extent::offset);
-  std::vector<Extent> whole;
-  for (const Extent& part : parts) {
-    if (!whole.empty() && part.offset <= whole.back().end()) {
-      whole.back().length = std::max(whole.back().end(), part.end()) - whole.back().offset;
-    } else {
-      whole.push_back(part);
-    }
-  }
-  for (const Extent& extent : whole) static_cast<void>(source.advise(extent, false));
-  return whole;
 }
 
 }  // namespace forebay

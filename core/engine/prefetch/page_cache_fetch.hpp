@@ -51,7 +51,6 @@ class PageCacheFetch {
 
  private:
   Status bring_piece(FetchSource& source, Extent piece);
-  std::vector<Extent> drop(FetchSource& source, std::vector<Extent> parts);
 
   const std::unique_ptr<NodeReaders> readers_;
   const Bytes file_size_;
