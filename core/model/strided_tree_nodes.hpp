@@ -11,7 +11,7 @@
 
 namespace forebay {
 
-// The inside of StridedTree: known to the builder, the cursor and the wire form only.
+// The inside of StridedTree: known to the builder, the cursor, DataOffsets and the wire form only.
 
 /// Wide enough for any sum or product of two offsets.
 __extension__ using Wide = __int128;

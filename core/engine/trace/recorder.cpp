@@ -142,14 +142,14 @@ void begin_process() {
 
 namespace detail {
 
-Ring* attach() {
+Ring* attach(std::uint64_t events) {
   const KeptErrno kept;
   if (process == nullptr) return nullptr;
   if (process->is_alive.load(std::memory_order_relaxed) == 0) begin_process();
   if (own_ring == nullptr) {
     own_ring = found_ring(::syscall(SYS_gettid));
     if (own_ring == nullptr) {
-      file.lose(1);
+      file.lose(events);
       return nullptr;
     }
     ::pthread_setspecific(end_of_thread, own_ring);

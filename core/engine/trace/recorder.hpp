@@ -55,14 +55,16 @@ extern constinit bool has_ended;
 extern constinit std::uint64_t longest_wait;  ///< Ticks.
 
 /// The calling thread's ring; null: there is no memory for one, and the event is counted.
-Ring* attach();
+/// Null: there is none to be had, and `events` are counted as lost.
+Ring* attach(std::uint64_t events);
 void make_room(Ring& ring);
 
-/// Null: nothing can be added now, and `events` are counted as lost.
+/// Null: nothing can be added now, and `events` are counted as lost, but in a vforked child, whose
+/// calls are not traced.
 inline Ring* enter(std::uint64_t events) {
   Ring* ring = own_ring;
   if (ring == nullptr || process->is_alive.load(std::memory_order_relaxed) == 0) [[unlikely]]
-    ring = attach();
+    ring = attach(events);
   if (ring == nullptr) return nullptr;
   if (ring->state != Ring::State::idle) [[unlikely]] {
     if (ring->state == Ring::State::busy) ring->lose(events);  // A signal handler interrupted it.
@@ -79,9 +81,6 @@ inline void leave(Ring& ring) {
 }
 
 inline void put(Ring& ring, const TraceEvent& event) {
-  if (ring.events() == Ring::most_events || event.begin > ring.spill_at || has_ended) [[unlikely]] {
-    make_room(ring);
-  }
   if (!ring.add(event)) ring.lose(1);
 }
 
@@ -94,15 +93,21 @@ inline bool is_on() { return detail::process != nullptr; }
 /// parent.
 inline void prepare() {
   if (detail::process->is_alive.load(std::memory_order_relaxed) == 0) [[unlikely]]
-    detail::attach();
+    detail::attach(0);
 }
 
 /// Several follow each other, whatever interrupts the thread.
 template <typename... Events>
-void add(const Events&... events) {
-  Ring* ring = detail::enter(sizeof...(events));
+void add(const TraceEvent& first, const Events&... rest) {
+  constexpr std::size_t count = 1 + sizeof...(rest);
+  Ring* ring = detail::enter(count);
   if (ring == nullptr) return;
-  (detail::put(*ring, events), ...);
+  if (ring->events() + count > Ring::most_events || first.begin > ring->spill_at ||
+      detail::has_ended) [[unlikely]] {
+    detail::make_room(*ring);
+  }
+  detail::put(*ring, first);
+  (detail::put(*ring, rest), ...);
   if (detail::has_ended) [[unlikely]]
     detail::make_room(*ring);
   detail::leave(*ring);

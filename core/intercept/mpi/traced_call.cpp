@@ -140,6 +140,7 @@ void trace_view(TracedFile& file, MPI_Offset displacement, MPI_Datatype etype,
   if (!flat || displacement < 0) return file.view.set_unknown();
   MPI_Count etype_size = 0;
   PMPI_Type_size_x(etype, &etype_size);
+  if (etype_size < 0) return file.view.set_unknown();  // MPI_UNDEFINED
   file.view.set((*flat)->tiled(displacement), etype_size);
 }
 

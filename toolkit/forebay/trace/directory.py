@@ -136,7 +136,7 @@ class Trace:
             return tables.read(name, path, columns)
         except FileNotFoundError as error:
             raise _damaged(path, "the file is missing") from error
-        except (pa.ArrowInvalid, KeyError) as error:
+        except pa.ArrowInvalid as error:
             raise _damaged(path, str(error)) from error
 
 

@@ -278,6 +278,9 @@ def read(name: str, path: Path, columns: list[str] | None = None) -> pa.Table:
 
 def _stored(path: Path, columns: list[str] | None) -> pa.Table:
     with pq.ParquetFile(path) as file:  # pq.read_table would import what data sets of files need
+        missing = set(columns or ()).difference(file.schema_arrow.names)
+        if missing:
+            raise pa.ArrowInvalid(f"there is no column {', '.join(sorted(missing))}")
         return file.read(columns)
 
 
