@@ -135,9 +135,11 @@ def crash(setting: Setting) -> None:
             said = bench.run(hints("onclose", "romio_cb_write=enable"), command)
             assert said.returncode != 0, "the program was not killed"
             assert not bench.is_complete(), "nobody is warned"
-            assert bench.recover(0)["state"] == "partial", "other hosts have logs, too"
+            file = bench.recover(0)
+            assert file["state"] == "partial", f"other hosts have logs, too: {file}"
             for host in range(RANKS):
-                assert bench.recover(host, "--partial")["state"] == "recovered"
+                file = bench.recover(host, "--partial")
+                assert file["state"] == "recovered", file
             assert bench.data.read_bytes() == expected_after_crash(RANKS), f"{victim} was killed"
             assert bench.is_complete()
 
