@@ -1,11 +1,11 @@
-// Goal: the mounted testbed is as fast as configured, no more and no less; requests of several
-// processes proceed side by side; conflicts are counted; the counters can be read from the mount.
+// Goal: the mounted testbed is no faster than configured, and its servers are busy for as long as
+// the bytes take and no longer; requests of several processes proceed side by side; conflicts are
+// counted; the counters can be read from the mount.
 //
-// Method: rates are measured in real time. This is the one test of the project that asserts a rate,
-// because a rate is what the testbed is for. Its servers are slow (512 KiB/s each, so that a
-// request of 1 MiB takes 500 ms), which leaves a busy machine more than 20 ms for each request
-// before the measured rate is 5 % off; a measurement that is off is repeated once. Everything else
-// is read from counters, and no time is asserted.
+// Method: a machine that is busy only makes things later, so the one time that is asserted is that
+// nothing ends before the servers can have moved its bytes. That they take no longer is read from
+// their own account of busy time; when they answer is tested in virtual time (cluster_test). What
+// was reached in real time is recorded with the results.
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -44,7 +44,7 @@ Buffer page_aligned(Bytes size, std::uint64_t seed) {
 
 class RateTest : public BehaviourTest {
  protected:
-  static constexpr Bytes total = 8 * MiB;
+  static constexpr Bytes total = 4 * MiB;
   static constexpr Bytes request = 1 * MiB;
   static constexpr double configured_bytes_per_s = 2.0 * MiB;
 
@@ -75,11 +75,16 @@ class RateTest : public BehaviourTest {
   }
 
   void expect_configured_rate(int processes, bool writing) {
-    double rate = measured_rate(processes, writing) / configured_bytes_per_s;
-    if (std::abs(rate - 1) > 0.05)
-      rate = measured_rate(processes, writing) / configured_bytes_per_s;
-    EXPECT_NEAR(rate, 1.0, 0.05) << processes << (writing ? " writing" : " reading");
+    const double rate = measured_rate(processes, writing) / configured_bytes_per_s;
+    EXPECT_LE(rate, 1.0);
     RecordProperty("rate_of_configured", std::to_string(rate));
+
+    const std::string kind = writing ? "write" : "read";
+    for (const auto& server : servers()) {
+      EXPECT_DOUBLE_EQ(server.at("busy_s"), total / configured_bytes_per_s);
+      EXPECT_EQ(server.at(kind + "_bytes"), total / 4);
+      EXPECT_EQ(server.at(kind + "_requests"), total / request);
+    }
   }
 
   std::filesystem::path path_;
@@ -91,10 +96,10 @@ TEST_F(RateTest, FourProcessesWriteAtTheConfiguredRate) { expect_configured_rate
 TEST_F(RateTest, FourProcessesReadAtTheConfiguredRate) { expect_configured_rate(4, false); }
 
 TEST_F(BehaviourTest, WritersOfOneFileWaitSideBySide) {
-  // One server, one write under way per client, answers after 250 ms each: every process has its
+  // One server, one write under way per client, answers after 500 ms each: every process has its
   // first write acknowledged and waits in its second. If the kernel let one writer at a time in,
   // the server would meet 4 first writes and 1 second one, 5 in all; side by side it meets 8.
-  mount({"--servers", "1", "--slots", "1", "--latency", "250ms", "--bandwidth", "1GB/s"});
+  mount({"--servers", "1", "--slots", "1", "--latency", "500ms", "--bandwidth", "1GB/s"});
   const std::filesystem::path path = on_mount("file");
   constexpr Bytes part = 64 * KiB;
   const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT, 0644));

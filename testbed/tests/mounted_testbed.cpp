@@ -145,10 +145,14 @@ void MountedTestbed::unmount() {
 
 nlohmann::json MountedTestbed::state() const { return nlohmann::json::parse(content_of(state_)); }
 
+nlohmann::json MountedTestbed::servers() const {
+  return nlohmann::json::parse(content_of(on_mount(".forebay-testbed/counters.json")))
+      .at("servers");
+}
+
 std::int64_t MountedTestbed::counter(const std::string& name, bool largest) const {
-  const auto json = nlohmann::json::parse(content_of(on_mount(".forebay-testbed/counters.json")));
   std::int64_t result = 0;
-  for (const auto& server : json.at("servers")) {
+  for (const auto& server : servers()) {
     const auto value = server.at(name).get<std::int64_t>();
     result = largest ? std::max(result, value) : result + value;
   }

@@ -39,7 +39,10 @@ class MountedTestbed : public testing::Test {
   /// The content of the state file.
   nlohmann::json state() const;
 
-  /// The sum over the servers (or the maximum, if `largest`) of one counter, read from the mount.
+  /// What each server counted, read from the mount: an array of objects.
+  nlohmann::json servers() const;
+
+  /// The sum over the servers (or the maximum, if `largest`) of one whole-numbered counter.
   std::int64_t counter(const std::string& name, bool largest = false) const;
 
   static std::string program();
