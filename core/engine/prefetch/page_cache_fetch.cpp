@@ -16,7 +16,7 @@ std::vector<Extent> drop(FetchSource& source, std::vector<Extent> parts) {
   std::vector<Extent> whole;
   for (const Extent& part : parts) {
     if (!whole.empty() && part.offset <= whole.back().end()) {
-      whole.back().length = std::max(whole.back().end(), part.end()) - whole.back().offset;
+      whole.back() = hull(whole.back(), part);
     } else {
       whole.push_back(part);
     }

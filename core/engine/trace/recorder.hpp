@@ -54,8 +54,7 @@ extern constinit thread_local Ring* own_ring;
 extern constinit bool has_ended;
 extern constinit std::uint64_t longest_wait;  ///< Ticks.
 
-/// The calling thread's ring; null: there is no memory for one, and the event is counted.
-/// Null: there is none to be had, and `events` are counted as lost.
+/// The calling thread's ring; null: there is no memory for one, and `events` are counted as lost.
 Ring* attach(std::uint64_t events);
 void make_room(Ring& ring);
 
@@ -96,7 +95,7 @@ inline void prepare() {
     detail::attach(0);
 }
 
-/// Several follow each other, whatever interrupts the thread.
+/// Several follow each other, whatever interrupts the thread, and are kept or lost together.
 template <typename... Events>
 void add(const TraceEvent& first, const Events&... rest) {
   constexpr std::size_t count = 1 + sizeof...(rest);

@@ -23,15 +23,16 @@ class TracedPosition {
 
   /// It has ended and left the pointer at `position`.
   void end(std::int64_t position) {
-    // While this one is alone nobody looks at the position: who begins now asks the MPI. Of calls
-    // that overlap nobody knows which was first.
     std::uint32_t alone = one_call;
-    const bool is_alone = state_.load(std::memory_order_relaxed) == alone;
-    position_.store(is_alone ? position : unknown, std::memory_order_relaxed);
-    if (state_.compare_exchange_strong(alone, 0, std::memory_order_release,
-                                       std::memory_order_relaxed)) {
-      return;
+    if (state_.load(std::memory_order_relaxed) == alone) {
+      // Nobody looks at the position now: who begins asks the MPI.
+      position_.store(position, std::memory_order_relaxed);
+      if (state_.compare_exchange_strong(alone, 0, std::memory_order_release,
+                                         std::memory_order_relaxed)) {
+        return;
+      }
     }
+    // Of calls that overlap nobody knows which was first.
     position_.store(unknown, std::memory_order_relaxed);
     const std::uint32_t left = state_.fetch_sub(one_call, std::memory_order_acq_rel) - one_call;
     std::uint32_t ended = overlapped;
