@@ -14,8 +14,17 @@ Bytes piece_for(Bytes budget) {
                     ExtentAdvice::most_piece);
 }
 
-/// Pieces that were there already, so that it is not our requests what the reader waits for.
-constexpr int most_found = 8;
+/// So many pieces in a row that were there already say that it is not our requests what the reader
+/// waits for; as many that were not, that it is.
+constexpr int enough_alike = 8;
+
+/// None: all of it.
+std::vector<Extent> declared_in(const FetchPiece& piece) {
+  std::vector<Extent> result;
+  if (piece.parts().size() == 1) return result;
+  std::ranges::transform(piece.parts(), std::back_inserter(result), &FetchPiece::Part::extent);
+  return result;
+}
 
 }  // namespace
 
@@ -83,8 +92,15 @@ std::vector<Extent> ExtentAdvice::expected() const {
 
 bool ExtentAdvice::is_done() { return !is_given_up_ && ahead_.empty() && !next_piece(); }
 
-void ExtentAdvice::was_there_already() {
-  if (++found_ == most_found) tuner_.stop();
+void ExtentAdvice::was_there(bool already) {
+  alike_ = already == was_there_ ? alike_ + 1 : 1;
+  was_there_ = already;
+  if (alike_ != enough_alike) return;
+  if (already) {
+    tuner_.stop();
+  } else {
+    tuner_.go_on();
+  }
 }
 
 void ExtentAdvice::take_gap(std::optional<Bytes> gap) {
@@ -108,9 +124,9 @@ void ExtentAdvice::fill(std::vector<Item>& items) {
     while (held_ + length > most && !behind_.empty()) drop_oldest(items);
     if (held_ + length > most) return;
     held_ += length;
+    items.push_back({whole, true, Kind::told, declared_in(*next)});
     ahead_.push_back({*std::move(next), tuner_.trial()});
     next.reset();
-    items.push_back({whole, true});
   }
 }
 
@@ -118,14 +134,14 @@ void ExtentAdvice::drop_oldest(std::vector<Item>& items) {
   const FetchPiece& oldest = behind_.front();
   held_ -= transfer_of(oldest.hull()).length;
   for (const auto& part : oldest.parts()) items.push_back({part.extent, false});
-  for (const Extent& gap : oldest.between()) items.push_back({gap, false, true});
+  for (const Extent& gap : oldest.between()) items.push_back({gap, false, Kind::between});
   behind_.pop_front();
 }
 
 void ExtentAdvice::pass_current(std::vector<Item>& items) {
   behind_.insert(behind_.end(), current_.begin(), current_.end());
   current_.clear();
-  for (const Extent& extent : untold_) items.push_back({extent, false});
+  for (const Extent& extent : untold_) items.push_back({extent, false, Kind::untold});
   untold_.clear();
 }
 

@@ -36,7 +36,7 @@ class ExtentAdvice final : public ReadAdvice {
   std::vector<Item> observe(Extent read) override;
   std::vector<Item> go_on() override { return begin(); }
   std::vector<Item> end() override;
-  void was_there_already() override;
+  void was_there(bool already) override;
   std::optional<Bytes> gap() const override { return tuner_.shape().gap; }
   void take_gap(std::optional<Bytes> gap) override;
   bool foresaw(Extent extent) const override;
@@ -78,9 +78,10 @@ class ExtentAdvice final : public ReadAdvice {
   std::deque<FetchPiece> behind_;       ///< Passed, still in the page cache.
   Bytes held_ = 0;                      ///< Of what was told, as transfers.
   Confidence confidence_;
-  int found_ = 0;   ///< Pieces that the page cache had.
-  int misses_ = 0;  ///< In a row.
-  int strays_ = 0;  ///< Reads outside the plan before the first that it foresaw.
+  bool was_there_ = false;  ///< The last piece,
+  int alike_ = 0;           ///< and how many in a row were, or were not.
+  int misses_ = 0;          ///< In a row.
+  int strays_ = 0;          ///< Reads outside the plan before the first that it foresaw.
   bool was_right_ = false;
   Ahead ahead_most_ = Ahead::all;
   bool is_given_up_ = false;

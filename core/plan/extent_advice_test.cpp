@@ -19,6 +19,13 @@ constexpr Bytes unit = direct_alignment;
 
 ReadAdvice::Item needed(Bytes first, Bytes units) { return {{first * unit, units * unit}, true}; }
 ReadAdvice::Item dropped(Bytes first, Bytes units) { return {{first * unit, units * unit}, false}; }
+ReadAdvice::Item untold(Bytes first, Bytes units) {
+  return {{first * unit, units * unit}, false, ReadAdvice::Kind::untold};
+}
+ReadAdvice::Item joined(const std::vector<Extent>& declared) {
+  const Extent whole = hull(declared.front(), declared.back());
+  return {whole, true, ReadAdvice::Kind::told, declared};
+}
 Extent at(Bytes first, Bytes units) { return {first * unit, units * unit}; }
 
 TEST(ExtentAdvice, BeginsWithWhatTheBudgetHolds) {
@@ -56,7 +63,7 @@ TEST(ExtentAdvice, OneThatWaitsAndIsSeenHereAndThereIsFollowed) {
   advice.keep_ahead(Ahead::nothing);
   advice.observe(at(10, 1));
   for (Bytes place = 20; place < 180; place += 10) {
-    EXPECT_THAT(advice.observe(at(place, 1)), Contains(dropped(place - 10, 1)));
+    EXPECT_THAT(advice.observe(at(place, 1)), Contains(untold(place - 10, 1)));
   }
   EXPECT_FALSE(advice.is_given_up());
   advice.keep_ahead(Ahead::all);
@@ -67,7 +74,7 @@ TEST(ExtentAdvice, WhatIsSkippedIsPassed) {
   ExtentAdvice advice({at(0, 4), at(10, 1), at(20, 1), at(30, 9)}, 100 * unit, 4 * unit);
   advice.begin();
   for (Bytes place = 30; place < 33; ++place) advice.observe(at(place, 1));
-  EXPECT_THAT(advice.observe(at(33, 1)), AllOf(Contains(dropped(10, 1)), Contains(dropped(20, 1))));
+  EXPECT_THAT(advice.observe(at(33, 1)), AllOf(Contains(untold(10, 1)), Contains(untold(20, 1))));
 }
 
 TEST(ExtentAdvice, WhatIsReadBackwardsIsForeseen) {
@@ -99,7 +106,7 @@ TEST(ExtentAdvice, AReaderThatIsFasterIsNotFollowedIntoThePast) {
   advice.begin();
   EXPECT_THAT(advice.observe(at(0, 8)), IsEmpty());
   EXPECT_THAT(advice.observe(at(8, 1)),
-              ElementsAre(dropped(4, 1), dropped(5, 1), dropped(6, 1), dropped(7, 1), dropped(0, 1),
+              ElementsAre(untold(4, 1), untold(5, 1), untold(6, 1), untold(7, 1), dropped(0, 1),
                           needed(9, 1), dropped(1, 1), needed(10, 1), dropped(2, 1), needed(11, 1)))
       << "what it has read by itself is passed, too";
 }
@@ -139,8 +146,8 @@ TEST(ExtentAdvice, TheEndGivesUpAllThatIsHeld) {
 
 TEST(ExtentAdvice, AGapIsToldAlongAndGivenUpAlong) {
   ExtentAdvice advice({at(0, 1), at(50, 1), at(2, 1), at(80, 8)}, 100 * unit, 24 * unit, unit);
-  EXPECT_THAT(advice.begin(),
-              ElementsAre(needed(0, 3), needed(50, 1), needed(80, 6), needed(86, 2)));
+  EXPECT_THAT(advice.begin(), ElementsAre(joined({at(0, 1), at(2, 1)}), needed(50, 1),
+                                          needed(80, 6), needed(86, 2)));
   EXPECT_THAT(advice.expected(), ElementsAre(at(0, 1), at(50, 1), at(2, 1), at(80, 6), at(86, 2)))
       << "in the order of reading";
   advice.observe(at(0, 1));
@@ -148,8 +155,9 @@ TEST(ExtentAdvice, AGapIsToldAlongAndGivenUpAlong) {
   EXPECT_THAT(advice.expected().front(), at(0, 1)) << "of its piece a part is read later";
   advice.observe(at(2, 1));
   EXPECT_THAT(advice.expected().front(), at(80, 6));
-  EXPECT_THAT(advice.end(), ::testing::IsSupersetOf({dropped(0, 1), dropped(2, 1),
-                                                     ReadAdvice::Item{at(1, 1), false, true}}));
+  EXPECT_THAT(advice.end(), ::testing::IsSupersetOf(
+                                {dropped(0, 1), dropped(2, 1),
+                                 ReadAdvice::Item{at(1, 1), false, ReadAdvice::Kind::between}}));
 }
 
 TEST(ExtentAdvice, AGapThatAnotherHasMeasuredIsTakenUnlessTheUserSaidOne) {
@@ -157,12 +165,47 @@ TEST(ExtentAdvice, AGapThatAnotherHasMeasuredIsTakenUnlessTheUserSaidOne) {
   ExtentAdvice free(pieces, 100 * unit, 24 * unit);
   free.take_gap(unit);
   EXPECT_EQ(free.gap(), unit);
-  EXPECT_THAT(free.begin(), ElementsAre(needed(0, 1), needed(50, 1), needed(60, 3)));
+  EXPECT_THAT(free.begin(),
+              ElementsAre(needed(0, 1), needed(50, 1), joined({at(60, 1), at(62, 1)})));
   free.take_gap(std::nullopt);
   EXPECT_EQ(free.gap(), std::nullopt);
   ExtentAdvice ordered(pieces, 100 * unit, 24 * unit, Bytes{0});
   ordered.take_gap(unit);
   EXPECT_THAT(ordered.begin(), SizeIs(4));
+}
+
+/// The gap that is taken by the end of a reader that waits 10 ms for each request. `already`: of
+/// the first requests, how many were in the page cache.
+std::optional<Bytes> gap_taken(int already, bool comes_to_others) {
+  std::vector<Extent> pieces;
+  pieces.reserve(2000);
+  for (Bytes i = 0; i < 2000; ++i) pieces.push_back(at(2 * i, 1));
+  ExtentAdvice advice(pieces, 4000 * unit, 64 * unit);
+  std::int64_t now_ns = 0;
+  int requests = 0;
+  const auto answer = [&](const std::vector<ReadAdvice::Item>& items) {
+    for (const auto& item : items) {
+      if (!item.is_needed) continue;
+      now_ns += 10'000'000;
+      const bool was_there = ++requests <= already;
+      if (was_there || comes_to_others) advice.was_there(was_there);
+    }
+  };
+  answer(advice.begin());
+  for (const Extent& piece : pieces) {
+    advice.tell_time(now_ns);
+    answer(advice.observe(piece));
+    if (advice.gap()) return advice.gap();
+  }
+  return std::nullopt;
+}
+
+TEST(ExtentAdvice, NothingIsJoinedWhileWhatIsAskedForIsThereAlready) {
+  EXPECT_NE(gap_taken(0, true), std::nullopt);
+  EXPECT_EQ(gap_taken(2000, true), std::nullopt);
+  EXPECT_EQ(gap_taken(8, false), std::nullopt);
+  EXPECT_NE(gap_taken(8, true), std::nullopt) << "only at first";
+  EXPECT_NE(gap_taken(100, true), std::nullopt);
 }
 
 TEST(ExtentAdvice, WrongReadsEndIt) {

@@ -17,11 +17,18 @@ class ReadAdvice {
  public:
   virtual ~ReadAdvice() = default;
 
+  /// Of what is given up.
+  enum class Kind {
+    told,     ///< Declared, and told to be needed.
+    untold,   ///< Declared, and read or skipped before it was told.
+    between,  ///< Not declared: it lay between what was.
+  };
   struct Item {
     Extent extent;
     bool is_needed;  ///< Else it is given up.
-    /// Given up, and was never declared: it lay between what was.
-    bool is_between = false;
+    Kind kind = Kind::told;
+    /// Of what is needed, what is declared, if not all of it is.
+    std::vector<Extent> declared = {};
     bool operator==(const Item&) const = default;
   };
   /// Before the first read.
@@ -34,8 +41,8 @@ class ReadAdvice {
   virtual void keep_ahead(Ahead) {}
   /// When nothing was read since: what keep_ahead() allows now.
   virtual std::vector<Item> go_on() { return {}; }
-  /// All of an item that is needed was in the page cache.
-  virtual void was_there_already() {}
+  /// Whether all of an item that is needed was in the page cache already.
+  virtual void was_there(bool) {}
   /// What may lie between two extents that are brought by one request, as RequestShape has it.
   virtual std::optional<Bytes> gap() const { return std::nullopt; }
   /// Another reader of the file has measured it.

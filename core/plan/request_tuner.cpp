@@ -233,6 +233,7 @@ void RequestTuner::forget_arrivals() {
 void RequestTuner::obey(std::optional<Bytes> gap) {
   const RequestShape said = gap ? RequestShape{most_joined_, gap} : usual_;
   between_trials_ = 0;
+  is_stopped_ = false;
   if (stage_ != Stage::settled || shape_ != said) try_shape(said, Stage::settled);
 }
 
@@ -240,6 +241,14 @@ void RequestTuner::stop() {
   if (stage_ == Stage::settled && between_trials_ == 0) return;
   settle();
   between_trials_ = 0;
+  is_stopped_ = true;
+}
+
+void RequestTuner::go_on() {
+  if (!is_stopped_) return;
+  is_stopped_ = false;
+  between_trials_ = first_between_trials;
+  begin_anew();
 }
 
 void RequestTuner::settle() {

@@ -61,6 +61,8 @@ class RequestTuner {
 
   /// What is measured is not our own requests: nothing is joined any more, but by order.
   void stop();
+  /// After stop(): it is again, and is measured anew.
+  void go_on();
 
   static constexpr std::size_t extents_to_weigh = 128;
 
@@ -119,6 +121,7 @@ class RequestTuner {
   RequestTimes times_;  ///< Since it was found that operations count.
   int until_next_ = 0;  ///< Requests, once settled; then it begins anew.
   int between_trials_;
+  bool is_stopped_ = false;
 };
 
 }  // namespace forebay

@@ -253,6 +253,19 @@ TEST(RequestTuner, OneThatWasStoppedJoinsOnlyByOrder) {
   RequestTuner ordered(usual, MiB, 64 * KiB);
   ordered.stop();
   EXPECT_EQ(ordered.shape(), (RequestShape{MiB, 64 * KiB}));
+  ordered.go_on();
+  EXPECT_EQ(ordered.shape(), (RequestShape{MiB, 64 * KiB}));
+}
+
+TEST(RequestTuner, OneThatGoesOnMeasuresAnew) {
+  RequestTuner tuner(usual, MiB, std::nullopt);
+  tuner.stop();
+  tuner.go_on();
+  bool knows_enough = false;
+  for (std::int64_t i = 0; i < 100; ++i) {
+    knows_enough |= tuner.arrive(tuner.trial(), 4 * KiB, i * 10'000'000, i * 10'000'000);
+  }
+  EXPECT_TRUE(knows_enough);
 }
 
 TEST(RequestLoad, CountsWhatIsTransferred) {

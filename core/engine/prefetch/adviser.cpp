@@ -122,7 +122,7 @@ bool AdvisedFile::look() {
 
 void AdvisedFile::carry_out(const std::vector<ReadAdvice::Item>& items) {
   for (auto item = items.begin(); item != items.end(); ++item) {
-    const auto& [extent, is_needed, is_between] = *item;
+    const auto& [extent, is_needed, kind, declared] = *item;
     if (is_needed && is_finishing_.load()) continue;
     if (!is_needed && is_fetched()) {
       const auto last = std::find_if(item, items.end(), std::mem_fn(&ReadAdvice::Item::is_needed));
@@ -132,9 +132,11 @@ void AdvisedFile::carry_out(const std::vector<ReadAdvice::Item>& items) {
     }
     PageCacheFetch::Brought done;
     if (is_needed && is_fetched()) {
-      done = fetch_->bring(*source_, extent);
-      const bool was_there = done.resident > 0 && done.fetched == 0;
-      if (was_there && !fetch_->has_company()) advice_->was_there_already();
+      done = fetch_->bring(*source_, extent, declared);
+      // What was there already may be what others brought.
+      if (done.fetched > 0 || (done.resident > 0 && !fetch_->has_company())) {
+        advice_->was_there(done.fetched == 0);
+      }
     } else {
       const bool is_taken = source_->advise(extent, is_needed).has_value();
       if (!is_needed) continue;

@@ -32,7 +32,6 @@ namespace {
 constexpr std::size_t most_units = 65536;
 constexpr std::size_t words = most_units / 64;
 constexpr int most_readers = 64;
-constexpr Bytes smallest_unit = 64 * KiB;
 
 /// Who holds the lock of a join may be stopped; then one reads alone. Or it waits for a core: on a
 /// busy node that takes many times as long as the join.
@@ -51,7 +50,7 @@ constexpr Bytes harmless_part = 2;
 
 Bytes unit_for(Bytes file_size) {
   const auto least = static_cast<std::uint64_t>(file_size) / most_units + 1;
-  return std::max(smallest_unit, static_cast<Bytes>(std::bit_ceil(least)));
+  return std::max(NodeReaders::smallest_unit, static_cast<Bytes>(std::bit_ceil(least)));
 }
 
 /// In place of a beginning: no descriptor is left to look it up with, say.

@@ -22,6 +22,8 @@ namespace forebay {
 /// zero-filled at first, and goes with its last reader.
 class NodeReaders {
  public:
+  static constexpr Bytes smallest_unit = 64 * KiB;
+
   /// A reader that wants `extents`, all inside the file. Where there is no shared memory to be had,
   /// or too many readers, it is alone. `kept_most`: bytes for each reader that they together may
   /// have brought; beyond, what this one passes is given up all the same: of what others want, that

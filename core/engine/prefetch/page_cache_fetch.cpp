@@ -27,10 +27,19 @@ std::vector<Extent> drop(FetchSource& source, std::vector<Extent> parts) {
 
 }  // namespace
 
+/// Whether all of them are in the page cache. False: there are none.
+bool PageCacheFetch::are_there(FetchSource& source, std::span<const Extent> extents) const {
+  return !extents.empty() && std::ranges::all_of(extents, [&](const Extent& extent) {
+    const Extent whole = intersect(transfer_of(extent), {0, file_size_});
+    return source.resident(whole) >= whole.length;
+  });
+}
+
 PageCacheFetch::PageCacheFetch(std::unique_ptr<NodeReaders> readers, Bytes file_size)
     : readers_(std::move(readers)), file_size_(file_size) {}
 
-PageCacheFetch::Brought PageCacheFetch::bring(FetchSource& source, Extent extent) {
+PageCacheFetch::Brought PageCacheFetch::bring(FetchSource& source, Extent extent,
+                                              std::span<const Extent> declared) {
   const Extent whole = intersect(transfer_of(extent), {0, file_size_});
   Brought result;
   if (!is_checked_) is_useless_ = is_in_vain(source, whole);
@@ -38,9 +47,13 @@ PageCacheFetch::Brought PageCacheFetch::bring(FetchSource& source, Extent extent
   if (is_useless_) return result;
   const NodeReaders::Turn turn(readers_.get());
   result.resident = std::min(source.resident(whole), whole.length);
+  // Who has passed it has given up what lay between, which is not worth a request.
+  const bool is_there = result.resident == whole.length || are_there(source, declared);
+  is_cold_ = is_cold_ || !is_there;
+  // Else it was there from before, and stays.
+  if (readers_ != nullptr && is_cold_) readers_->brought(whole);
+  if (is_there) return result;
   result.fetched = whole.length - result.resident;
-  if (result.fetched == 0) return result;
-  if (readers_ != nullptr) readers_->brought(whole);
   for (Bytes at = whole.offset; at < whole.end();) {
     const Extent piece = intersect({at, longest_advice_}, whole);
     ++result.requests;
@@ -108,12 +121,16 @@ Status PageCacheFetch::bring_piece(FetchSource& source, Extent piece) {
 std::vector<Extent> PageCacheFetch::let_go(FetchSource& source,
                                            std::span<const ReadAdvice::Item> items) {
   std::vector<Extent> dropped;
-  for (const auto& [extent, is_needed, is_between] : items) {
+  for (const auto& item : items) {
     if (readers_ == nullptr) {
-      dropped.push_back(transfer_of(extent));
+      dropped.push_back(transfer_of(item.extent));
       continue;
     }
-    const auto given_up = is_between ? readers_->passed_between(extent) : readers_->passed(extent);
+    // Its program has brought it.
+    if (item.kind == ReadAdvice::Kind::untold && is_cold_) readers_->brought(item.extent);
+    const auto given_up = item.kind == ReadAdvice::Kind::between
+                              ? readers_->passed_between(item.extent)
+                              : readers_->passed(item.extent);
     dropped.insert(dropped.end(), given_up.begin(), given_up.end());
   }
   return drop(source, std::move(dropped));

@@ -28,7 +28,8 @@ class PageCacheFetch {
     int failed = 0;  ///< Of them.
   };
   /// Waits for nothing where the kernel takes advice, but for the first 4 KiB.
-  Brought bring(FetchSource& source, Extent extent);
+  /// `declared`: of `extent`, what must be there; empty: all of it.
+  Brought bring(FetchSource& source, Extent extent, std::span<const Extent> declared = {});
 
   /// One reader of the node measures, the others do as it says; and who is in front lets the others
   /// catch up.
@@ -50,6 +51,7 @@ class PageCacheFetch {
   std::vector<Extent> let_go_of_all(FetchSource& source);
 
  private:
+  bool are_there(FetchSource& source, std::span<const Extent> extents) const;
   Status bring_piece(FetchSource& source, Extent piece);
 
   const std::unique_ptr<NodeReaders> readers_;
@@ -59,6 +61,7 @@ class PageCacheFetch {
   Bytes longest_taken_ = 0;  ///< Advice that the kernel did not cut short.
   bool is_checked_ = false;  ///< Whether it is useless.
   bool is_useless_ = false;
+  bool is_cold_ = false;  ///< Not all of the file was in the page cache from before.
   /// Where advice does nothing (Lustre, or a kernel that does not tell): bytes that are read only
   /// for the page cache to have them.
   std::vector<std::byte> unread_;

@@ -6,10 +6,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <optional>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "core/plan/fetch_plan.hpp"
 
@@ -96,6 +99,45 @@ TEST(PageCacheFetch, WhatIsThereIsNotFetchedAndARefusalIsCounted) {
   const auto refused = fetch.bring(source, {0, 3 * unit});
   EXPECT_EQ(refused.failed, 1);
   EXPECT_EQ(refused.fetched, 0);
+}
+
+/// Of a file of which three units are read, the first without being told: what is left of those
+/// that were `there` before.
+std::set<Bytes> left_of(std::set<Bytes> there) {
+  const Extent all{0, 3 * NodeReaders::smallest_unit};
+  CachedSource source(MiB);
+  source.pages = std::move(there);
+  const FileVersion version{{static_cast<std::uint64_t>(::getpid()), 1}, all.length, 0, 0};
+  PageCacheFetch fetch(NodeReaders::join(version, {all}, MiB), all.length);
+  const auto part = [](Bytes number) {
+    return Extent{number * NodeReaders::smallest_unit, NodeReaders::smallest_unit};
+  };
+  fetch.bring(source, part(1));
+  fetch.bring(source, part(2));
+  std::vector<std::byte> unread(static_cast<std::size_t>(part(0).length));
+  static_cast<void>(source.read(unread, 0));
+  const ReadAdvice::Item items[] = {
+      {part(0), false, ReadAdvice::Kind::untold}, {part(1), false}, {part(2), false}};
+  fetch.let_go(source, items);
+  return source.pages;
+}
+
+TEST(PageCacheFetch, WhatTheProgramBroughtGoesUnlessAllWasThereBefore) {
+  std::set<Bytes> all;
+  for (Bytes at = 0; at < 3 * NodeReaders::smallest_unit; at += unit) all.insert(at);
+  EXPECT_EQ(left_of(all), all);
+  EXPECT_THAT(left_of({}), IsEmpty());
+}
+
+TEST(PageCacheFetch, WhatLiesBetweenIsNotFetchedForItself) {
+  CachedSource source(MiB);
+  PageCacheFetch fetch(nullptr, 100 * unit);
+  const Extent declared[] = {{0, unit}, {2 * unit, unit}};
+  EXPECT_EQ(fetch.bring(source, {0, 3 * unit}, declared).fetched, 2 * unit) << "one by the check";
+  source.pages.erase(unit);
+  EXPECT_EQ(fetch.bring(source, {0, 3 * unit}, declared).requests, 0);
+  source.pages.erase(0);
+  EXPECT_EQ(fetch.bring(source, {0, 3 * unit}, declared).fetched, 2 * unit);
 }
 
 TEST(PageCacheFetch, WhatWasPassedGoesAndWhatLiesSideBySideAtOnce) {
