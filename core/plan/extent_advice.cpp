@@ -18,7 +18,7 @@ Bytes piece_for(Bytes budget) {
 /// waits for; as many that were not, that it is.
 constexpr int enough_alike = 8;
 
-/// None: all of it.
+/// What is declared of its hull; none: all of it.
 std::vector<Extent> declared_in(const FetchPiece& piece) {
   std::vector<Extent> result;
   if (piece.parts().size() == 1) return result;
@@ -49,8 +49,8 @@ std::vector<ReadAdvice::Item> ExtentAdvice::observe(Extent read) {
   if (!again) pass_current(items);
   const bool was_ahead = take_ahead(read);
   // Where nothing is told, reads may be seen but here and there.
-  const bool foreseen =
-      take_upcoming(read) || was_ahead || again || (ahead_most_ == Ahead::nothing && go_to(read));
+  const bool foreseen = take_upcoming(read) || was_ahead || again ||
+                        (ahead_most_ == Ahead::nothing && go_to(read, Kind::untold));
   if (!foreseen && !was_right_ && !plan_.covers(read) && ++strays_ <= most_strays) return items;
   confidence_.observe(foreseen);
   if (foreseen) {
@@ -141,7 +141,7 @@ void ExtentAdvice::drop_oldest(std::vector<Item>& items) {
 void ExtentAdvice::pass_current(std::vector<Item>& items) {
   behind_.insert(behind_.end(), current_.begin(), current_.end());
   current_.clear();
-  for (const Extent& extent : untold_) items.push_back({extent, false, Kind::untold});
+  items.insert(items.end(), untold_.begin(), untold_.end());
   untold_.clear();
 }
 
@@ -192,8 +192,7 @@ bool ExtentAdvice::take_upcoming(Extent read) {
     auto& next = next_piece();
     if (!next || !next->touches(read)) return taken;
     taken = true;
-    const auto parts = next->take_out(read);
-    untold_.insert(untold_.end(), parts.begin(), parts.end());
+    for (const Extent& part : next->take_out(read)) untold_.push_back({part, false, Kind::untold});
     if (!next->empty()) return taken;
     next.reset();
   }
@@ -201,19 +200,19 @@ bool ExtentAdvice::take_upcoming(Extent read) {
 
 /// Anywhere in the plan.
 bool ExtentAdvice::find(Extent read) {
-  if (go_to(read)) return true;
+  if (go_to(read, Kind::told)) return true;
   if (!plan_.seek(read)) return false;
   upcoming_.reset();
   take_upcoming(read);
   return true;
 }
 
-/// Forward in the plan, and past what lies between.
-bool ExtentAdvice::go_to(Extent read) {
+/// Forward in the plan, and past what lies between, which is given up as `past`.
+bool ExtentAdvice::go_to(Extent read, Kind past) {
   if (!plan_.lies_ahead(read)) return false;
   while (auto& next = next_piece()) {
     if (next->touches(read)) return take_upcoming(read);
-    for (const auto& part : next->parts()) untold_.push_back(part.extent);
+    for (const auto& part : next->parts()) untold_.push_back({part.extent, false, past});
     next.reset();
   }
   return false;
@@ -223,7 +222,7 @@ bool ExtentAdvice::was_taken(Extent read) const {
   const auto touched = [&](const FetchPiece& piece) { return piece.touches(read); };
   return std::ranges::any_of(current_, touched) || std::ranges::any_of(behind_, touched) ||
          std::ranges::any_of(
-             untold_, [&](const Extent& extent) { return !intersect(extent, read).empty(); });
+             untold_, [&](const Item& item) { return !intersect(item.extent, read).empty(); });
 }
 
 std::optional<FetchPiece>& ExtentAdvice::next_piece() {

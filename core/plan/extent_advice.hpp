@@ -60,7 +60,7 @@ class ExtentAdvice final : public ReadAdvice {
   bool take_ahead(Extent read);
   bool take_upcoming(Extent read);
   bool find(Extent read);
-  bool go_to(Extent read);
+  bool go_to(Extent read, Kind past);
   bool was_taken(Extent read) const;
   void measure(const Told& told);
   /// What upcoming_ is, cut from the plan if need be.
@@ -74,7 +74,7 @@ class ExtentAdvice final : public ReadAdvice {
   std::optional<FetchPiece> upcoming_;  ///< Cut from the plan, not told.
   std::deque<Told> ahead_;              ///< Told, not read.
   std::deque<FetchPiece> current_;      ///< Being read: must stay.
-  std::vector<Extent> untold_;          ///< Being read, and was never told.
+  std::vector<Item> untold_;            ///< Being read or skipped, and was never told.
   std::deque<FetchPiece> behind_;       ///< Passed, still in the page cache.
   Bytes held_ = 0;                      ///< Of what was told, as transfers.
   Confidence confidence_;

@@ -74,7 +74,7 @@ TEST(ExtentAdvice, WhatIsSkippedIsPassed) {
   ExtentAdvice advice({at(0, 4), at(10, 1), at(20, 1), at(30, 9)}, 100 * unit, 4 * unit);
   advice.begin();
   for (Bytes place = 30; place < 33; ++place) advice.observe(at(place, 1));
-  EXPECT_THAT(advice.observe(at(33, 1)), AllOf(Contains(untold(10, 1)), Contains(untold(20, 1))));
+  EXPECT_THAT(advice.observe(at(33, 1)), AllOf(Contains(dropped(10, 1)), Contains(dropped(20, 1))));
 }
 
 TEST(ExtentAdvice, WhatIsReadBackwardsIsForeseen) {
@@ -176,7 +176,7 @@ TEST(ExtentAdvice, AGapThatAnotherHasMeasuredIsTakenUnlessTheUserSaidOne) {
 
 /// The gap that is taken by the end of a reader that waits 10 ms for each request. `already`: of
 /// the first requests, how many were in the page cache.
-std::optional<Bytes> gap_taken(int already, bool comes_to_others) {
+std::optional<Bytes> gap_taken(int already, bool misses_are_told) {
   std::vector<Extent> pieces;
   pieces.reserve(2000);
   for (Bytes i = 0; i < 2000; ++i) pieces.push_back(at(2 * i, 1));
@@ -188,7 +188,7 @@ std::optional<Bytes> gap_taken(int already, bool comes_to_others) {
       if (!item.is_needed) continue;
       now_ns += 10'000'000;
       const bool was_there = ++requests <= already;
-      if (was_there || comes_to_others) advice.was_there(was_there);
+      if (was_there || misses_are_told) advice.was_there(was_there);
     }
   };
   answer(advice.begin());

@@ -19,8 +19,8 @@ class ReadAdvice {
 
   /// Of what is given up.
   enum class Kind {
-    told,     ///< Declared, and told to be needed.
-    untold,   ///< Declared, and read or skipped before it was told.
+    told,     ///< Declared, and told to be needed or skipped.
+    untold,   ///< Declared, and read before it was told to be needed.
     between,  ///< Not declared: it lay between what was.
   };
   struct Item {

@@ -233,21 +233,21 @@ void RequestTuner::forget_arrivals() {
 void RequestTuner::obey(std::optional<Bytes> gap) {
   const RequestShape said = gap ? RequestShape{most_joined_, gap} : usual_;
   between_trials_ = 0;
-  is_stopped_ = false;
+  between_trials_then_.reset();
   if (stage_ != Stage::settled || shape_ != said) try_shape(said, Stage::settled);
 }
 
 void RequestTuner::stop() {
   if (stage_ == Stage::settled && between_trials_ == 0) return;
+  between_trials_then_ = between_trials_;
   settle();
   between_trials_ = 0;
-  is_stopped_ = true;
 }
 
 void RequestTuner::go_on() {
-  if (!is_stopped_) return;
-  is_stopped_ = false;
-  between_trials_ = first_between_trials;
+  if (!between_trials_then_) return;
+  between_trials_ = *between_trials_then_;
+  between_trials_then_.reset();
   begin_anew();
 }
 

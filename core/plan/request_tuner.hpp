@@ -121,7 +121,7 @@ class RequestTuner {
   RequestTimes times_;  ///< Since it was found that operations count.
   int until_next_ = 0;  ///< Requests, once settled; then it begins anew.
   int between_trials_;
-  bool is_stopped_ = false;
+  std::optional<int> between_trials_then_;  ///< Before it was stopped, if it is.
 };
 
 }  // namespace forebay

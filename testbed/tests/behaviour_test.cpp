@@ -96,10 +96,10 @@ TEST_F(RateTest, FourProcessesWriteAtTheConfiguredRate) { expect_configured_rate
 TEST_F(RateTest, FourProcessesReadAtTheConfiguredRate) { expect_configured_rate(4, false); }
 
 TEST_F(BehaviourTest, WritersOfOneFileWaitSideBySide) {
-  // One server, one write under way per client, answers after 500 ms each: every process has its
+  // One server, one write under way per client, answers after 1 s each: every process has its
   // first write acknowledged and waits in its second. If the kernel let one writer at a time in,
   // the server would meet 4 first writes and 1 second one, 5 in all; side by side it meets 8.
-  mount({"--servers", "1", "--slots", "1", "--latency", "500ms", "--bandwidth", "1GB/s"});
+  mount({"--servers", "1", "--slots", "1", "--latency", "1s", "--bandwidth", "1GB/s"});
   const std::filesystem::path path = on_mount("file");
   constexpr Bytes part = 64 * KiB;
   const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT, 0644));

@@ -133,10 +133,9 @@ void AdvisedFile::carry_out(const std::vector<ReadAdvice::Item>& items) {
     PageCacheFetch::Brought done;
     if (is_needed && is_fetched()) {
       done = fetch_->bring(*source_, extent, declared);
-      // What was there already may be what others brought.
-      if (done.fetched > 0 || (done.resident > 0 && !fetch_->has_company())) {
-        advice_->was_there(done.fetched == 0);
-      }
+      // In company it may be there since others asked for it.
+      const bool was_there = done.fetched == 0 && !fetch_->has_company();
+      if (done.fetched + done.resident > 0) advice_->was_there(was_there);
     } else {
       const bool is_taken = source_->advise(extent, is_needed).has_value();
       if (!is_needed) continue;

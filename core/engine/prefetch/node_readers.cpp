@@ -112,6 +112,8 @@ struct NodeReaders::Segment {
   std::atomic<std::int32_t> units_brought;  ///< Bits set in `brought`, but for a moment.
   std::atomic<std::int32_t> measurer;       ///< Its number; 0: nobody.
   std::atomic<Bytes> gap_and_one;           ///< What it found out; 0: nothing is joined.
+  std::atomic<Bytes> bytes_found;           ///< Of what was asked for, and not brought.
+  std::atomic<Bytes> bytes_missing;         ///< Of what was asked for.
   std::array<Slot, most_readers> slots;
   Units brought;
   /// Of each slot. Only those of slots that are taken have memory behind them.
@@ -143,7 +145,7 @@ std::unique_ptr<NodeReaders> NodeReaders::join(const FileVersion& version,
 /// Under the lock of the shared memory's descriptor, which the kernel gives back for a process that
 /// dies.
 bool NodeReaders::enter_shared(const FileVersion& version) {
-  std::snprintf(name_, sizeof name_, "/forebay-reads-4-%u-%llx-%llx-%llx-%llx", ::geteuid(),
+  std::snprintf(name_, sizeof name_, "/forebay-reads-5-%u-%llx-%llx-%llx-%llx", ::geteuid(),
                 static_cast<unsigned long long>(version.id.device),
                 static_cast<unsigned long long>(version.id.inode),
                 static_cast<unsigned long long>(version.size),
@@ -258,6 +260,20 @@ void NodeReaders::brought(Extent extent) {
   for (Bytes at = extent.offset / unit_; at * unit_ < extent.end(); ++at) {
     if (set(segment_->brought, static_cast<std::size_t>(at))) ++segment_->units_brought;
   }
+}
+
+void NodeReaders::looked_at(Extent extent, Bytes resident, Bytes missing) {
+  for (Bytes at = extent.offset; at < extent.end();) {
+    const Bytes end = std::min(extent.end(), (at / unit_ + 1) * unit_);
+    if (test(segment_->brought, static_cast<std::size_t>(at / unit_))) resident -= end - at;
+    at = end;
+  }
+  segment_->bytes_found += std::max<Bytes>(resident, 0);
+  segment_->bytes_missing += missing;
+}
+
+bool NodeReaders::is_cold() const {
+  return segment_->bytes_found.load() < segment_->bytes_missing.load();
 }
 
 std::vector<Extent> NodeReaders::passed(Extent extent) {

@@ -47,8 +47,14 @@ class NodeReaders {
     NodeReaders* const readers_;
   };
 
-  /// `extent` was not in the page cache, and is now.
+  /// What lies in `extent` counts as brought: it is given up when the last has passed it.
   void brought(Extent extent);
+
+  /// One asked for `extent`: so much of it is in the page cache, and so much is missing.
+  void looked_at(Extent extent, Bytes resident, Bytes missing);
+  /// Whether less was there that none of them had brought than was missing. Else the file is in the
+  /// page cache from before, and stays there.
+  bool is_cold() const;
 
   /// This reader does not want `extent` any more. What to take out of the page cache: what was
   /// brought there and nobody wants.

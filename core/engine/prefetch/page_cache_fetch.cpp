@@ -27,14 +27,6 @@ std::vector<Extent> drop(FetchSource& source, std::vector<Extent> parts) {
 
 }  // namespace
 
-/// Whether all of them are in the page cache. False: there are none.
-bool PageCacheFetch::are_there(FetchSource& source, std::span<const Extent> extents) const {
-  return !extents.empty() && std::ranges::all_of(extents, [&](const Extent& extent) {
-    const Extent whole = intersect(transfer_of(extent), {0, file_size_});
-    return source.resident(whole) >= whole.length;
-  });
-}
-
 PageCacheFetch::PageCacheFetch(std::unique_ptr<NodeReaders> readers, Bytes file_size)
     : readers_(std::move(readers)), file_size_(file_size) {}
 
@@ -47,15 +39,18 @@ PageCacheFetch::Brought PageCacheFetch::bring(FetchSource& source, Extent extent
   if (is_useless_) return result;
   const NodeReaders::Turn turn(readers_.get());
   result.resident = std::min(source.resident(whole), whole.length);
-  // Who has passed it has given up what lay between, which is not worth a request.
-  const bool is_there = result.resident == whole.length || are_there(source, declared);
-  is_cold_ = is_cold_ || !is_there;
-  // Else it was there from before, and stays.
-  if (readers_ != nullptr && is_cold_) readers_->brought(whole);
-  if (is_there) return result;
-  result.fetched = whole.length - result.resident;
-  for (Bytes at = whole.offset; at < whole.end();) {
-    const Extent piece = intersect({at, longest_advice_}, whole);
+  const auto parts = declared.empty() ? std::span(&whole, 1) : declared;
+  const Extent missing = result.resident < whole.length ? missing_of(source, parts) : Extent{};
+  result.fetched = std::max<Bytes>(missing.length - source.resident(missing), 0);
+  if (readers_ != nullptr) {
+    readers_->looked_at(whole, result.resident, result.fetched);
+    if (readers_->is_cold()) {
+      for (const Extent& part : parts) readers_->brought(part);
+    }
+    readers_->brought(missing);
+  }
+  for (Bytes at = missing.offset; at < missing.end();) {
+    const Extent piece = intersect({at, longest_advice_}, missing);
     ++result.requests;
     if (!bring_piece(source, piece)) {
       // The program learns of an error if it asks for these bytes.
@@ -63,6 +58,18 @@ PageCacheFetch::Brought PageCacheFetch::bring(FetchSource& source, Extent extent
       result.fetched = std::max<Bytes>(result.fetched - piece.length, 0);
     }
     at = piece.end();
+  }
+  return result;
+}
+
+/// From the first to the last that are not all in the page cache; empty: all are. What others have
+/// given up of the gaps is not worth a request.
+Extent PageCacheFetch::missing_of(FetchSource& source, std::span<const Extent> parts) const {
+  Extent result;
+  for (const Extent& part : parts) {
+    const Extent whole = intersect(transfer_of(part), {0, file_size_});
+    if (source.resident(whole) >= whole.length) continue;
+    result = result.empty() ? whole : hull(result, whole);
   }
   return result;
 }
@@ -126,8 +133,8 @@ std::vector<Extent> PageCacheFetch::let_go(FetchSource& source,
       dropped.push_back(transfer_of(item.extent));
       continue;
     }
-    // Its program has brought it.
-    if (item.kind == ReadAdvice::Kind::untold && is_cold_) readers_->brought(item.extent);
+    const bool is_own = item.kind == ReadAdvice::Kind::untold && readers_->is_cold();
+    if (is_own) readers_->brought(item.extent);
     const auto given_up = item.kind == ReadAdvice::Kind::between
                               ? readers_->passed_between(item.extent)
                               : readers_->passed(item.extent);

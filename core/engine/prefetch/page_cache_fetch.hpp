@@ -51,7 +51,7 @@ class PageCacheFetch {
   std::vector<Extent> let_go_of_all(FetchSource& source);
 
  private:
-  bool are_there(FetchSource& source, std::span<const Extent> extents) const;
+  Extent missing_of(FetchSource& source, std::span<const Extent> parts) const;
   Status bring_piece(FetchSource& source, Extent piece);
 
   const std::unique_ptr<NodeReaders> readers_;
@@ -61,7 +61,6 @@ class PageCacheFetch {
   Bytes longest_taken_ = 0;  ///< Advice that the kernel did not cut short.
   bool is_checked_ = false;  ///< Whether it is useless.
   bool is_useless_ = false;
-  bool is_cold_ = false;  ///< Not all of the file was in the page cache from before.
   /// Where advice does nothing (Lustre, or a kernel that does not tell): bytes that are read only
   /// for the page cache to have them.
   std::vector<std::byte> unread_;

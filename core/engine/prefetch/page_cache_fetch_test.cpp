@@ -101,43 +101,68 @@ TEST(PageCacheFetch, WhatIsThereIsNotFetchedAndARefusalIsCounted) {
   EXPECT_EQ(refused.fetched, 0);
 }
 
-/// Of a file of which three units are read, the first without being told: what is left of those
-/// that were `there` before.
-std::set<Bytes> left_of(std::set<Bytes> there) {
-  const Extent all{0, 3 * NodeReaders::smallest_unit};
+/// Part of a file of four.
+Extent part(Bytes number) {
+  return {number * NodeReaders::smallest_unit, NodeReaders::smallest_unit};
+}
+const Extent all_parts{0, part(4).offset};
+
+std::set<Bytes> pages_of(Extent extent) {
+  std::set<Bytes> pages;
+  for (Bytes at = extent.offset; at < extent.end(); at += unit) pages.insert(at);
+  return pages;
+}
+
+/// One of the readers of such a file, of which the test runs some at a time.
+PageCacheFetch reader_of(const std::vector<Extent>& wanted) {
+  const FileVersion version{{static_cast<std::uint64_t>(::getpid()), 1}, all_parts.length, 0, 0};
+  return {NodeReaders::join(version, wanted, MiB), all_parts.length};
+}
+
+/// Of that file's pages that were `there` before, and that the program read by itself in the first
+/// part, what is left when it has passed all but the last part.
+std::set<Bytes> left_of(const std::set<Bytes>& there, ReadAdvice::Kind first) {
   CachedSource source(MiB);
-  source.pages = std::move(there);
-  const FileVersion version{{static_cast<std::uint64_t>(::getpid()), 1}, all.length, 0, 0};
-  PageCacheFetch fetch(NodeReaders::join(version, {all}, MiB), all.length);
-  const auto part = [](Bytes number) {
-    return Extent{number * NodeReaders::smallest_unit, NodeReaders::smallest_unit};
-  };
+  source.pages = there;
+  auto fetch = reader_of({all_parts});
   fetch.bring(source, part(1));
   fetch.bring(source, part(2));
-  std::vector<std::byte> unread(static_cast<std::size_t>(part(0).length));
-  static_cast<void>(source.read(unread, 0));
-  const ReadAdvice::Item items[] = {
-      {part(0), false, ReadAdvice::Kind::untold}, {part(1), false}, {part(2), false}};
+  source.pages.merge(pages_of(part(0)));
+  const ReadAdvice::Item items[] = {{part(0), false, first}, {part(1), false}, {part(2), false}};
   fetch.let_go(source, items);
   return source.pages;
 }
 
-TEST(PageCacheFetch, WhatTheProgramBroughtGoesUnlessAllWasThereBefore) {
-  std::set<Bytes> all;
-  for (Bytes at = 0; at < 3 * NodeReaders::smallest_unit; at += unit) all.insert(at);
-  EXPECT_EQ(left_of(all), all);
-  EXPECT_THAT(left_of({}), IsEmpty());
+TEST(PageCacheFetch, WhatTheProgramReadByItselfGoesUnlessTheFileWasThereBefore) {
+  const auto all = pages_of(all_parts);
+  EXPECT_EQ(left_of(all, ReadAdvice::Kind::untold), all);
+  EXPECT_THAT(left_of({}, ReadAdvice::Kind::untold), IsEmpty());
+  EXPECT_EQ(left_of({}, ReadAdvice::Kind::told), pages_of(part(0))) << "it was skipped";
+  auto holed = all;
+  holed.erase(part(2).offset);
+  auto left = all;
+  for (const Bytes page : pages_of(part(2))) left.erase(page);
+  EXPECT_EQ(left_of(holed, ReadAdvice::Kind::untold), left) << "only where some was missing";
 }
 
 TEST(PageCacheFetch, WhatLiesBetweenIsNotFetchedForItself) {
   CachedSource source(MiB);
-  PageCacheFetch fetch(nullptr, 100 * unit);
-  const Extent declared[] = {{0, unit}, {2 * unit, unit}};
-  EXPECT_EQ(fetch.bring(source, {0, 3 * unit}, declared).fetched, 2 * unit) << "one by the check";
-  source.pages.erase(unit);
-  EXPECT_EQ(fetch.bring(source, {0, 3 * unit}, declared).requests, 0);
-  source.pages.erase(0);
-  EXPECT_EQ(fetch.bring(source, {0, 3 * unit}, declared).fetched, 2 * unit);
+  const std::vector<Extent> declared = {part(0), part(2), part(3)};
+  auto first = reader_of(declared);
+  auto other = reader_of(declared);
+  EXPECT_EQ(first.bring(source, all_parts, declared).fetched, all_parts.length - unit)
+      << "one by the check";
+  const ReadAdvice::Item items[] = {{part(0), false},
+                                    {part(2), false},
+                                    {part(3), false},
+                                    {part(1), false, ReadAdvice::Kind::between}};
+  EXPECT_THAT(first.let_go(source, items), ElementsAre(part(1)));
+  EXPECT_EQ(other.bring(source, all_parts, declared).requests, 0);
+  source.pages.erase(part(3).offset);
+  EXPECT_EQ(other.bring(source, all_parts, declared).fetched, unit)
+      << "what is missing is at the end";
+  other.let_go(source, items);
+  EXPECT_THAT(source.pages, IsEmpty());
 }
 
 TEST(PageCacheFetch, WhatWasPassedGoesAndWhatLiesSideBySideAtOnce) {
