@@ -102,10 +102,10 @@ TEST(PageCacheFetch, WhatIsThereIsNotFetchedAndARefusalIsCounted) {
 }
 
 /// Part of a file of four.
-Extent part(Bytes number) {
+constexpr Extent part(Bytes number) {
   return {number * NodeReaders::smallest_unit, NodeReaders::smallest_unit};
 }
-const Extent all_parts{0, part(4).offset};
+constexpr Extent all_parts{0, part(4).offset};
 
 std::set<Bytes> pages_of(Extent extent) {
   std::set<Bytes> pages;
