@@ -21,6 +21,7 @@ class MadeRun:
     wall_ms: int = 1000
     processes: int = 1
     ranks: int = 0
+    of_each_rank: int = 1  # processes, one behind the other
     files: list[str] = field(default_factory=lambda: ["/scratch/data"])
     kinds: list[str] = field(default_factory=list)
     file_systems: list[str] = field(default_factory=list)
@@ -73,12 +74,15 @@ class MadeRun:
             for key, value in hints.items()
         ]
         writer.add("hints", pa.Table.from_pylist(pairs))
-        numbers = range(self.processes)
+        ranks: list[int | None] = [
+            n // self.of_each_rank for n in range(self.ranks * self.of_each_rank)
+        ]
+        ranks += [None] * (self.processes - len(ranks))
         writer.add(
             "processes",
             pa.table(
                 {
-                    "rank": pa.array([n if n < self.ranks else None for n in numbers], pa.int32()),
+                    "rank": pa.array(ranks[: self.processes], pa.int32()),
                     "start_ns": [0] * self.processes,
                     "end_ns": [self.wall_ms * MS] * self.processes,
                 }

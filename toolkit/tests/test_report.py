@@ -215,6 +215,17 @@ def test_one_process_that_does_most_is_found_and_named(run: MadeRun) -> None:
     assert any("rank 2 is in I/O 40 %" in caveat for caveat in found.caveats)
 
 
+def test_what_starts_the_program_of_a_rank_is_none_of_the_ranks(run: MadeRun) -> None:
+    """A shell of each rank, which reads its script, and the program behind it."""
+    run.ranks, run.of_each_rank, run.processes = 4, 2, 8
+    for rank in range(4):
+        run.posix("read", 0, 1, 4 * MIB, offset=0, process=2 * rank)
+        run.mpi("write_at_all", 0, 500, MIB, offset=rank * MIB, process=2 * rank + 1)
+    found = contents.examine(run.trace())
+    assert "uneven" not in keys(found)
+    assert found.budget.processes == 4
+
+
 def test_an_application_stands_on_the_ladder_of_like_limits(run: MadeRun) -> None:
     for place in range(10):
         run.posix("pwrite", 10 * place, 10, MIB, offset=place * MIB)

@@ -86,16 +86,22 @@ def of(trace: Trace, posix: Layer, mpi: Layer, found: Segments) -> Budget:
 
 
 def counted_processes(trace: Trace, posix: Layer, mpi: Layer) -> Flags:
-    """The processes whose time is the run's: the ranks, or without MPI those that read or wrote a
-    part of the bytes. A shell that read its script and waits for the program is none of them."""
+    """The processes whose time is the run's: one of each rank, or without MPI those that read or
+    wrote a part of the bytes. A shell that read its script and waits for the program is none of
+    them."""
     used = [int(layer.process.max(initial=-1)) + 1 for layer in (posix, mpi)]
     count = max(1, trace.rows("processes"), *used)
     counts = np.zeros(count, np.bool_)
+    moved = np.bincount(posix.process, posix.moved, minlength=count)
     if trace.rows("processes"):
         ranks = tables.integers(trace.table("processes", ["rank"]), "rank")
-        counts[: len(ranks)] = ranks >= 0
+        # What starts a rank's program (a shell, numactl) is told its rank, too, and calls no MPI.
+        calls = np.bincount(mpi.process, minlength=count)
+        most_last = np.lexsort((moved[: len(ranks)], calls[: len(ranks)], ranks))
+        is_last = np.diff(ranks[most_last], append=ranks.max() + 1) > 0
+        counts[most_last[is_last]] = True
+        counts[: len(ranks)] &= ranks >= 0
     if not counts.any():
-        moved = np.bincount(posix.process, posix.moved, minlength=count)
         counts = (moved > 0) & (moved >= _PART * moved.max())
     return counts if counts.any() else np.ones(count, np.bool_)
 
