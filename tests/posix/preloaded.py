@@ -41,19 +41,20 @@ def evict(path: Path) -> bool:
         os.close(descriptor)
 
 
-def wait_until_resident(path: Path, size: int) -> None:
-    """Until the page cache has `size` bytes of the file, or for 20 s."""
+def wait_until_resident(path: Path, size: int, offset: int = 0, length: int = 0) -> None:
+    """Until the page cache has `size` bytes of the file, or for 20 s. Of `length` bytes from
+    `offset`; 0: of all from there."""
     descriptor = os.open(path, os.O_RDONLY)
     last = time.time() + 20
-    while (_resident_pages(descriptor) or 0) * os.sysconf("SC_PAGESIZE") < size:
+    while (_resident_pages(descriptor, offset, length) or 0) * os.sysconf("SC_PAGESIZE") < size:
         if time.time() > last:
             break
         time.sleep(0.005)
     os.close(descriptor)
 
 
-def _resident_pages(descriptor: int) -> int | None:
-    extent = (ctypes.c_uint64 * 2)(0, 0)
+def _resident_pages(descriptor: int, offset: int = 0, length: int = 0) -> int | None:
+    extent = (ctypes.c_uint64 * 2)(offset, length)
     counts = (ctypes.c_uint64 * 5)()
     libc = ctypes.CDLL(None, use_errno=True)
     failed = libc.syscall(_CACHESTAT, descriptor, extent, counts, 0) != 0
