@@ -50,6 +50,7 @@ lint: ruff mypy clang-format tidy clang-tidy ## style, types, the house rules, s
 
 ruff: venv
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
 
 mypy: venv
 	$(BIN)/mypy --strict toolkit/forebay tests/tidy
@@ -102,6 +103,7 @@ tsan: deps ## tests of one process, reading ahead, and ranks under ThreadSanitiz
 format: venv ## rewrite the sources in the house style
 	git ls-files -z '*.cpp' '*.hpp' '*.c' '*.h' | xargs -0 $(BIN)/clang-format -i
 	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
 
 clean: ## remove everything that was built, .venv too
 	rm -rf build build-asan build-tsan build-dev site $(VENV)

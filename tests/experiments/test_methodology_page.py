@@ -70,8 +70,8 @@ def turn(output: Path, place: int = 0) -> Turn:
 
 def by_way(independent: float, collective: float) -> Times:
     """The same in every round, but for a little."""
-    return lambda case, number: (independent if case.way is INDEPENDENT else collective) * (
-        1 + number / 100
+    return lambda case, number: (
+        (independent if case.way is INDEPENDENT else collective) * (1 + number / 100)
     )
 
 

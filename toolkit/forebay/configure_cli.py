@@ -42,9 +42,7 @@ def configure_command(
             exists=True, dir_okay=False, metavar="FILE", help="Limits of the system (system.json)."
         ),
     ] = None,
-    runs: Annotated[
-        int, typer.Option("--max-runs", metavar="N", min=3, help="Runs at most.")
-    ] = 30,
+    runs: Annotated[int, typer.Option("--max-runs", metavar="N", min=3, help="Runs at most.")] = 30,
     budget: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="Time for all runs: 2h, 90min, 1h30min, 45s."),

@@ -91,9 +91,7 @@ def _reporter(source: Path, system: Path | None) -> Callable[[Path, Path, "Conso
     return _report_search if is_search else _report_campaign
 
 
-def _report_run(
-    system: Path | None, directory: Path, out: Path, console: "Console"
-) -> _Json:
+def _report_run(system: Path | None, directory: Path, out: Path, console: "Console") -> _Json:
     from forebay import system_file
     from forebay.report import contents, page, terminal
     from forebay.trace import arrow_alone

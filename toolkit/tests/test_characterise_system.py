@@ -465,5 +465,3 @@ def test_what_fio_says_of_a_failure_is_handed_on(job: dict[str, Any], said: str)
     words = "fio: pid=3, err=28/file:filesetup.c:223, func=write, error=No space left on device\n"
     with pytest.raises(FioError, match=said):
         rate_of(words + json.dumps({"jobs": [job]}), "write")
-
-

@@ -45,10 +45,7 @@ def wrong_model(chosen: dict[str, str]) -> float:
 
 def chooser(model: Seconds | None, runs: int = 30, seed: int = 1) -> Chooser:
     return Chooser(
-        [
-            Candidate(each, DEFAULTS | each, model(each) if model else None)
-            for each in settings()
-        ],
+        [Candidate(each, DEFAULTS | each, model(each) if model else None) for each in settings()],
         runs,
         seed,
     )

@@ -96,9 +96,7 @@ def test_the_page_needs_nothing_else_and_is_small(tmp_path: Path) -> None:
     assert "<script" not in text
     assert "alert(1)" in text
     assert NASTY not in text
-    assert all(
-        place.startswith("data:") for place in re.findall(r'(?:src|href)="([^"#]*)"', text)
-    )
+    assert all(place.startswith("data:") for place in re.findall(r'(?:src|href)="([^"#]*)"', text))
 
 
 def test_settings_that_did_not_hold_are_named(tmp_path: Path) -> None:
@@ -170,9 +168,7 @@ VALUES = [None, "", "text", -1, 3, 0.5, float("nan"), [], {}, ["x"], True]
 @pytest.mark.parametrize("value", VALUES, ids=repr)
 def test_a_changed_file_is_refused_or_reported(tmp_path: Path, value: object) -> None:
     path = tmp_path / "e.json"
-    check_changed(
-        path, WHOLE, value, stored.load, lambda it: campaign.examine(path, it).as_json()
-    )
+    check_changed(path, WHOLE, value, stored.load, lambda it: campaign.examine(path, it).as_json())
 
 
 def test_the_command_reports_a_campaign(forebay: Forebay, tmp_path: Path) -> None:

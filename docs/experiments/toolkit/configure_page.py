@@ -20,9 +20,7 @@ NAME = "configure"
 
 def write(output: Path) -> Path:
     """Writes configure.md. Returns its path."""
-    rounds = [
-        one for pair in PAIRS for one in stored_rounds(output, f"configure-{pair.name}")
-    ]
+    rounds = [one for pair in PAIRS for one in stored_rounds(output, f"configure-{pair.name}")]
     planted = stored_rounds(output, "planted")
     every = [*rounds, *planted]
     lines = parts.head("What `forebay configure` finds", "configure", every, SCRIPT)
@@ -163,13 +161,10 @@ def _about(fault: Fault) -> str:
 
 
 def _quiet_row(number: int, quiet: dict[str, Any]) -> list[str]:
-    claims = [
-        name for name, told in quiet["verdicts"].items() if told["verdict"] == "improved"
-    ]
+    claims = [name for name, told in quiet["verdicts"].items() if told["verdict"] == "improved"]
     right = quiet["stopped"] == "ceiling" and quiet["best"] is None and not claims
     verdicts = "; ".join(
-        f"{name}: {told['verdict']} ({_interval(told)})"
-        for name, told in quiet["verdicts"].items()
+        f"{name}: {told['verdict']} ({_interval(told)})" for name, told in quiet["verdicts"].items()
     )
     return [
         str(number),

@@ -200,9 +200,7 @@ def thinned(
     return first + [settings for settings in found if settings not in first]
 
 
-def _thinned(
-    factor: str, values: Sequence[str | None], default: str | None
-) -> list[str | None]:
+def _thinned(factor: str, values: Sequence[str | None], default: str | None) -> list[str | None]:
     known = KNOWN.get(factor)
     if known is None or known.kind not in (Kind.COUNT, Kind.SIZE):
         return list(values)
@@ -245,7 +243,7 @@ class Timed:
         rounds(ranked()[:FASTEST], MORE_ROUNDS)
         return [
             {"settings": candidates[place], "seconds": seconds[place]}
-            for place in sorted(ranked(), key=lambda n: (len(seconds[n]) <= ROUNDS))
+            for place in sorted(ranked(), key=lambda n: len(seconds[n]) <= ROUNDS)
         ]
 
     def final(
@@ -262,9 +260,7 @@ class Timed:
         for _ in range(FINAL_ROUNDS):
             for name in shuffle.sample(list(todo), len(todo)):
                 runs[name].append(self._one(todo[name]))
-        return [
-            {"name": name, "settings": todo[name], "runs": runs[name]} for name in todo
-        ]
+        return [{"name": name, "settings": todo[name], "runs": runs[name]} for name in todo]
 
     def _one(self, settings: Settings) -> dict[str, float]:
         """Seconds of one run. Raises MeasuringError if it fails otherwise than by its time."""

@@ -108,9 +108,7 @@ def array_claims(array: Array, engine: str) -> list[Claim]:
         Claim(
             "more stripes make `write_all` faster (500 MiB/s, 2 and 10 GiB/s with 1, 4 and 48)",
             f"{more} / {fewer} servers, {most} processes",
-            array.ratio(
-                Case(more, most, TOGETHER, engine), Case(fewer, most, TOGETHER, engine)
-            ),
+            array.ratio(Case(more, most, TOGETHER, engine), Case(fewer, most, TOGETHER, engine)),
             MORE,
         )
         for fewer, more in pairwise(SERVERS)
@@ -119,9 +117,7 @@ def array_claims(array: Array, engine: str) -> list[Claim]:
         Claim(
             "`write` in place of `write_all` is slower",
             f"`write` / `write_all`, {servers} servers, {most} processes",
-            array.ratio(
-                Case(servers, most, ALONE, engine), Case(servers, most, TOGETHER, engine)
-            ),
+            array.ratio(Case(servers, most, ALONE, engine), Case(servers, most, TOGETHER, engine)),
             LESS,
         )
         for servers in SERVERS

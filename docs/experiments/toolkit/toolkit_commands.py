@@ -70,9 +70,8 @@ def measure(
     ] = None,
     tmpfs: Annotated[Path, typer.Option(help="A directory in memory.")] = Path("/dev/shm"),
     forebay: Annotated[Path, typer.Option(help="The command.")] = ROOT / ".venv/bin/forebay",
-    workloads: Annotated[
-        Path, typer.Option(help="The workloads, by MPI.")
-    ] = ROOT / "build/proxies",
+    workloads: Annotated[Path, typer.Option(help="The workloads, by MPI.")] = ROOT
+    / "build/proxies",
     output: Annotated[
         Path, typer.Option(help="Where results/ and the pages are.", file_okay=False)
     ] = HERE,
@@ -104,9 +103,7 @@ def measure(
                 def of_program(
                     shuffle: random.Random, program: methodology_runs.Program = program
                 ) -> dict[str, Any]:
-                    return methodology_runs.measure_round(
-                        tools, mpi, directories, program, shuffle
-                    )
+                    return methodology_runs.measure_round(tools, mpi, directories, program, shuffle)
 
                 add(f"methodology-{program.name}", of_program)
     elif what is What.STRIPING:

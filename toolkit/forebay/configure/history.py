@@ -259,9 +259,7 @@ def _runs(rows: sqlite3.Connection, path: Path) -> list[SearchRun]:
         raise _unusable(path, repr(error)) from error
 
 
-def _contents(
-    rows: sqlite3.Connection, table: str, path: Path
-) -> list[tuple[int, dict[str, Any]]]:
+def _contents(rows: sqlite3.Connection, table: str, path: Path) -> list[tuple[int, dict[str, Any]]]:
     """The rows of a table whose content has a checksum, in the order of their numbers."""
     found = []
     for number, content, digest in rows.execute(f"SELECT * FROM {table} ORDER BY 1"):

@@ -87,7 +87,8 @@ class Evaluation:
         return [
             check
             for check in self.files.get(name, [])
-            if check.mpi and self.has_other_variables(name)
+            if check.mpi
+            and self.has_other_variables(name)
             and not (check.hash_stock and check.hash_forebay)
         ]
 

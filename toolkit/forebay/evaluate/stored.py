@@ -105,9 +105,7 @@ def _number(value: object) -> Any:  # noqa: ANN401
 
 def _file(entry: dict[str, Any]) -> FileCheck:
     known = {key: value for key, value in entry.items() if not key.startswith("hash")}
-    return FileCheck(
-        **known, hash_stock=entry["hash_reference"], hash_forebay=entry["hash"]
-    )
+    return FileCheck(**known, hash_stock=entry["hash_reference"], hash_forebay=entry["hash"])
 
 
 def _verdict(entry: dict[str, Any] | None) -> Verdict | None:

@@ -7,9 +7,7 @@ from forebay.settings import Settings
 from forebay.timed_runs import Way
 
 
-def way(
-    configuration: Configuration, directory: Path, mpi: str, ranks_per_node: int | None
-) -> Way:
+def way(configuration: Configuration, directory: Path, mpi: str, ranks_per_node: int | None) -> Way:
     """The way of a configuration. Its sections become an intent file in `directory`."""
     intent = None
     if configuration.sections:

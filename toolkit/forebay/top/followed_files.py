@@ -127,9 +127,7 @@ class FollowedFiles:
             )
             self._directory = path or self._directory
 
-    def _opened(
-        self, piece: Piece, place: int, calls: KnownCalls, said: dict[int, bytes]
-    ) -> bytes:
+    def _opened(self, piece: Piece, place: int, calls: KnownCalls, said: dict[int, bytes]) -> bytes:
         """The path of the opening before, of which this tells; empty: it is not known."""
         if place == 0:
             return b""

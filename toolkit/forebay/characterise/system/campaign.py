@@ -434,5 +434,3 @@ def _show_left(progress: Progress, task: TaskID, left_s: float) -> None:
     progress.update(
         task, completed=spent, total=spent + left_s, left=f"{show_duration(left_s)} left"
     )
-
-

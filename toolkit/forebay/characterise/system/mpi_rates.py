@@ -161,9 +161,7 @@ class _SharedFile:
         )  # fmt: skip
         mpi.call("MPI_Type_commit", ctypes.byref(view))
         displacement = ctypes.c_int64(self._piece * job.rank)
-        mpi.call(
-            "MPI_File_set_view", file, displacement, mpi.byte, view, b"native", mpi.info_null
-        )
+        mpi.call("MPI_File_set_view", file, displacement, mpi.byte, view, b"native", mpi.info_null)
         mpi.call(call, file, self._data, ctypes.c_int(self.own), mpi.byte, mpi.status_ignore)
         mpi.call("MPI_File_close", ctypes.byref(file))
         spent = time.perf_counter() - start
