@@ -74,15 +74,13 @@ class MadeRun:
             for key, value in hints.items()
         ]
         writer.add("hints", pa.Table.from_pylist(pairs))
-        ranks: list[int | None] = [
-            n // self.of_each_rank for n in range(self.ranks * self.of_each_rank)
-        ]
-        ranks += [None] * (self.processes - len(ranks))
+        ranked = self.ranks * self.of_each_rank
+        ranks = [n // self.of_each_rank if n < ranked else None for n in range(self.processes)]
         writer.add(
             "processes",
             pa.table(
                 {
-                    "rank": pa.array(ranks[: self.processes], pa.int32()),
+                    "rank": pa.array(ranks, pa.int32()),
                     "start_ns": [0] * self.processes,
                     "end_ns": [self.wall_ms * MS] * self.processes,
                 }

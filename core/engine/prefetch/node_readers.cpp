@@ -221,17 +221,24 @@ NodeReaders::~NodeReaders() {
   ::munmap(segment_, sizeof(Segment));
 }
 
+/// per_unit(index, bytes): of each unit that a part of `extent` lies in, ascending.
+template <typename PerUnit>
+void NodeReaders::for_units(Extent extent, PerUnit per_unit) const {
+  for (Bytes at = extent.offset; at < extent.end();) {
+    const Bytes end = std::min(extent.end(), (at / unit_ + 1) * unit_);
+    per_unit(static_cast<std::size_t>(at / unit_), end - at);
+    at = end;
+  }
+}
+
 void NodeReaders::want(const std::vector<Extent>& extents) {
   wanted_bytes_.resize(static_cast<std::size_t>(file_size_ / unit_ + 1));
   passed_.resize((wanted_bytes_.size() + 63) / 64);
   for (const Extent& extent : extents) {
-    for (Bytes at = extent.offset; at < extent.end();) {
-      const auto index = static_cast<std::size_t>(at / unit_);
-      const Bytes end = std::min(extent.end(), (at / unit_ + 1) * unit_);
-      wanted_bytes_[index] += end - at;
+    for_units(extent, [&](std::size_t index, Bytes bytes) {
+      wanted_bytes_[index] += bytes;
       set(segment_->wanted_by(*slot_), index);
-      at = end;
-    }
+    });
   }
 }
 
@@ -263,11 +270,9 @@ void NodeReaders::brought(Extent extent) {
 }
 
 void NodeReaders::looked_at(Extent extent, Bytes resident, Bytes missing) {
-  for (Bytes at = extent.offset; at < extent.end();) {
-    const Bytes end = std::min(extent.end(), (at / unit_ + 1) * unit_);
-    if (test(segment_->brought, static_cast<std::size_t>(at / unit_))) resident -= end - at;
-    at = end;
-  }
+  for_units(extent, [&](std::size_t index, Bytes bytes) {
+    if (test(segment_->brought, index)) resident -= bytes;
+  });
   segment_->bytes_found += std::max<Bytes>(resident, 0);
   segment_->bytes_missing += missing;
 }
@@ -278,13 +283,10 @@ bool NodeReaders::is_cold() const {
 
 std::vector<Extent> NodeReaders::passed(Extent extent) {
   std::vector<Extent> result;
-  for (Bytes at = extent.offset; at < extent.end();) {
-    const auto index = static_cast<std::size_t>(at / unit_);
-    const Bytes end = std::min(extent.end(), (at / unit_ + 1) * unit_);
-    wanted_bytes_[index] = std::max<Bytes>(wanted_bytes_[index] - (end - at), 0);
-    at = end;
+  for_units(extent, [&](std::size_t index, Bytes bytes) {
+    wanted_bytes_[index] = std::max<Bytes>(wanted_bytes_[index] - bytes, 0);
     pass(index, result);
-  }
+  });
   give_up_what_is_too_much(result);
   return result;
 }

@@ -93,6 +93,8 @@ class NodeReaders {
   bool enter_shared(const FileVersion& version);
   void enter_alone();
   void want(const std::vector<Extent>& extents);
+  template <typename PerUnit>
+  void for_units(Extent extent, PerUnit per_unit) const;
   bool others_want(std::size_t index);
   Bytes most_brought() const;
   int slots_taken() const;

@@ -32,7 +32,7 @@ PageCacheFetch::PageCacheFetch(std::unique_ptr<NodeReaders> readers, Bytes file_
 
 PageCacheFetch::Brought PageCacheFetch::bring(FetchSource& source, Extent extent,
                                               std::span<const Extent> declared) {
-  const Extent whole = intersect(transfer_of(extent), {0, file_size_});
+  const Extent whole = transfer_in_file(extent);
   Brought result;
   if (!is_checked_) is_useless_ = is_in_vain(source, whole);
   is_checked_ = true;
@@ -40,8 +40,12 @@ PageCacheFetch::Brought PageCacheFetch::bring(FetchSource& source, Extent extent
   const NodeReaders::Turn turn(readers_.get());
   result.resident = std::min(source.resident(whole), whole.length);
   const auto parts = declared.empty() ? std::span(&whole, 1) : declared;
-  const Extent missing = result.resident < whole.length ? missing_of(source, parts) : Extent{};
-  result.fetched = std::max<Bytes>(missing.length - source.resident(missing), 0);
+  Extent missing;
+  if (result.resident < whole.length) {
+    missing = declared.empty() ? whole : missing_of(source, declared);
+    const Bytes there = missing == whole ? result.resident : source.resident(missing);
+    result.fetched = std::max<Bytes>(missing.length - there, 0);
+  }
   if (readers_ != nullptr) {
     readers_->looked_at(whole, result.resident, result.fetched);
     if (readers_->is_cold()) {
@@ -62,12 +66,16 @@ PageCacheFetch::Brought PageCacheFetch::bring(FetchSource& source, Extent extent
   return result;
 }
 
+Extent PageCacheFetch::transfer_in_file(Extent extent) const {
+  return intersect(transfer_of(extent), {0, file_size_});
+}
+
 /// From the first to the last that are not all in the page cache; empty: all are. What others have
 /// given up of the gaps is not worth a request.
 Extent PageCacheFetch::missing_of(FetchSource& source, std::span<const Extent> parts) const {
   Extent result;
   for (const Extent& part : parts) {
-    const Extent whole = intersect(transfer_of(part), {0, file_size_});
+    const Extent whole = transfer_in_file(part);
     if (source.resident(whole) >= whole.length) continue;
     result = result.empty() ? whole : hull(result, whole);
   }

@@ -51,6 +51,7 @@ class PageCacheFetch {
   std::vector<Extent> let_go_of_all(FetchSource& source);
 
  private:
+  Extent transfer_in_file(Extent extent) const;
   Extent missing_of(FetchSource& source, std::span<const Extent> parts) const;
   Status bring_piece(FetchSource& source, Extent piece);
 

@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <optional>
 #include <set>
-#include <utility>
 #include <vector>
 
 #include "core/plan/fetch_plan.hpp"

@@ -98,9 +98,9 @@ def counted_processes(trace: Trace, posix: Layer, mpi: Layer) -> Flags:
         # What starts a rank's program (a shell, numactl) is told its rank, too, and calls no MPI.
         calls = np.bincount(mpi.process, minlength=count)
         most_last = np.lexsort((moved[: len(ranks)], calls[: len(ranks)], ranks))
-        is_last = np.diff(ranks[most_last], append=ranks.max() + 1) > 0
-        counts[most_last[is_last]] = True
-        counts[: len(ranks)] &= ranks >= 0
+        ascending = ranks[most_last]
+        is_last = np.diff(ascending, append=ascending[-1] + 1) > 0
+        counts[most_last[is_last & (ascending >= 0)]] = True
     if not counts.any():
         counts = (moved > 0) & (moved >= _PART * moved.max())
     return counts if counts.any() else np.ones(count, np.bool_)
