@@ -154,7 +154,7 @@ def summary(captured: "Captured", directory: Path) -> list[str]:
         f"{directory}: {show_count(captured.calls)} calls of {show_count(captured.processes)} "
         f"processes, {show_count(captured.files)} files, {show_bytes(captured.stored_bytes)}",
         f"tracing took {captured.ns_per_call:.0f} ns a call, "
-        f"{show_share(captured.share_of_wall)} of the time of the thread that it delayed most",
+        f"{show_share(captured.share_of_wall)} of the run's time",
     ]
     if captured.lost:
         lines.append(f"forebay: {show_count(captured.lost)} calls are missing in it")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from forebay import filesystem
 from forebay.errors import ForebayError
 from forebay.filesystem import Stripe
-from forebay.trace import mpi_calls, posix_calls, spills
+from forebay.trace import delays, mpi_calls, posix_calls, spills
 from forebay.trace.descriptors import KnownFiles
 from forebay.trace.directory import Run, TraceWriter, paths
 from forebay.trace.mpi_calls import MpiTables, World, world_of
@@ -25,7 +25,6 @@ SUFFIX = ".spill"
 # Types of file systems that tell by an attribute how a file is striped.
 _MAY_BE_STRIPED = ("lustre", "fuse.forebay")
 _CLOCKS = {0: "monotonic", 1: "tsc", 2: "system counter"}
-_CALLS_TRIED = 256
 
 Columns = dict[str, NDArray[Any]]
 
@@ -65,7 +64,7 @@ class Captured:
     lost: int  # calls known to be lost
     complete: bool
     ns_per_call: float  # of the process where it was longest
-    share_of_wall: float  # of the thread where it was highest
+    share_of_wall: float  # of the run's time, in processes one after the other
     stored_bytes: int
     notes: list[str] = field(default_factory=list)
 
@@ -132,8 +131,6 @@ class _Conversion:
         self._ends: list[int] = []
         self._counts = {"posix": 0, "mpiio": 0}
         self._mpi = MpiTables(self._files)
-        self._cost_ns: list[float] = []
-        self._shares: list[float] = []
 
     def carry_out(self) -> Captured:
         for number, process in enumerate(self._processes):
@@ -162,10 +159,15 @@ class _Conversion:
             "source": _CLOCKS.get(first.tick_source, "unknown"),
             "ticks_per_second": round(self._clocks[first.host].ticks_per_second),
         }
+        clocks = [self._clocks[image.process.host] for image in images]
+        costs = map(delays.call_ns, images, clocks)
+        spent_ns = delays.one_after_the_other_ns(
+            delay for delay in map(delays.delay, images, clocks) if delay
+        )
         run.overhead = {
-            "ns_per_call": round(max(self._cost_ns, default=0.0), 1),
+            "ns_per_call": round(max((cost for cost in costs if cost), default=0.0), 1),
             "calls": sum(self._counts.values()),
-            "share_of_wall": round(max(self._shares, default=0.0), 6),
+            "share_of_wall": round(spent_ns / max(1, run.wall_ns), 6),
         }
         run.machine = {**run.machine, "hosts": sorted(self._clocks)}
         run.notes = [*run.notes, *self._notes]
@@ -212,7 +214,6 @@ class _Conversion:
         for thread_number, tid in enumerate(tids):
             lost = sum(i.threads[tid].lost for i in process.images if tid in i.threads)
             self._threads.append((number, thread_number, tid, int(kept[thread_number]), lost))
-        self._weigh(process, clock)
 
     def _finished(
         self, image: Image, columns: Columns, events: NDArray[Any], clock: SpillClock
@@ -224,23 +225,6 @@ class _Conversion:
         start, duration = clock.times(events["begin"][place], events["duration"][place])
         call = words[np.searchsorted(keys, columns["call"]).clip(0, len(keys) - 1)]
         return {**columns, "call": call, "start_ns": start, "duration_ns": duration}
-
-    def _weigh(self, process: ProcessImages, clock: SpillClock) -> None:
-        """What tracing took of each thread's time."""
-        per_second = clock.ticks_per_second
-        for image in process.images:
-            if image.end is None:
-                continue
-            cost = image.end.cost_ticks / _CALLS_TRIED
-            wall = max(1, image.end.ticks - image.process.ticks)
-            if cost:  # a forked child has not tried
-                self._cost_ns.append(cost / per_second * 1e9)
-            for thread in image.threads.values():
-                events = sum(len(part) for part in thread.parts)
-                at_start = image.end.start_ticks if thread.tid == image.process.pid else 0
-                in_mpi = sum(mpi_calls.ticks_of_tracing(image, part) for part in thread.parts)
-                spent = events * cost + in_mpi + thread.spill_ticks + at_start
-                self._shares.append(spent / wall)
 
     def _word(self, name: str) -> int:
         return self._words.setdefault(name, len(self._words))
