@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
 #include <utility>
 
@@ -91,6 +92,7 @@ class Reading {
       return segment->superblock().segment;
     });
     contents_.identity = segments_.front()->superblock().identity;
+    leave_out_other_logs();
     // What came before the first segment that is left was flushed, else it would be there.
     const Superblock& first = segments_.front()->superblock();
     const bool all_before = std::ranges::all_of(
@@ -123,8 +125,28 @@ class Reading {
                                         std::move(*superblock));
   }
 
+  /// Segments that somebody put there. The log's own are those of the name that its directory has,
+  /// or, where it has another name by now, of the first.
+  void leave_out_other_logs() {
+    const std::string name = std::filesystem::path(store_.path()).filename();
+    for (const auto& segment : segments_) {
+      if (segment->superblock().identity.log == name) {
+        contents_.identity = segment->superblock().identity;
+        break;
+      }
+    }
+    std::erase_if(segments_, [&](const auto& segment) {
+      const Superblock& superblock = segment->superblock();
+      if (superblock.identity.log == contents_.identity.log) return false;
+      contents_.damage.push_back(
+          {0, 0, std::nullopt,
+           fmt::format("segment {} in {} is of the log {}: put it into a directory of that name",
+                       superblock.segment, store_.path(), superblock.identity.log)});
+      return true;
+    });
+  }
+
   void scan(const std::shared_ptr<LogSegment>& segment) {
-    if (segment->superblock().identity.log != contents_.identity.log) return;
     const SegmentFindings findings = scan_segment(*segment, depth_, progress_);
     for (const FoundRecord& found : findings.records) records_.push_back({found, segment});
     if (!findings.readable) {

@@ -320,8 +320,7 @@ TEST_F(LogCrash, RefusesALogOfAnotherVersion) {
   }
 }
 
-TEST_F(LogCrash, IgnoresASegmentOfAnotherLog) {
-  Files files = history_.files;
+TEST_F(LogCrash, TakesNoSegmentOfAnotherLog) {
   MemoryLog other;
   {
     LogIdentity identity;
@@ -333,8 +332,19 @@ TEST_F(LogCrash, IgnoresASegmentOfAnotherLog) {
     const iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
     ASSERT_TRUE(writer.append({&piece, 1}, 0, 1).status);
   }
-  files[segment_name(77)] = other.files().at(segment_name(0));
-  expect_prefix(files, 35, false);
+  // Under a name of its own, and with a lower number than all that are left of the log.
+  for (const bool is_first : {false, true}) {
+    Files files = history_.files;
+    if (is_first) files.erase(segment_name(0));
+    const auto before = read_files(files);
+    ASSERT_TRUE(before);
+    files[segment_name(is_first ? 0 : 77)] = other.files().at(segment_name(0));
+    const auto contents = read_files(files);
+    ASSERT_TRUE(contents);
+    EXPECT_EQ(contents->identity.log, before->identity.log);
+    EXPECT_EQ(contents->complete.size(), before->complete.size());
+    EXPECT_EQ(contents->damage.size(), before->damage.size() + 1) << "it is told";
+  }
 }
 
 TEST_F(LogCrash, TellsWhereItCannotRead) {
