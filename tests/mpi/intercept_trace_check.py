@@ -79,6 +79,14 @@ def check(mode: str, trace: Trace, ranks: int) -> None:
     assert [files[row["file"]]["path"] for row in failed] == ["/nowhere/at/all"] * ranks
     for opening in range(ranks):
         check_rank([row for row in of_file if row["opening"] == opening], tables, openings[opening])
+    nonblocking = [row for row in of_file if row["call"] == "MPI_File_iwrite_at"]
+    written = [row for row in tables["posix"] if row["call"] in ("aio_write", "pwrite", "write")]
+    for row in nonblocking:
+        of_call = ("process", "file", "offset", "length")
+        wanted = tuple(row[column] for column in of_call)
+        found = [each for each in written if tuple(each[column] for column in of_call) == wanted]
+        assert found, (row, written)
+        assert all(each["within"] != "program" for each in found), found
     below = [row["within"] for row in tables["posix"] if row["file"] == of_file[0]["file"]]
     assert ("forebay" in below) == (mode == "engine"), below
     assert ("mpi" in below) == (mode == "off" or "forebay" in below), below

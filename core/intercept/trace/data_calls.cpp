@@ -1,5 +1,6 @@
 // The calls that move a file's bytes by a descriptor, and those that move its position.
 
+#include <aio.h>
 #include <fcntl.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -53,6 +54,27 @@ template <typename Copy>
   const std::int64_t told = told_result(result);
   if (is_from_file) tell(call, reading, begin, is_into_file ? begin : end, told, caller);
   if (is_into_file) tell(call, writing, begin, end, told, caller);
+  return result;
+}
+
+int error_of(const aiocb& asked) { return ::aio_error(&asked); }
+int error_of(const aiocb64& asked) { return ::aio_error64(&asked); }
+
+/// An asynchronous call is told where its result is asked for, which says what it moved, also of
+/// those that lio_listio() begins. The C library carries it out in a thread of its own, by calls
+/// that nobody sees: how long it took is not known.
+template <typename Asked, typename Return>
+[[gnu::always_inline]] inline ssize_t traced_result(Asked& asked, Return&& give) {
+  constexpr int with_long_offsets = 128;  // glibc marks aio_read64() and aio_write64() so.
+  const int code = asked.aio_lio_opcode & ~with_long_offsets;
+  if ((code != LIO_READ && code != LIO_WRITE) || !is_traced(asked.aio_fildes)) return give(&asked);
+  prepare();
+  const auto call = code == LIO_READ ? TracedCall::aio_read : TracedCall::aio_write;
+  const Told told = at(asked.aio_fildes, asked.aio_offset, asked.aio_nbytes);
+  const int error = error_of(asked);
+  const std::uint64_t begin = ticks();
+  const ssize_t result = give(&asked);
+  tell(call, told, begin, ticks(), error == 0 ? result : -error, __builtin_return_address(0));
   return result;
 }
 
@@ -144,6 +166,14 @@ FOREBAY_EXPORTED ssize_t pwritev64v2(int fd, const iovec* pieces, int count, off
                                      int flags) {
   return traced_by(TracedCall::pwritev2, of(fd, offset, pieces, count),
                    [&] { return real().pwritev64v2(fd, pieces, count, offset, flags); });
+}
+
+FOREBAY_EXPORTED ssize_t aio_return(aiocb* asked) noexcept {
+  return traced_result(*asked, real().aio_return);
+}
+
+FOREBAY_EXPORTED ssize_t aio_return64(aiocb64* asked) noexcept {
+  return traced_result(*asked, real().aio_return64);
 }
 
 FOREBAY_EXPORTED off_t lseek(int fd, off_t offset, int whence) noexcept {

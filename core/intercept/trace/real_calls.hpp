@@ -1,5 +1,6 @@
 #pragma once
 
+#include <aio.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -23,6 +24,8 @@ namespace forebay::trace {
   CALL(readv, ssize_t, (int, const iovec*, int))                                   \
   CALL(write, ssize_t, (int, const void*, size_t))                                 \
   CALL(writev, ssize_t, (int, const iovec*, int))                                  \
+  CALL(aio_return, ssize_t, (aiocb*))                                              \
+  CALL(aio_return64, ssize_t, (aiocb64*))                                          \
   CALL(copy_file_range, ssize_t, (int, off64_t*, int, off64_t*, size_t, unsigned)) \
   CALL(sendfile64, ssize_t, (int, int, off_t*, size_t))                            \
   CALL(lseek64, off_t, (int, off_t, int))                                          \

@@ -28,8 +28,9 @@ class Kind(IntEnum):
 DATA = (Kind.READ, Kind.WRITE)
 
 _POSIX = {
-    Kind.READ: "read pread readv preadv preadv2 fread fread_unlocked fgets getline getdelim fgetc",
-    Kind.WRITE: "write pwrite writev pwritev pwritev2 fwrite fwrite_unlocked fputs fputc",
+    Kind.READ: "read pread readv preadv preadv2 aio_read fread fread_unlocked fgets fgetc getline "
+    "getdelim",
+    Kind.WRITE: "write pwrite writev pwritev pwritev2 aio_write fwrite fwrite_unlocked fputs fputc",
     Kind.OPEN: "open openat openat2 creat fopen fdopen freopen mkstemp",
     Kind.CLOSE: "close fclose close_range closefrom",
     Kind.SYNC: "fsync fdatasync sync_file_range syncfs msync fflush",

@@ -83,11 +83,13 @@ class KnownFiles:
 @dataclass(frozen=True)
 class Resolved:
     """Of each event of an image: the file's number or -1, the descriptor that an opening made or
-    that the call was given or -1, and where its bytes begin or -1."""
+    that the call was given or -1, where its bytes begin or -1, and whose call opened the descriptor
+    (a place in posix_calls.WITHIN; 0 where that was not seen)."""
 
     file: Integers
     descriptor: Integers
     offset: Integers
+    opened_within: Integers
 
 
 def resolve(image: Image, events: NDArray[Any], files: KnownFiles) -> Resolved:
@@ -112,6 +114,7 @@ class _Resolution:
         # Open file descriptions: the file, and the position to begin with (-1: not known).
         self._description_files: list[int] = []
         self._description_starts: list[int] = []
+        self._description_within: list[int] = []
         # What a descriptor is from a moment on: number, ticks, description.
         self._changes: list[tuple[int, int, int]] = []
         self._directories = [(0, image.process.directory)]
@@ -132,7 +135,8 @@ class _Resolution:
         descriptor[named] = _NONE
         descriptor[opened] = np.where(events["result"][opened] >= 0, events["result"][opened], -1)
         file[named] = self._files_named(named)
-        return Resolved(file, descriptor, self._offsets(description))
+        opened_within = np.array([*self._description_within, 0], np.int64)[description]
+        return Resolved(file, descriptor, self._offsets(description), opened_within)
 
     def _follow(self) -> None:
         """Collects what descriptors are, in the order of time: a duplicate is of the description
@@ -154,9 +158,10 @@ class _Resolution:
         self._changes.append((descriptor, ticks, description))
         self._current[descriptor] = description
 
-    def _describe(self, file: int, start: int) -> int:
+    def _describe(self, file: int, start: int, within: int = 0) -> int:
         self._description_files.append(file)
         self._description_starts.append(start)
+        self._description_within.append(within)
         return len(self._description_files) - 1
 
     def _add_found(self, found: Found) -> None:
@@ -168,7 +173,7 @@ class _Resolution:
         """The opening is the event before, by the same thread, unless it was lost."""
         told = self._events[place]
         descriptor, size = int(told["descriptor"]), int(told["length"])
-        path, start = b"", 0
+        path, start, within = b"", 0, 0
         if place > 0:
             opening = self._events[place - 1]
             if (
@@ -177,12 +182,13 @@ class _Resolution:
             ):
                 path = self._path(opening, int(opening["length"]))
                 start = size if int(opening["offset"]) & os.O_APPEND else 0
+                within = int(opening["within"])
         path = path or path_by_inode(told)
         file = self._files.place(path)
         self._files.files[file].saw(
             int(told["result"]), int(told["duration"]), int(told["offset"]), size
         )
-        self._set(descriptor, int(told["begin"]), self._describe(file, start))
+        self._set(descriptor, int(told["begin"]), self._describe(file, start, within))
 
     def _add_copy(self, place: int) -> None:
         told = self._events[place]

@@ -27,6 +27,7 @@ _FLAGS_IN_OFFSET = (
     "access",
 )
 _WITH_ARGUMENT = ("lseek", "fseek", "posix_fadvise", "fallocate", "copy_file_range", "sendfile")
+_ASYNCHRONOUS = ("aio_read", "aio_write")
 _WITHOUT_LENGTH = ("lseek", "fseek", "close", "fclose", "fflush", "fsync", "fdatasync", "fstat")
 
 
@@ -57,13 +58,15 @@ def columns(
     flags = those(_FLAGS_IN_OFFSET)
     argument = np.where(flags, events["offset"], events["argument"]).astype(np.int64)
     argument[~flags & ~those(_WITH_ARGUMENT)] = -1
+    # The MPI asks for the results of what it began where the program waits: in no call of MPI-IO.
+    within = np.where(those(_ASYNCHRONOUS), resolved.opened_within, events["within"])
     kept = ~those(REMARKS) & (events["call"] < spills.MPI_CALLS_FROM)
     columns = {
         "process": np.full(len(events), process, np.int64),
         "thread": thread,
         "place": np.arange(len(events)),
         "call": events["call"].astype(np.int64),
-        "within": events["within"].astype(np.int64),
+        "within": within.astype(np.int64),
         "file": resolved.file,
         "descriptor": resolved.descriptor,
         "offset": resolved.offset,
