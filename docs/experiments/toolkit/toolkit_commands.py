@@ -20,6 +20,8 @@ import methodology_runs
 import results
 import striping_page
 import striping_runs
+import tracing_page
+import tracing_runs
 from configure_pairs import PAIRS, SYSTEMS, Pair, System
 from control_groups import CannotBeDoneError
 from measuring import MeasuringError, Tools
@@ -39,6 +41,7 @@ class What(StrEnum):
     SYSTEMS = "systems"
     CONFIGURE = "configure"
     PLANTED = "planted"
+    TRACING = "tracing"
     TABLE = "table"
 
 
@@ -56,8 +59,9 @@ def measure(
             "over 1, 4 and 48 servers. files: many small files, and a large one, on one brick each "
             "and over all. systems: the limits of those of configure, which needs them. configure: "
             "what it proposes on five pairs of a program and a system, beside the best of a grid. "
-            "planted: what a report finds of what was planted. table: write the pages from the "
-            "results that are there."
+            "planted: what a report finds of what was planted. tracing: what a trace costs, by a "
+            "call, by a run and in a report. table: write the pages from the results that are "
+            "there."
         ),
     ],
     rounds: Annotated[int, typer.Option("--rounds", "-n", min=1, help="To add.")] = 5,
@@ -69,6 +73,9 @@ def measure(
         ),
     ] = None,
     tmpfs: Annotated[Path, typer.Option(help="A directory in memory.")] = Path("/dev/shm"),
+    local: Annotated[Path, typer.Option(help="Of tracing: a directory on a local disk.")] = Path(
+        "/tmp"
+    ),
     forebay: Annotated[Path, typer.Option(help="The command.")] = ROOT / ".venv/bin/forebay",
     workloads: Annotated[Path, typer.Option(help="The workloads, by MPI.")] = ROOT
     / "build/proxies",
@@ -137,9 +144,17 @@ def measure(
                 return configure_planted.measure_round(tools, described.mpis, systems, limits)
 
             add("planted", of_planted)
+    elif what is What.TRACING:
+        mpis = [described.mpis[key] for key in ("mpich", "openmpi")]
+
+        def of_tracing(shuffle: random.Random) -> dict[str, Any]:
+            return tracing_runs.measure_round(tools, mpis, tmpfs, local, shuffle)
+
+        add("tracing", of_tracing)
     print(methodology_page.write(output))
     print(striping_page.write(output))
     print(configure_page.write(output))
+    print(tracing_page.write(output))
 
 
 def _chosen(known: Sequence[_Named], only: list[str] | None) -> list[_Named]:
