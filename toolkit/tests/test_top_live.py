@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from conftest import TIMEOUT_S, Forebay
 
+from forebay.top import local_process
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 REAL_LIBRARY = Path(os.environ.get("FOREBAY_LIBRARY_DIR", REPOSITORY / "build" / "lib"))
 CALLS = 5000
@@ -60,8 +62,17 @@ def running(environ: dict[str, str], tmp_path: Path) -> Iterator[subprocess.Pope
 
 
 def test_a_program_is_seen_while_it_runs(
-    running: subprocess.Popen[bytes], forebay: Forebay, tmp_path: Path
+    running: subprocess.Popen[bytes],
+    forebay: Forebay,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    all_of_the_host = local_process.own_traces
+    monkeypatch.setattr(  # other tests trace at the same time
+        local_process,
+        "own_traces",
+        lambda: [place for place in all_of_the_host() if tmp_path in place.parents],
+    )
     pid = int((tmp_path / "said").read_text())
     for word in ("run.trace", str(pid), str(running.pid)):
         told = json.loads(forebay("top", "--json", word).output)
