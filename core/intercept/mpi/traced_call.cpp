@@ -49,6 +49,18 @@ int error_class_of(int code) {
   return error_class;
 }
 
+/// Reading the clock is much of what a call costs: beyond a thread's first calls, which cost most,
+/// one in so many is weighed, for all of them.
+constexpr unsigned weighed_one_in = 16;
+
+/// How many calls the cost of the one that begins stands for.
+unsigned next_weight() {
+  static constinit thread_local unsigned calls = 0;
+  const unsigned number = calls++;
+  if (number < weighed_one_in) return 1;
+  return number % weighed_one_in == 0 ? weighed_one_in : 0;
+}
+
 void define_hints(TraceDefinition kind, const TracedFile& file, const HintPairs& pairs) {
   const trace::Door& door = *tracing();
   std::string text;
@@ -68,7 +80,8 @@ void define_hints(TraceDefinition kind, const TracedFile& file, const HintPairs&
 TracedMpiCall::TracedMpiCall(const TracedArguments& told)
     : door_(*tracing()),
       told_(told),
-      entered_(door_.ticks()),
+      weight_(next_weight()),
+      entered_(weight_ > 0 ? door_.ticks() : 0),
       file_(traced_files().find(told.file)),
       position_(told.offset) {
   if (told.pointer != TracedPointer::none && file_ != nullptr) {
@@ -101,7 +114,7 @@ void TracedMpiCall::finish(int code, std::int64_t opening) {
                         .within = 0,
                         .argument = 0};
   door_.add(call, {.begin = begun_,
-                   .duration = (begun_ - entered_) + (door_.ticks() - ended),
+                   .duration = cost(ended),
                    .offset = byte_offset_,
                    .length = static_cast<std::int64_t>(type_.key),
                    .result = error_class_of(code),
@@ -109,6 +122,11 @@ void TracedMpiCall::finish(int code, std::int64_t opening) {
                    .call = static_cast<std::uint16_t>(TracedCall::mpi_details),
                    .within = 0,
                    .argument = 0});
+}
+
+/// Ticks, of the calls that it stands for.
+std::uint64_t TracedMpiCall::cost(std::uint64_t ended) const {
+  return weight_ > 0 ? weight_ * ((begun_ - entered_) + (door_.ticks() - ended)) : 0;
 }
 
 /// -1: not known.

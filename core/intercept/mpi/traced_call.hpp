@@ -45,12 +45,14 @@ class TracedMpiCall {
   bool is_by_individual() const {
     return file_ != nullptr && told_.pointer == TracedPointer::individual;
   }
+  std::uint64_t cost(std::uint64_t ended) const;
   Bytes bytes_asked() const;
   std::int64_t position_after(Bytes asked, std::int64_t moved) const;
 
   const trace::Door& door_;
   const TracedArguments& told_;
-  std::uint64_t entered_;
+  const unsigned weight_;  ///< For so many calls the cost of this one stands; 0: another stands.
+  const std::uint64_t entered_;
   TracedFile* file_;
   std::int64_t position_ = -1;  ///< Etypes.
   std::int64_t byte_offset_ = -1;
