@@ -73,7 +73,7 @@ class Preloaded:
     def __init__(self, library: str, queue: str, directory: Path, intent: str) -> None:
         self.directory = directory
         self.records = directory / "records"
-        self.records.mkdir()
+        self.records.mkdir(parents=True)
         (directory / "intent.toml").write_text(intent)
         self.environment = {
             **os.environ,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <new>
 #include <utility>
 
 #include "core/engine/cache/background_thread.hpp"
@@ -170,7 +171,11 @@ void AdvisedFile::let_go(std::span<const ReadAdvice::Item> items) {
 Adviser::Adviser(std::function<void()> prepare)
     : thread_(background_thread([this, prepare = std::move(prepare)] {
         if (prepare != nullptr) prepare();
-        work();
+        try {
+          work();
+        } catch (const std::bad_alloc&) {
+          return;  // The program reads as it would without advice.
+        }
       })) {}
 
 Adviser::~Adviser() { end(); }

@@ -13,6 +13,7 @@ namespace {
 /// A reader waits this long for what is on its way, then it reads for itself: whoever fetches may
 /// have died or may be stopped, and must not hold the program up.
 constexpr std::chrono::seconds longest_wait{1};
+constexpr int most_waits_in_vain = 3;
 constexpr std::int64_t stall_ns = 1'000'000;
 
 /// Reads foreseen at once for a strided pattern; then the pattern is asked again.
@@ -124,6 +125,7 @@ Bytes PrefetchedFile::copy(std::span<std::byte> into, Bytes offset,
       const std::int64_t start = steady_ns();
       const auto status = arrived_.wait_until(lock, deadline);
       waited += steady_ns() - start;
+      if (status == std::cv_status::timeout) is_slow();
       if (status == std::cv_status::timeout || state_ != State::active) break;
       continue;  // The pieces may be others now.
     }
@@ -145,6 +147,12 @@ Bytes PrefetchedFile::copy(std::span<std::byte> into, Bytes offset,
   figures_.waited_ns += waited;
   if (waited > stall_ns) ++figures_.stalls;
   return at - offset;
+}
+
+/// Nothing came for as long as a read may wait. If that goes on, whatever fetches does so no more,
+/// and each read would wait in vain.
+void PrefetchedFile::is_slow() {
+  if (++waits_in_vain_ >= most_waits_in_vain) halt("what is fetched does not come");
 }
 
 /// Compares a read with what was foreseen.
@@ -312,6 +320,7 @@ void PrefetchedFile::ended(const ReadOutcome& outcome) {
   // that it knows nothing of.
   const auto version = source_->version();
   const std::lock_guard lock(mutex_);
+  waits_in_vain_ = 0;
   const auto piece = std::ranges::find(live_, outcome.tag, &Live::tag);
   if (piece == live_.end()) return;
   figures_.bytes_fetched += outcome.moved;

@@ -89,6 +89,19 @@ TEST(PrefetchedFile, AReaderWaitsForWhatIsOnItsWay) {
   device.join();
 }
 
+TEST(PrefetchedFile, ReadersWaitThreeTimesForWhatNeverComes) {
+  Rig rig(reads({{0, 4096}}));
+  const auto request = rig.file->next_request();
+  ASSERT_TRUE(request.has_value());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(rig.file->figures().stopped, "");
+    EXPECT_EQ(rig.read(0, 4096), 0);
+  }
+  EXPECT_EQ(rig.file->figures().stopped, "what is fetched does not come");
+  carry_out(*rig.file, *request);
+  EXPECT_EQ(rig.read(0, 4096), 0) << "it comes too late";
+}
+
 TEST(PrefetchedFile, NothingIsServedOnceTheFileIsAnotherOne) {
   Rig rig(reads({{0, 0}}));
   fetch_all(*rig.file);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 #include <utility>
 
 #include "core/engine/cache/background_thread.hpp"
@@ -16,7 +17,13 @@ constexpr Bytes fewest_blocks = 4;
 Prefetcher::Prefetcher(std::unique_ptr<ReadQueue> queue, Bytes memory)
     : memory_(std::make_shared<Resource>("prefetch.memory", memory)),
       queue_(std::move(queue)),
-      thread_(background_thread([this] { work(); })) {}
+      thread_(background_thread([this] {
+        try {
+          work();
+        } catch (const std::bad_alloc&) {
+          give_up();
+        }
+      })) {}
 
 Prefetcher::~Prefetcher() { end(""); }
 

@@ -1,7 +1,6 @@
 #include "core/intercept/posix/declared_reads.hpp"
 
-#include <algorithm>
-#include <atomic>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -40,12 +39,10 @@ DeclaredReads::Sections DeclaredReads::sections_for(const OpenedName& name) cons
   return result;
 }
 
-void DeclaredReads::tell(const Sections& sections) {
-  static std::atomic_flag told = ATOMIC_FLAG_INIT;
-  const bool nothing =
-      std::ranges::all_of(sections, [](const auto* section) { return section->problems.empty(); });
-  if (nothing || told.test_and_set()) return;
+void DeclaredReads::tell(const Sections& sections) const {
   for (const ReadSection* section : sections) {
+    const auto place = static_cast<std::size_t>(section - sections_.data());
+    if (section->problems.empty() || told_[place].test_and_set()) continue;
     for (const HintProblem& problem : section->problems) {
       std::fprintf(stderr, "forebay: %s\n", to_string(problem).c_str());
     }

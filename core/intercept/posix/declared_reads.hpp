@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <utility>
 #include <vector>
 
@@ -20,13 +21,15 @@ class DeclaredReads {
   /// Those for a file, by either of its names.
   Sections sections_for(const OpenedName& name) const;
 
-  /// Tells what is wrong in `sections`, once in the process.
-  static void tell(const Sections& sections);
+  /// Tells what is wrong in `sections`, of each once in the process.
+  void tell(const Sections& sections) const;
 
  private:
-  explicit DeclaredReads(std::vector<ReadSection> sections) : sections_(std::move(sections)) {}
+  explicit DeclaredReads(std::vector<ReadSection> sections)
+      : sections_(std::move(sections)), told_(sections_.size()) {}
 
   const std::vector<ReadSection> sections_;
+  mutable std::vector<std::atomic_flag> told_;  ///< By section.
 };
 
 }  // namespace forebay::posix

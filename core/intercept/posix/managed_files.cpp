@@ -22,6 +22,7 @@
 #include "core/intercept/posix/read_ahead.hpp"
 #include "core/intercept/posix/recorded_reads.hpp"
 #include "core/intercept/posix/registry.hpp"
+#include "core/intercept/posix/while_memory_lasts.hpp"
 #include "core/storage/file_version.hpp"
 
 namespace forebay::posix {
@@ -73,12 +74,19 @@ size_t serve(Access& access, void* buffer, size_t count, off_t offset) {
   return static_cast<size_t>(served.bytes);
 }
 
+/// A signal handler forks, and what it interrupted may hold the locks: they cannot be taken. The
+/// child then leaves our state alone, as one that was forked past us.
+constinit thread_local bool forks_within = false;
+
 void before_fork() {
+  forks_within = inside;
+  if (forks_within) return;
   registry.load()->mutex.lock();
   lock_heap();
 }
 
 void after_fork_in_parent() {
+  if (forks_within) return;
   unlock_heap();
   Registry& state = *registry.load();
   for (ManagedFile* managed : state.files) managed->position_is_shared = true;
@@ -86,6 +94,7 @@ void after_fork_in_parent() {
 }
 
 void after_fork_in_child() {
+  if (forks_within) return;
   unlock_heap();
   Registry& state = *registry.load();
   for (unsigned fd = 0; fd < state.listed_end; ++fd) detail::listed_files[fd].store(nullptr);
@@ -96,12 +105,15 @@ void after_fork_in_child() {
 
 [[gnu::constructor(102)]] void load() {
   const Inside guard;
-  const char* record = std::getenv("FOREBAY_RECORD_READS");
-  recording = record != nullptr && std::strcmp(record, "1") == 0;
-  if (!recording) declared = DeclaredReads::load();
-  if (declared == nullptr && !recording) return;
-  registry.store(new Registry);
-  ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  while_memory_lasts([] {
+    const char* record = std::getenv("FOREBAY_RECORD_READS");
+    const bool is_recorded = record != nullptr && std::strcmp(record, "1") == 0;
+    if (!is_recorded) declared = DeclaredReads::load();
+    if (declared == nullptr && !is_recorded) return;
+    registry.store(new Registry);
+    recording = is_recorded;
+    ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  });
 }
 
 /// Files that the program leaves open have their records too.
@@ -109,20 +121,45 @@ void after_fork_in_child() {
   Registry* state = registry.load();
   if (state == nullptr || !is_own_process(*state)) return;
   const Inside guard;
-  for (unsigned fd = 0; recording && fd < state->listed_end; ++fd)
-    stream_read(static_cast<int>(fd));
-  const std::lock_guard lock(state->mutex);
-  for (ManagedFile* managed : state->files) {
-    const std::lock_guard file_lock(managed->mutex);
-    write_record(managed->followed);
-  }
-  for (const Followed& parked : state->parked.take_all()) write_record(parked);
-  for (const ShownFile& shown : state->mappings) {
-    if (std::ranges::none_of(state->files, [&](ManagedFile* managed) {
-          return managed->followed.advised == shown.file;
-        })) {
-      write_record({.advised = shown.file});
+  while_memory_lasts([state] {
+    for (unsigned fd = 0; recording && fd < state->listed_end; ++fd)
+      stream_read(static_cast<int>(fd));
+    const std::lock_guard lock(state->mutex);
+    for (ManagedFile* managed : state->files) {
+      const std::lock_guard file_lock(managed->mutex);
+      write_record(managed->followed);
     }
+    for (const Followed& parked : state->parked.take_all()) write_record(parked);
+    for (const ShownFile& shown : state->mappings) {
+      if (std::ranges::none_of(state->files, [&](ManagedFile* managed) {
+            return managed->followed.advised == shown.file;
+          })) {
+        write_record({.advised = shown.file});
+      }
+    }
+  });
+}
+
+void look_at(int descriptor, int directory, const char* path, int flags, Reader reader) {
+  struct stat status{};
+  if (!is_own_process(*registry.load()) || ::fstat(descriptor, &status) != 0 ||
+      !S_ISREG(status.st_mode) || (flags & O_PATH) != 0) {
+    return;
+  }
+  const FileVersion version = version_in(status);
+  const OpenedName name(descriptor, directory, path);
+  if (recording) {
+    if ((flags & O_ACCMODE) == O_RDONLY) record(descriptor, version, name.named(), reader);
+    return;
+  }
+  const auto sections = declared->sections_for(name);
+  if (sections.empty()) return;
+  if ((flags & O_ACCMODE) != O_RDONLY) {
+    stop_serving(version.id);
+  } else if ((flags & (O_DIRECT | O_SYNC | O_DSYNC)) == 0) {
+    declared->tell(sections);
+    close_listed(descriptor);  // If it was closed behind our back.
+    manage(descriptor, version, path, sections, reader);
   }
 }
 
@@ -133,25 +170,7 @@ void opened(int descriptor, int directory, const char* path, int flags, Reader r
   if (static_cast<unsigned>(descriptor) >= most_descriptors) return;
   const int before = errno;
   const Inside guard;
-  struct stat status{};
-  if (is_own_process(*registry.load()) && ::fstat(descriptor, &status) == 0 &&
-      S_ISREG(status.st_mode) && (flags & O_PATH) == 0) {
-    const FileVersion version = version_in(status);
-    const OpenedName name(descriptor, directory, path);
-    if (recording) {
-      if ((flags & O_ACCMODE) == O_RDONLY) record(descriptor, version, name.named(), reader);
-      errno = before;
-      return;
-    }
-    const auto sections = declared->sections_for(name);
-    if ((flags & O_ACCMODE) != O_RDONLY) {
-      if (!sections.empty()) stop_serving(version.id);
-    } else if (!sections.empty() && (flags & (O_DIRECT | O_SYNC | O_DSYNC)) == 0) {
-      DeclaredReads::tell(sections);
-      close_listed(descriptor);  // If it was closed behind our back.
-      manage(descriptor, version, path, sections, reader);
-    }
-  }
+  while_memory_lasts([&] { look_at(descriptor, directory, path, flags, reader); });
   errno = before;
 }
 
@@ -161,12 +180,19 @@ void closing(int descriptor) {
   if (recording && !inside) stream_read(descriptor);
   if (inside) {
     // A signal handler closes what the program below it may be working on: no lock can be taken.
-    detail::listed_files[static_cast<unsigned>(descriptor)].store(nullptr);
+    abandon(*registry.load(), descriptor);
   } else {
     const Inside guard;
-    close_listed(descriptor);
+    while_memory_lasts([&] { close_listed(descriptor); });
   }
   errno = before;
+}
+
+void past_caches(int descriptor) {
+  ManagedFile* managed = listed(descriptor);
+  if (managed == nullptr || !is_own_process(*registry.load())) return;
+  managed->is_over = true;  // By its duplicates, too.
+  closing(descriptor);
 }
 
 void closing_range(unsigned first, unsigned last) {
@@ -194,20 +220,22 @@ bool give_way(int descriptor) {
   if (inside) return false;
   const int before = errno;
   const Inside guard;
-  const std::lock_guard lock(state.mutex);
-  if (is_internal(descriptor)) {
-    for (const Followed& parked : state.parked.take_all()) write_record(parked);
-  }
-  if (is_internal(descriptor) && state.prefetcher != nullptr) {
-    for (const int number : state.queue_descriptors) set_internal(number, false);
-    state.prefetcher->end("the program took the number of a descriptor");
-    state.gave_way.push_back(std::move(state.prefetcher));
-  }
-  if (is_internal(descriptor) && state.adviser != nullptr) {
-    state.mappings.clear();
-    state.adviser->end();
-    state.ended.push_back(std::move(state.adviser));
-  }
+  while_memory_lasts([&] {
+    const std::lock_guard lock(state.mutex);
+    if (is_internal(descriptor)) {
+      for (const Followed& parked : state.parked.take_all()) write_record(parked);
+    }
+    if (is_internal(descriptor) && state.prefetcher != nullptr) {
+      for (const int number : state.queue_descriptors) set_internal(number, false);
+      state.prefetcher->end("the program took the number of a descriptor");
+      state.gave_way.push_back(std::move(state.prefetcher));
+    }
+    if (is_internal(descriptor) && state.adviser != nullptr) {
+      state.mappings.clear();
+      state.adviser->end();
+      state.ended.push_back(std::move(state.adviser));
+    }
+  });
   errno = before;
   return true;
 }
@@ -215,41 +243,48 @@ bool give_way(int descriptor) {
 size_t serve_at(int descriptor, void* buffer, size_t count, off_t offset) {
   if (inside) return 0;
   const Inside guard;
-  auto access = access_to(descriptor, offset);
-  if (!access) return 0;
-  const off_t rest = access->version.size - offset;
-  if (rest <= 0) return 0;
-  const size_t most = std::min(count, static_cast<size_t>(rest));
-  if (access->advised != nullptr) {
-    access->advised->note({offset, static_cast<Bytes>(most)});
-    return 0;
-  }
-  return can_be_written(buffer, most) ? serve(*access, buffer, most, offset) : 0;
+  size_t served = 0;
+  while_memory_lasts([&] {
+    auto access = access_to(descriptor, offset);
+    const off_t rest = access ? access->version.size - offset : 0;
+    if (rest <= 0) return;
+    const size_t most = std::min(count, static_cast<size_t>(rest));
+    if (access->advised != nullptr) {
+      access->advised->note({offset, static_cast<Bytes>(most)});
+    } else if (can_be_written(buffer, most)) {
+      served = serve(*access, buffer, most, offset);
+    }
+  });
+  return served;
 }
 
 PositionedServe serve_next(int descriptor, void* buffer, size_t count) {
   if (inside) return {};
   const Inside guard;
-  const off_t position = ::lseek(descriptor, 0, SEEK_CUR);
-  auto access = access_to(descriptor, position);
-  if (!access || access->managed->position_is_shared) return {};
-  const off_t size = access->version.size;
-  if (position < 0 || position >= size) return {};
-  const size_t claimed = std::min(count, static_cast<size_t>(size - position));
-  if (access->advised != nullptr) {
-    access->advised->note({position, static_cast<Bytes>(claimed)});
-    return {};
-  }
-  if (!can_be_written(buffer, claimed)) return {};
-  // One step forward, as read() would go: whoever moves the position at the same time comes before
-  // or after it.
-  const off_t after = ::lseek(descriptor, static_cast<off_t>(claimed), SEEK_CUR);
-  const off_t offset = after - static_cast<off_t>(claimed);
-  if (after < 0 || after > size) {
-    if (after >= 0) ::lseek(descriptor, -static_cast<off_t>(claimed), SEEK_CUR);
-    return {};
-  }
-  return {serve(*access, buffer, claimed, offset), claimed, offset};
+  PositionedServe result;
+  while_memory_lasts([&] {
+    const off_t position = ::lseek(descriptor, 0, SEEK_CUR);
+    auto access = access_to(descriptor, position);
+    const off_t size = access ? access->version.size : 0;
+    if (position < 0 || position >= size) return;
+    const size_t claimed = std::min(count, static_cast<size_t>(size - position));
+    if (access->advised != nullptr) {
+      access->advised->note({position, static_cast<Bytes>(claimed)});
+      return;
+    }
+    if (access->managed->position_is_shared || !can_be_written(buffer, claimed)) return;
+    // One step forward, as read() would go: whoever moves the position at the same time comes
+    // before or after it.
+    const off_t after = ::lseek(descriptor, static_cast<off_t>(claimed), SEEK_CUR);
+    const off_t offset = after - static_cast<off_t>(claimed);
+    if (after < 0 || after > size) {
+      if (after >= 0) ::lseek(descriptor, -static_cast<off_t>(claimed), SEEK_CUR);
+      return;
+    }
+    result = {0, claimed, offset};  // Whatever comes of it, the position is past it.
+    result.bytes = serve(*access, buffer, claimed, offset);
+  });
+  return result;
 }
 
 }  // namespace forebay::posix

@@ -59,6 +59,8 @@ void stream_sought(int descriptor, off_t position);
 
 /// Before the program's descriptor is closed, and before another takes its number.
 void closing(int descriptor);
+/// What stands behind `descriptor` is read past all caches from now on (O_DIRECT).
+void past_caches(int descriptor);
 void closing_range(unsigned first, unsigned last);
 
 /// After `copy` was made a duplicate of `descriptor`.

@@ -36,8 +36,8 @@ int after_copy(int descriptor, int copy) noexcept {
 /// F_DUPFD makes a copy, and F_SETFL may ask for reads past every cache.
 int after_fcntl(int fd, int command, void* argument, int result) noexcept {
   if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) return after_copy(fd, result);
-  const bool past_caches = (reinterpret_cast<intptr_t>(argument) & O_DIRECT) != 0;
-  if (command == F_SETFL && past_caches && listed(fd) != nullptr) closing(fd);
+  const bool is_direct = (reinterpret_cast<intptr_t>(argument) & O_DIRECT) != 0;
+  if (command == F_SETFL && is_direct && result != -1) past_caches(fd);
   return result;
 }
 

@@ -249,19 +249,24 @@ bool is_mapped(const Registry& state, const std::shared_ptr<AdvisedFile>& file) 
 
 void close_listed(int descriptor) {
   Registry& state = *registry.load();
-  std::optional<Followed> ended;
+  std::vector<Followed> ended;
   {
     const std::lock_guard lock(state.mutex);
     if (ManagedFile* managed = listed(descriptor)) {
       const std::lock_guard file_lock(managed->mutex);
       if (managed->followed.advised != nullptr) managed->followed.advised->closing(descriptor);
     }
-    Followed followed = unlist(state, descriptor);
-    if (is_mapped(state, followed.advised)) return;  // It goes on.
-    ended = state.parked.park(std::move(followed));
-    if (ended) release(state, *ended);
+    std::vector<Followed> closed = unlist_abandoned(state);
+    closed.push_back(unlist(state, descriptor));
+    for (Followed& followed : closed) {
+      if (is_mapped(state, followed.advised)) continue;  // It goes on.
+      auto over = state.parked.park(std::move(followed));
+      if (!over) continue;
+      release(state, *over);
+      ended.push_back(*std::move(over));
+    }
   }
-  if (ended) write_record(*ended);
+  for (const Followed& followed : ended) write_record(followed);
 }
 
 void stop_serving(FileId id) {

@@ -11,6 +11,7 @@
 #include "core/intercept/posix/read_ahead.hpp"
 #include "core/intercept/posix/real_calls.hpp"
 #include "core/intercept/posix/registry.hpp"
+#include "core/intercept/posix/while_memory_lasts.hpp"
 #include "core/model/read_trace.hpp"
 
 namespace forebay::posix {
@@ -29,7 +30,7 @@ void follow_stream(int descriptor, Moved&& moved) {
     const bool is_one = managed->stream == descriptor && managed->followed.trace != nullptr;
     const off_t now = is_one ? real().lseek(descriptor, 0, SEEK_CUR) : -1;
     if (now >= 0 && now != managed->stream_read_to) {
-      moved(*managed, now);
+      while_memory_lasts([&] { moved(*managed, now); });
       managed->stream_read_to = now;
     }
   }
@@ -80,7 +81,7 @@ void was_read(int descriptor, off_t offset, ssize_t moved) {
     const std::lock_guard lock(managed->mutex);
     const off_t from = offset >= 0 ? offset : real().lseek(descriptor, 0, SEEK_CUR) - moved;
     if (managed->followed.trace != nullptr && from >= 0) {
-      managed->followed.trace->add({from, moved});
+      while_memory_lasts([&] { managed->followed.trace->add({from, moved}); });
       if (managed->stream == descriptor) managed->stream_read_to = from + moved;
     }
   }

@@ -15,6 +15,19 @@ namespace {
 constexpr Bytes memory_of_a_process = 64 * MiB;
 constexpr int requests_under_way = 32;
 
+/// It has so many descriptors less. What it was of, if none is left.
+Followed lose(Registry& state, ManagedFile& managed, int descriptors) {
+  managed.descriptors -= descriptors;
+  if (managed.descriptors > 0) return {};
+  Followed followed;
+  {
+    const std::lock_guard lock(managed.mutex);
+    followed = std::exchange(managed.followed, {});
+  }
+  state.pool.push_back(&managed);
+  return followed;
+}
+
 }  // namespace
 
 namespace detail {
@@ -57,16 +70,26 @@ void list(Registry& state, int descriptor, ManagedFile* managed) {
   detail::listed_files[static_cast<unsigned>(descriptor)].store(managed, std::memory_order_release);
 }
 
+void abandon(Registry& state, int descriptor) {
+  ManagedFile* managed = detail::listed_files[static_cast<unsigned>(descriptor)].exchange(nullptr);
+  if (managed == nullptr) return;
+  ++managed->abandoned;
+  state.has_abandoned = true;
+}
+
 Followed unlist(Registry& state, int descriptor) {
   ManagedFile* managed = detail::listed_files[static_cast<unsigned>(descriptor)].exchange(nullptr);
-  if (managed == nullptr || --managed->descriptors > 0) return {};
-  Followed followed;
-  {
-    const std::lock_guard lock(managed->mutex);
-    followed = std::exchange(managed->followed, {});
+  return managed == nullptr ? Followed() : lose(state, *managed, 1);
+}
+
+std::vector<Followed> unlist_abandoned(Registry& state) {
+  std::vector<Followed> result;
+  if (!state.has_abandoned.exchange(false)) return result;
+  for (ManagedFile* managed : state.files) {
+    const int gone = managed->abandoned.exchange(0);
+    if (gone > 0) result.push_back(lose(state, *managed, gone));
   }
-  state.pool.push_back(managed);
-  return followed;
+  return result;
 }
 
 void follow(Registry& state, int descriptor, Followed followed) {

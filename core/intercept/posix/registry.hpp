@@ -31,6 +31,7 @@ class ManagedFile {
   Followed followed;
   FileId id;  ///< Guarded by the registry's mutex, as is what follows.
   int descriptors = 0;
+  std::atomic<int> abandoned{0};  ///< Of them, those that are closed.
   /// Another process has the position too, since a fork: only the kernel can move it.
   std::atomic<bool> position_is_shared{false};
   std::atomic<bool> is_over{false};       ///< Nothing will be served any more.
@@ -83,6 +84,7 @@ struct Registry {
   std::vector<std::unique_ptr<Prefetcher>> gave_way;  ///< Readers may still call wake() of them.
   std::vector<ManagedFile*> files;                    ///< All there ever were.
   std::vector<ManagedFile*> pool;                     ///< Of them, those without a file.
+  std::atomic<bool> has_abandoned{false};
   unsigned listed_end = 0;  ///< No descriptor from here on was ever listed.
   std::vector<ShownFile> mappings;
   std::vector<AnnouncedFile> announced;
@@ -95,6 +97,9 @@ extern std::atomic<Registry*> registry;
 /// A child that shares our memory (vfork), or was forked past us, must leave our state alone.
 inline bool is_own_process(const Registry& state) { return ::getpid() == state.process; }
 
+/// `descriptor` is closed by a call that can take no lock.
+void abandon(Registry& state, int descriptor);
+
 // With the registry locked:
 
 /// Null: no thread is to be had.
@@ -102,6 +107,8 @@ Prefetcher* prefetcher_of(Registry& state);
 Adviser* adviser_of(Registry& state);
 
 void list(Registry& state, int descriptor, ManagedFile* managed);
+/// What last descriptors were of that were abandoned.
+std::vector<Followed> unlist_abandoned(Registry& state);
 /// What a last descriptor was of is handed back, for its record.
 Followed unlist(Registry& state, int descriptor);
 /// `descriptor` is the first one of `followed`.

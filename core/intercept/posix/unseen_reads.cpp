@@ -14,6 +14,7 @@
 #include "core/intercept/posix/read_ahead.hpp"
 #include "core/intercept/posix/recorded_reads.hpp"
 #include "core/intercept/posix/registry.hpp"
+#include "core/intercept/posix/while_memory_lasts.hpp"
 #include "core/storage/read_progress.hpp"
 
 namespace forebay::posix {
@@ -31,9 +32,11 @@ void with_listed(int descriptor, Act&& act) {
   if (inside || recording || !is_own_process(*registry.load())) return;
   const int before = errno;
   const Inside guard;
-  Registry& state = *registry.load();
-  const std::lock_guard lock(state.mutex);
-  if (ManagedFile* managed = listed(descriptor)) act(state, *managed);
+  while_memory_lasts([&] {
+    Registry& state = *registry.load();
+    const std::lock_guard lock(state.mutex);
+    if (ManagedFile* managed = listed(descriptor)) act(state, *managed);
+  });
   errno = before;
 }
 
@@ -84,7 +87,8 @@ void unmapped(void* address, size_t length) {
         const std::lock_guard file_lock(managed->mutex);
         return managed->followed.advised == shown.file;
       });
-      if (!is_open && !is_mapped(state, shown.file)) write_record({.advised = shown.file});
+      if (is_open || is_mapped(state, shown.file)) continue;
+      while_memory_lasts([&] { write_record({.advised = shown.file}); });
     }
     has_mappings = !state.mappings.empty();
   }

@@ -1,0 +1,88 @@
+// Goal: what a signal handler does with files that are read ahead hangs no program and loses
+// nothing: it closes them and forks while the program below is in malloc or in such a call itself.
+//
+// usage: handlers FILE FORKS
+// Reads FILE, which is declared, over and over by the thread that the signals interrupt, each time
+// by an opening of its own, beside allocations; a handler opens, reads and closes it, too, closes a
+// descriptor that was left for it, and forks as many times. Ends with status 0 if all bytes were
+// right.
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+namespace {
+
+constexpr std::size_t piece = 8192;
+std::array<char, piece> first;
+const char* path = nullptr;
+std::atomic<int> left_open{-1};
+std::atomic<int> forks{0};
+std::atomic<bool> failed{false};
+
+void read_once() {
+  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  std::array<char, piece> found{};
+  if (::read(file, found.data(), piece) != static_cast<ssize_t>(piece) ||
+      std::memcmp(found.data(), first.data(), piece) != 0) {
+    failed = true;
+  }
+  ::close(file);
+}
+
+void on_alarm(int /*signal*/) {
+  const int before = errno;
+  const int left = left_open.exchange(-1);
+  if (left >= 0) ::close(left);
+  read_once();
+  if (forks.load() > 0) {
+    --forks;
+    const pid_t child = ::fork();
+    if (child == 0) {
+      read_once();
+      ::_exit(failed.load() ? 1 : 0);
+    }
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+    if (status != 0) failed = true;
+  }
+  errno = before;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  path = argv[1];
+  forks = std::atoi(argv[2]);
+  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (::pread(file, first.data(), piece, 0) != static_cast<ssize_t>(piece)) return 2;
+  struct sigaction action{};
+  action.sa_handler = on_alarm;
+  action.sa_flags = SA_RESTART;
+  ::sigaction(SIGALRM, &action, nullptr);
+  const itimerval often{{0, 500}, {0, 500}};
+  ::setitimer(ITIMER_REAL, &often, nullptr);
+  std::vector<std::vector<char>> blocks(64);
+  for (int i = 0; (i < 2000 || forks.load() > 0) && !failed.load(); ++i) {
+    blocks[static_cast<std::size_t>(i) % blocks.size()].assign(static_cast<std::size_t>(i % 7000),
+                                                               'x');
+    if (left_open.load() < 0) left_open = ::open(path, O_RDONLY | O_CLOEXEC);
+    read_once();
+  }
+  const itimerval never{};
+  ::setitimer(ITIMER_REAL, &never, nullptr);
+  ::close(file);
+  if (failed.load()) std::puts("other bytes, or an error");
+  return failed.load() ? 1 : 0;
+}

@@ -1,0 +1,42 @@
+"""Goal: files that are read ahead may be opened, read and closed in signal handlers, which may also
+fork.
+
+Method: the program `handlers` with a timer of half a millisecond, over a declared file; it must end
+by itself, with the right bytes, and records must tell of what the handlers closed.
+
+usage: handlers_check.py LIBRARY uring|threads PROGRAM
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from preloaded import Preloaded, make_file, total, wait_until_settled
+
+SIZE = 4 << 20
+INTENT = '[[file]]\npath = "events"\nwillneed = [[0, 65536], [1048576, 65536]]\nbudget = "1MiB"\n'
+
+
+def main() -> int:
+    library, queue = sys.argv[1:3]
+    program = str(Path(sys.argv[3]).absolute())
+    failures = []
+    with tempfile.TemporaryDirectory(dir=".", prefix="posix-handlers-") as name:
+        directory = Path(name).resolve()
+        make_file(directory / "events", SIZE, 7)
+        wait_until_settled(directory)
+        for policy in ("", 'policy = "page-cache"\n'):
+            preloaded = Preloaded(library, queue, directory / f"with{len(policy)}", INTENT + policy)
+            code, said, errors = preloaded.run([program, str(directory / "events"), "20"])
+            if code != 0:
+                failures.append(f"{policy or 'own memory'}: status {code}: {said!r} {errors!r}")
+            if total(preloaded.take_records(), "reads") == 0:
+                failures.append(f"{policy or 'own memory'}: no record tells of reads")
+    print("\n".join(failures) or "all as it should be")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
