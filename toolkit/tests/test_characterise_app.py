@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_darshan_import import LOGS
 
-from forebay.characterise import app, app_report
+from forebay.characterise import accesses, app, app_report
 from forebay.characterise.app import Application, Layer
 from forebay.characterise.phases import Phase
 from forebay.trace import darshan_import, tables
@@ -213,6 +213,15 @@ def test_reads_and_writes_in_turn_are_told(tmp_path: Path) -> None:
     assert all(phase.order == "contiguous" for phase in layer.phases.listed)
 
 
+def test_to_write_and_then_to_read_is_no_taking_turns(tmp_path: Path) -> None:
+    program = Program(tmp_path / "run", 3)
+    for call in ("pwrite", "pread"):
+        for rank in range(3):
+            for i in range(2):
+                program.call(rank, (2 * rank + i) * 4096, 4096, call=call)
+    assert program.layer_of().whole["operation"]["kind"] == "reads and writes"
+
+
 def test_offsets_without_a_rule_are_one_irregular_phase(tmp_path: Path) -> None:
     program = Program(tmp_path / "run", 2)
     random = np.random.default_rng(2)
@@ -325,6 +334,48 @@ def test_a_file_view_says_where_the_bytes_lie(
     assert layer.whole["spatial"]["kind"] == "strided by the file view"
     assert layer.sharing[0]["kind"] == "through views with holes"
     assert layer.whole["operation"]["collective_share"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("pieces", "calls", "offsets", "holes"),
+    [
+        # A half of the extent, in two calls or in one.
+        (1, [32, 32], [100, 132], 0),
+        (1, [64], [100], 0),
+        (1, [64, 64], [100, 228], 0),  # in each turn one
+        (1, [128], [100], 1),
+        (1, [32, 64], [100, 132], 0.5),
+        (4, [16], [100], 0),
+        (4, [32], [100], 1),
+        (None, [32], [100], 1),  # of which nothing is known
+    ],
+)
+def test_a_call_that_meets_no_hole_of_its_view_is_contiguous(
+    tmp_path: Path, pieces: int | None, calls: list[int], offsets: list[int], holes: float
+) -> None:
+    program = Program(tmp_path / "run", layer="mpiio")
+    size = 64
+    block_bytes = None if pieces is None else size // pieces
+    program.others = {
+        "datatypes": pa.table(
+            {
+                "size": [1, size],
+                "extent": [1, 128],
+                "true_lower_bound": [0, 0],
+                "blocks": pa.array([1, pieces], pa.int64()),
+                "block_bytes": pa.array([1, block_bytes], pa.int64()),
+                "stride": pa.array([None, 32 if pieces == 4 else None], pa.int64()),
+            }
+        ),
+        "views": pa.table({"displacement": [100], "etype": [0], "filetype": [1]}),
+    }
+    position = 0
+    for length in calls:
+        program.call(0, None, length, call="MPI_File_write", view=0, position=position)
+        position += length
+    found, _ = accesses.load(program.trace(), "mpiio")
+    assert found.offset.tolist() == offsets
+    assert np.mean(found.block_bytes > 0) == holes
 
 
 def test_what_the_mpi_did_below_is_not_the_programs_pattern(tmp_path: Path) -> None:

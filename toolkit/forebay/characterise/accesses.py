@@ -52,7 +52,7 @@ class Accesses:
 
     `offset` is UNKNOWN where no trace told it. `bytes` is what was transferred. `blocks` counts the
     contiguous pieces that one turn of the file view has, of `block_bytes` on average and `stride`
-    bytes apart, 0 if unevenly; 1, 0 and 0 without a view that leaves holes.
+    bytes apart, 0 if unevenly; 1, 0 and 0 for a call that meets no hole of its view.
     """
 
     process: _Ints
@@ -167,21 +167,25 @@ def _through_views(trace: Trace, table: pa.Table) -> tuple[_Ints, _Ints, _Ints, 
     etype = of_type("etype", "size", 1)
     size, extent = of_type("filetype", "size", 1), of_type("filetype", "extent", 1)
     begins = of_type("filetype", "true_lower_bound", 0)
-    blocks, stride = of_type("filetype", "blocks", 1), of_type("filetype", "stride", 0)
+    # 0 pieces: it is not known how many, or there is no view.
+    blocks, stride = of_type("filetype", "blocks", 0), of_type("filetype", "stride", 0)
     block_bytes = of_type("filetype", "block_bytes", 0)
     turns, rest = np.divmod(position * etype, np.maximum(size, 1))
-    first = displacement + begins + turns * extent + np.where(blocks <= 1, rest, 0)
-    known = (position >= 0) & ((rest == 0) | (blocks <= 1))
+    single = blocks == 1
+    first = displacement + begins + turns * extent + np.where(single, rest, 0)
+    known = (position >= 0) & ((rest == 0) | single)
     offset = np.where(offset >= 0, offset, np.where(known, first, UNKNOWN))
-    # One piece in a larger extent leaves holes, too: turn by turn.
-    holes = (blocks > 1) | (extent > size)
+    # One piece in a larger extent leaves holes, too: turn by turn. A call that stays inside a piece
+    # touches none.
+    within = rest + tables.integers(table, "length", 0) <= np.where(single, size, block_bytes)
+    holes = ((blocks > 1) | (extent > size)) & ~(known & within)
     pieces = np.maximum(blocks, 1)
     mean = np.maximum(size // pieces, 1)
     return (
         offset,
         np.where(holes, pieces, 1),
         np.where(holes, np.where(block_bytes > 0, block_bytes, mean), 0),
-        np.where(holes, np.where(blocks <= 1, extent, np.maximum(stride, 0)), 0),
+        np.where(holes, np.where(single, extent, np.maximum(stride, 0)), 0),
     )
 
 

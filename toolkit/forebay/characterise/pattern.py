@@ -132,8 +132,7 @@ def _operation(accesses: Accesses, scope: Scope, wall_ns: int) -> dict[str, Any]
     elif write.all():
         kind = "write only"
     else:
-        turns = np.count_nonzero(np.diff(write.astype(np.int8)) != 0)
-        apart = turns < _SHORT_OF_RUN * len(rows)
+        apart = _changes_back(accesses.process[rows], write) < _SHORT_OF_RUN * len(rows)
         kind = "reads and writes" if apart else "reads and writes in turn"
     in_calls = int(spent.sum()) + scope.other_ns
     return {
@@ -149,6 +148,14 @@ def _operation(accesses: Accesses, scope: Scope, wall_ns: int) -> dict[str, Any]
         "share_of_time": in_calls / max(1, wall_ns * scope.processes),
         "collective_share": float(np.mean(accesses.collective[rows])) if len(rows) else 0.0,
     }
+
+
+def _changes_back(process: _Ints, write: _Bools) -> int:
+    """How often processes change between reads and writes. The first change of each is none: to
+    write and then to read is no taking turns."""
+    changes = (np.diff(process) == 0) & (np.diff(write.astype(np.int8)) != 0)
+    by_process = np.bincount(process[1:][changes])
+    return int(np.maximum(by_process - 1, 0).sum())
 
 
 def _request_size(sizes: _Ints) -> dict[str, Any]:

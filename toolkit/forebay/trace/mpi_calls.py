@@ -25,7 +25,6 @@ _TYPE_COLUMNS = (
     *("size", "extent", "lower_bound", "true_lower_bound", "true_extent"),
     *("blocks", "block_bytes", "stride"),
 )
-_MAY_BE_UNKNOWN = ("blocks", "block_bytes", "stride")
 _COLLECTIVE = re.compile(
     r"MPI_File_(i?(read|write)(_at)?_all|(read|write)_ordered).*"
     r"|MPI_File_(open|close|preallocate|seek_shared|set_atomicity|set_info|set_size|set_view|sync)"
@@ -160,8 +159,11 @@ class MpiTables:
             self._types[definition.key] = len(self._type_rows)
             numbers = dict(zip(_TYPE_COLUMNS, _TYPE.unpack_from(definition.content), strict=True))
             combiner, shape = _texts(definition.content[_TYPE.size :])[:2]
-            for name in _MAY_BE_UNKNOWN:
-                if numbers[name] < 0 and (name != "stride" or numbers["blocks"] < 2):
+            # A stride may be negative. It is known where the size of the pieces is, of two or more.
+            if numbers["block_bytes"] < 0 or numbers["blocks"] < 2:
+                numbers["stride"] = None
+            for name in ("blocks", "block_bytes"):
+                if numbers[name] < 0:
                     numbers[name] = None
             row = {**numbers, "combiner": combiner.decode(), "shape": shape.decode()}
             self._type_rows.append(row)
