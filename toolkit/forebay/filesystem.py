@@ -11,6 +11,14 @@ from pathlib import Path
 
 # Types as /proc/self/mountinfo names them, that are not shared between nodes and not in memory.
 _DISK_TYPES = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "zfs"})
+# Types whose data is on other hosts.
+_NETWORK_TYPES = frozenset(
+    {
+        *("afs", "beegfs", "ceph", "cifs", "gpfs", "lustre", "nfs", "nfs4", "panfs", "pvfs2"),
+        *("smb3", "wekafs", "fuse.beegfs", "fuse.ceph", "fuse.ceph-fuse", "fuse.glusterfs"),
+        *("fuse.juicefs", "fuse.sshfs"),
+    }
+)
 STRIPE_ATTRIBUTE = "user.forebay.stripe"
 LUSTRE_ATTRIBUTE = "lustre.lov"
 # Magic, pattern, object, stripe size, stripe count of a layout of one component.
@@ -48,6 +56,11 @@ class LocalPath:
     total: int
     free: int
     writable: bool
+
+
+def is_over_network(type_of_mount: str) -> bool:
+    """Whether what is read and written goes to other hosts, as far as the type tells."""
+    return type_of_mount in _NETWORK_TYPES
 
 
 def mounts() -> list[Mount]:

@@ -32,6 +32,7 @@ class MadeRun:
         default_factory=lambda: {"posix": [], "mpiio": []}
     )
     run: dict[str, Any] = field(default_factory=dict)
+    hosts: list[str] = field(default_factory=list)  # of the processes
 
     def posix(self, call: str, start: float, took: float, size: int = 0, **others: object) -> None:
         self._add("posix", call, start, took, size, {"within": "program", "errno": 0} | others)
@@ -81,6 +82,7 @@ class MadeRun:
             pa.table(
                 {
                     "rank": pa.array(ranks, pa.int32()),
+                    "host": pa.array(self.hosts or [None] * self.processes, pa.string()),
                     "start_ns": [0] * self.processes,
                     "end_ns": [self.wall_ms * MS] * self.processes,
                 }

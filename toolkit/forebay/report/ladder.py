@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from forebay import filesystem
 from forebay.report import timeline
-from forebay.report.layers import Layer
+from forebay.report.layers import Flags, Ints, Layer
 from forebay.system_file import LEVELS, Limit, System
 from forebay.trace import tables
 from forebay.trace.calls import Kind
@@ -21,8 +22,9 @@ _COMPARED = ("device", "file system", "network")
 
 @dataclass(frozen=True)
 class Step:
-    """One rung: the application's rate while any process was in such a call, beside a limit. A
-    share above 1 tells of a cache; `limit` None: nothing like it was measured."""
+    """One rung: the application's rate while any process was in such a call, beside a limit; of a
+    network, whose limit is of a pair of hosts, that of the host where it is highest. `limit` None:
+    nothing like it was measured."""
 
     mount_point: str
     operation: str
@@ -34,6 +36,15 @@ class Step:
     @property
     def share(self) -> float | None:
         return None if self.limit is None else self.rate / self.limit.median
+
+    @property
+    def remark(self) -> str:
+        """On a share above 1: a cache. Past the page cache nothing of a network's is in one."""
+        if self.limit is None or self.rate <= self.limit.median:
+            return ""
+        if self.limit.level == "network" and self.mode == "direct":
+            return "more than one pair of hosts"
+        return "a cache effect"
 
     def as_json(self) -> dict[str, object]:
         limit = None if self.limit is None else dict(vars(self.limit))
@@ -58,8 +69,11 @@ def of(trace: Trace, posix: Layer, system: System) -> Ladder:
             f"{system.path} was measured on {system.host}, and the run was on "
             f"{', '.join(hosts)}: shares hold only if the two are alike."
         )
-    mounts = [mount or "" for mount in trace.table("files")["mount_point"].to_pylist()]
+    files = trace.table("files", ["mount_point", "file_system"])
+    mounts = [mount or "" for mount in files["mount_point"].to_pylist()]
+    types = dict(zip(mounts, files["file_system"].to_pylist(), strict=True))
     names = sorted(set(mounts))
+    host = _hosts(trace)[posix.process]
     mount_of = np.array([*(names.index(mount) for mount in mounts), -1])[posix.file]
     direct = _direct_files(trace)[posix.file] if len(posix) else np.zeros(0, np.bool_)
     total = max(1, int(posix.moved.sum()))
@@ -72,14 +86,30 @@ def of(trace: Trace, posix: Layer, system: System) -> Ladder:
                 moved = posix.moved[rows]
                 if moved.sum() < _SHARE_OF_BYTES * total:
                     continue
-                busy = timeline.busy_seconds(posix.start_ns[rows], posix.end_ns[rows])
-                if busy <= 0:
+                rate = _rate(posix, rows)
+                if rate is None:
                     continue
                 mode = "direct" if is_direct else "buffered"
-                size, rate = int(np.median(moved)), float(moved.sum()) / busy
-                limits = _like(system, mount, operation, mode, size)
-                steps += [Step(mount, operation, mode, size, rate, limit) for limit in limits]
+                size = int(np.median(moved))
+                remote = filesystem.is_over_network(types[mount] or "")
+                for limit in _like(system, mount, operation, mode, size, remote):
+                    reached = rate
+                    if limit is not None and limit.level == "network":
+                        each = (_rate(posix, rows & (host == one)) for one in np.unique(host))
+                        reached = max(one for one in each if one is not None)
+                    steps.append(Step(mount, operation, mode, size, reached, limit))
     return Ladder(steps, warnings)
+
+
+def _hosts(trace: Trace) -> Ints:
+    """Of each process a number for its host; those of which none is known are taken for one."""
+    return np.append(tables.codes(trace.table("processes", ["host"]), "host")[0], -1)
+
+
+def _rate(posix: Layer, rows: Flags) -> float | None:
+    """Bytes a second while any process was in one of the calls; None if they took no time."""
+    busy = timeline.busy_seconds(posix.start_ns[rows], posix.end_ns[rows])
+    return float(posix.moved[rows].sum()) / busy if busy > 0 else None
 
 
 def _direct_files(trace: Trace) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
@@ -97,27 +127,40 @@ def _direct_files(trace: Trace) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
     return direct
 
 
-def _like(system: System, mount: str, operation: str, mode: str, size: int) -> list[Limit | None]:
+def _like(
+    system: System, mount: str, operation: str, mode: str, size: int, remote: bool
+) -> list[Limit | None]:
     """Of each level and mode the measured limit of nearest size, and of those the highest, whatever
-    processes and files it takes; [None] if none is alike."""
+    processes and files it takes; [None] if none is alike. `remote`: bytes of the mount go over a
+    network."""
     best: dict[tuple[str, str], Limit] = {}
     for limit in system.limits:
         if limit.level not in _COMPARED or limit.order != "sequential":
             continue
-        far = _distance(limit, size)
+        if _distance(limit, size) > _ALIKE:
+            continue
         if limit.level == "network":
-            fits = True
+            # A message is read by one and written by the other. Within a host it is none.
+            fits = remote and limit.hosts > 1
         else:
-            below = f"{limit.path.rstrip('/')}/".startswith(f"{mount.rstrip('/')}/")
-            fits = below and limit.operation == operation and far <= _ALIKE
             # A device is measured past the page cache alone.
             past_cache = mode == "direct" or limit.level == "device"
-            fits = fits and (limit.mode == "direct") == past_cache
+            fits = limit.operation == operation and (limit.mode == "direct") == past_cache
+            fits = fits and _is_of(system, limit, mount)
         key = (limit.level, limit.mode)
         if fits and (key not in best or _rank(limit, size) < _rank(best[key], size)):
             best[key] = limit
     ordered = sorted(best.values(), key=lambda each: (LEVELS.index(each.level), each.mode))
     return list(ordered) or [None]
+
+
+def _is_of(system: System, limit: Limit, mount: str) -> bool:
+    """Whether a limit was measured on the file system at `mount`: by its path alone, where the
+    system file does not say."""
+    for place in system.document.get("places", []):
+        if place.get("path") == limit.path and place.get("mount_point"):
+            return bool(place["mount_point"] == (mount or "/"))
+    return f"{limit.path.rstrip('/')}/".startswith(f"{mount.rstrip('/')}/")
 
 
 def _rank(limit: Limit, size: int) -> tuple[float, float]:

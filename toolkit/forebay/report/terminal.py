@@ -81,7 +81,7 @@ def _show_ladder(console: Console, contents: Contents) -> None:
         if step.limit is None or step.share is None:
             table.add_row("none alike", Text(what), "", rate, "")
             continue
-        used = show_share(step.share) + (", a cache effect" if step.share > 1 else "")
+        used = show_share(step.share) + (f", {step.remark}" if step.remark else "")
         limit = f"{show_bytes(step.limit.median)}/s ({step.limit.mode})"
         table.add_row(step.limit.level, Text(what), limit, rate, used)
     console.print(table)
