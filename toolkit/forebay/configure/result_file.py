@@ -10,6 +10,7 @@ from forebay.configurations import Configuration
 from forebay.configure.chooser import Ranked
 from forebay.configure.result import SearchResult
 from forebay.errors import ForebayError
+from forebay.trace.directory import printable
 from forebay.units import show_seconds
 
 MADE_BY = "forebay configure"
@@ -54,7 +55,8 @@ def write(result: SearchResult, history: Path, path: Path) -> bool:
     }
     if path.exists():
         path.replace(path.with_name(f"{path.name}.old"))
-    path.write_text(configurations.file_toml(found, about), encoding="utf-8")
+    # TOML is UTF-8, and of the command a person has what the terminal showed.
+    path.write_text(configurations.file_toml(found, printable(about)), encoding="utf-8")
     return True
 
 

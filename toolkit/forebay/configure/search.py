@@ -35,7 +35,7 @@ from forebay.file_checks import FileChecks, RunFiles
 from forebay.run import why_no_record, wrong_launcher
 from forebay.statistics import median
 from forebay.timed_runs import TimedRun, TimedRuns
-from forebay.trace.directory import RUN_FILE, Trace
+from forebay.trace.directory import RUN_FILE, Trace, printable
 from forebay.units import show_duration, show_seconds
 
 # A run of so many times the reference's wall time is of no interest, and ended.
@@ -473,7 +473,8 @@ class Searcher:
 
     def _note_trace(self) -> None:
         run, notes = self._workload.trace.run, self.result.notes
-        if run.command and run.command != self._options.command:
+        # A trace has its command without what is no UTF-8.
+        if run.command and run.command != printable({"words": self._options.command})["words"]:
             notes.append(
                 f"{self._options.trace} is of another command ({' '.join(run.command)}): "
                 "predictions are as good as the two are alike"

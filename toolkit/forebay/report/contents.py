@@ -93,6 +93,10 @@ def examine(trace: Trace, system: System | None = None) -> Contents:
     )
 
 
+# In place of what is no UTF-8 (docs/formats/trace-directory.md).
+_LOST = "\ufffd"
+
+
 def _verdict(
     trace: Trace, budget: Budget, found: list[Finding], calls: bool
 ) -> tuple[str, list[str]]:
@@ -114,7 +118,7 @@ def _verdict(
     first = found[0]
     lines = []
     if any(finding.prove for finding in found) and trace.run.ranks > 0:
-        lines = [f"forebay compare -- {command(trace)}"]
+        lines = [] if _LOST in command(trace) else [f"forebay compare -- {command(trace)}"]
     return (
         f"{known}; {ceiling}. Most can be had by: {first.title} "
         f"(at most {show_seconds(first.seconds)}, {show_share(first.share)} of the run; "
@@ -131,6 +135,11 @@ def _caveats(trace: Trace, budget: Budget) -> list[str]:
         caveats.append(
             f"{slowest.name} is in I/O {show_share(slowest.share)} of its time: others may wait "
             "for it, which calls of I/O do not show."
+        )
+    if _LOST in command(trace):
+        caveats.append(
+            "The command has words that are no UTF-8, of which the trace does not keep all bytes: "
+            "there is no line to copy with it."
         )
     return caveats
 

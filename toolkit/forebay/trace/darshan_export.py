@@ -57,11 +57,15 @@ class _Export:
         files = trace.table("files")
         # Not the bytes as they are: PyDarshan reads no log with a name that is no UTF-8.
         self._names = [path.encode() for path in files.column("path").to_pylist()]
+        # The ids tell apart what is shown alike.
+        exact = files.column("path_bytes").to_pylist()
         given = files.column("record").to_pylist()
         self._records = np.array(
             [
-                xxhash.xxh64_intdigest(name) if record is None else record % (1 << 64)
-                for name, record in zip(self._names, given, strict=True)
+                xxhash.xxh64_intdigest(name if own is None else own)
+                if record is None
+                else record % (1 << 64)
+                for name, own, record in zip(self._names, exact, given, strict=True)
             ],
             np.uint64,
         )

@@ -4,6 +4,7 @@ In memory the calls have `start_ns`; stored is `since_ns`, from the end of the c
 takes fewer bits (docs/decisions/026-times-are-stored-as-gaps.md).
 """
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -203,6 +204,7 @@ class TableFile:
     def __init__(self, name: str, path: Path) -> None:
         self._name = name
         self._path = path
+        self._file: pa.NativeFile | None = None
         self._writer: pq.ParquetWriter | None = None
         self._last = _LastCall()
         self.rows = 0
@@ -213,13 +215,15 @@ class TableFile:
         if self._name in CALLS:
             table = self._as_gaps(table)
         if self._writer is None:
-            self._writer = _writer(self._path, table.schema)
+            self._file = _opened(self._path, "wb")
+            self._writer = _writer(self._file, table.schema)
         self._writer.write_table(table.cast(self._writer.schema), row_group_size=_ROW_GROUP)
         self.rows += table.num_rows
 
     def close(self) -> None:
-        if self._writer is not None:
+        if self._writer is not None and self._file is not None:
             self._writer.close()
+            self._file.close()
 
     def _as_gaps(self, table: pa.Table) -> pa.Table:
         start, duration = integers(table, "start_ns"), integers(table, "duration_ns")
@@ -240,7 +244,12 @@ class TableFile:
         return table.set_column(place, _SINCE, pa.array(since))
 
 
-def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+def _opened(path: Path, mode: str) -> pa.NativeFile:
+    """Arrow takes paths that are no UTF-8 as bytes alone."""
+    return pa.OSFile(os.fsencode(path), mode)
+
+
+def _writer(file: pa.NativeFile, schema: pa.Schema) -> pq.ParquetWriter:
     encodings, words = {}, []
     for field in schema:
         if field.name in _NOISE:
@@ -252,7 +261,7 @@ def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
         else:
             words.append(field.name)
     return pq.ParquetWriter(
-        path,
+        file,
         schema,
         compression="zstd",
         use_dictionary=words or False,
@@ -277,7 +286,8 @@ def read(name: str, path: Path, columns: list[str] | None = None) -> pa.Table:
 
 
 def _stored(path: Path, columns: list[str] | None) -> pa.Table:
-    with pq.ParquetFile(path) as file:  # pq.read_table would import what data sets of files need
+    # pq.read_table would import what data sets of files need.
+    with _opened(path, "rb") as source, pq.ParquetFile(source) as file:
         missing = set(columns or ()).difference(file.schema_arrow.names)
         if missing:
             raise pa.ArrowInvalid(f"there is no column {', '.join(sorted(missing))}")
