@@ -92,7 +92,11 @@ def test_each_call_is_a_row_with_what_it_did(forebay: Forebay, tmp_path: Path) -
     assert trace.run.complete
     assert trace.run.losses == {}
     assert trace.run.origin["kind"] == "capture"
-    assert trace.run.overhead["ns_per_call"] > 0
+    overhead = trace.run.overhead
+    assert overhead["ns_per_call"] > 0
+    assert 0 < overhead["share_of_wall"] <= 1
+    kept = sum(row["events"] for row in trace.table("threads").to_pylist())
+    assert overhead["calls"] == kept >= trace.rows("posix")
     assert not Path("run.trace.spills").exists()
 
 
