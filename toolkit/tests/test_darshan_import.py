@@ -1,15 +1,16 @@
 """Goal: what a Darshan log holds is in the trace made of it, and what is no whole log is told.
 
 Method: every log that PyDarshan's package brings, compared with what PyDarshan itself reads; logs
-that were cut, emptied or never were one.
+that were cut, emptied or never were one; versions changed in the header, which is stored as it is.
 """
 
 import importlib.util
+import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Forebay
+from conftest import Forebay, read_json
 
 from forebay.trace import darshan_import, tables
 from forebay.trace.directory import Trace
@@ -18,6 +19,7 @@ _PACKAGE = importlib.util.find_spec("darshan")
 assert _PACKAGE is not None
 assert _PACKAGE.origin is not None
 LOGS = sorted(Path(_PACKAGE.origin).parent.rglob("*.darshan"))
+(DXT,) = (log for log in LOGS if log.name == "sample-dxt-simple.darshan")
 EXAMPLES = Path(_PACKAGE.origin).parent / "examples" / "example_logs"
 
 
@@ -120,3 +122,74 @@ def test_what_is_no_log_is_told(forebay: Forebay, tmp_path: Path) -> None:
     assert "It is no Darshan log" in answer.errors
     assert forebay("import", "none", "-o", "run").code == 2
     assert "is a directory" in forebay("import", tmp_path, "-o", "run").errors
+
+
+# struct darshan_header of version 3.21, which has 16 modules: the version as text, magic,
+# compression and flag, and where the names and each module lie; then the modules' versions.
+# [darshan-log-format.h]
+_MODULE_VERSIONS = 8 + 8 + 4 + 4 + (1 + 16) * 16
+_POSIX, _DXT_MPIIO = 1, 10
+
+
+def _with_module_version(module: int, version: int, was: int) -> bytes:
+    content = bytearray(DXT.read_bytes())
+    place = _MODULE_VERSIONS + 4 * module
+    assert struct.unpack_from("<I", content, place) == (was,)
+    struct.pack_into("<I", content, place, version)
+    return bytes(content)
+
+
+def test_the_first_version_of_dxt_tells_no_offset_of_mpi_io(
+    forebay: Forebay, tmp_path: Path
+) -> None:
+    """What stands in its place then is no offset."""
+    (tmp_path / "first.darshan").write_bytes(_with_module_version(_DXT_MPIIO, 1, was=2))
+    answer = forebay("import", "first.darshan", "-o", "first")
+    assert answer.code == 0, answer.errors
+    darshan_import.import_here(DXT, tmp_path / "second")
+    first, second = (Trace(tmp_path / name).table("mpiio") for name in ("first", "second"))
+    assert first["offset"].null_count == first.num_rows == second.num_rows > 0
+    assert second["offset"].null_count == 0
+    others = [name for name in first.column_names if name != "offset"]
+    assert first.select(others).equals(second.select(others))
+    posix = [Trace(tmp_path / name).table("posix") for name in ("first", "second")]
+    assert posix[0].equals(posix[1])
+    answer = forebay("characterise", "app", "first", "--json", "out.json")
+    assert answer.code == 0, answer.errors
+    found = read_json(tmp_path / "out.json")["layers"]["mpiio"]
+    assert found["global"]["spatial"]["kind"] == "unknown"
+    assert {phase["formula"] for phase in found["phases"]} == {None}
+
+
+@pytest.mark.parametrize(
+    ("version", "reason", "advice"),
+    [
+        (b"9.99", "of version 9.99 of the format", "A newer PyDarshan may read it"),
+        (b"2.05", "of version 2.05 of the format", "with the Darshan that wrote it"),
+    ],
+)
+def test_a_log_of_another_version_is_refused_by_its_number(
+    forebay: Forebay, tmp_path: Path, version: bytes, reason: str, advice: str
+) -> None:
+    content = DXT.read_bytes()
+    assert content[:5] == b"3.21\0"
+    (tmp_path / "other.darshan").write_bytes(version + content[4:])
+    answer = forebay("import", "other.darshan", "-o", "run")
+    assert answer.code == 1
+    assert reason in answer.errors
+    assert advice in answer.errors
+    assert "no Darshan log" not in answer.errors
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(("module", "was"), [(_POSIX, 4), (_DXT_MPIIO, 2)])
+def test_a_log_of_a_newer_module_is_refused_by_its_number(
+    forebay: Forebay, tmp_path: Path, module: int, was: int
+) -> None:
+    (tmp_path / "newer.darshan").write_bytes(_with_module_version(module, 99, was))
+    answer = forebay("import", "newer.darshan", "-o", "run")
+    assert answer.code == 1
+    name = {_POSIX: "POSIX", _DXT_MPIIO: "DXT MPIIO"}[module]
+    assert f"does not know version 99 of its module {name}" in answer.errors
+    assert "A newer PyDarshan may read it" in answer.errors
+    assert not (tmp_path / "run").exists()

@@ -64,11 +64,36 @@ def _damaged(log: Path, why: str, directory: Path) -> ForebayError:
         for path in directory.glob("*.parquet"):
             path.unlink()
         directory.rmdir()
-    return ForebayError(
-        f"{log} cannot be imported: {why}",
-        "It is no Darshan log, or a truncated or damaged one; 'darshan-parser' may say more.",
-        exit_code=1,
-    )
+    reason, advice = _of_versions(why) or (why, _NO_WHOLE_LOG)
+    return ForebayError(f"{log} cannot be imported: {reason}", advice, exit_code=1)
+
+
+_NO_WHOLE_LOG = (
+    "It is no Darshan log, or a truncated or damaged one; 'darshan-parser' may say more."
+)
+_NEWER_LIBRARY = "A newer PyDarshan may read it: pip install --upgrade darshan."
+
+
+def _of_versions(why: str) -> tuple[str, str] | None:
+    """Reason and advice where Darshan's library complains of a version that it does not read."""
+    log = re.search(r"expected version (\d+)\.(\d+), but got (\d+)\.(\d+)", why)
+    if log is not None:
+        known, found = log.group(1, 2), log.group(3, 4)
+        reason = (
+            f"it is of version {'.'.join(found)} of the format, and Darshan's library here reads "
+            f"none {{}} {'.'.join(known)}"
+        )
+        if tuple(map(int, found)) > tuple(map(int, known)):
+            return reason.format("beyond"), _NEWER_LIBRARY
+        return reason.format("so long before"), "Read it with the Darshan that wrote it."
+    module = re.search(r"Invalid (.+?) module version number \(got (\d+)\)", why)
+    if module is not None:
+        name, version = module.groups()
+        return (
+            f"Darshan's library here does not know version {version} of its module {name}",
+            _NEWER_LIBRARY,
+        )
+    return None
 
 
 def _import_quietly(log: Path, directory: Path) -> Imported | str:
