@@ -13,23 +13,35 @@ _OMPIO = {
     "cb_buffer_size": "OMPI_MCA_io_ompio_bytes_per_agg",
 }
 _MCA_PREFIX = "OMPI_MCA_"
+_COLLECTIVE = ("romio_cb_write", "romio_cb_read")
+ROMIO_FILE = "ROMIO_HINTS"  # the variable that names it
+
+
+def is_for_romio(key: str) -> bool:
+    """Whether a hint is in ROMIO's file, in words that ROMIO may know."""
+    return not key.startswith(_MCA_PREFIX)
+
+
+def is_parameter(key: str, value: str) -> bool:
+    """Whether Open MPI gets a hint, too, by a parameter, of which it tells no program."""
+    return key in _OMPIO or not is_for_romio(key) or (key in _COLLECTIVE and value == "disable")
 
 
 def stock_variables(hints: Mapping[str, str], directory: Path | None) -> dict[str, str]:
     """The variables that make `hints` hold for the stock MPIs. ROMIO's file is put into
     `directory`; without one, it is left to the caller. Keys that start with OMPI_MCA_ are handed
     on as they are."""
-    variables = {key: value for key, value in hints.items() if key.startswith(_MCA_PREFIX)}
-    romio = {key: value for key, value in hints.items() if not key.startswith(_MCA_PREFIX)}
+    romio = {key: value for key, value in hints.items() if is_for_romio(key)}
+    variables = {key: value for key, value in hints.items() if key not in romio}
     if not romio:
         return variables
     if directory is not None:
         file = directory / "romio-hints"
         file.write_text("".join(f"{key} {value}\n" for key, value in romio.items()))
-        variables["ROMIO_HINTS"] = str(file)
+        variables[ROMIO_FILE] = str(file)
     for key, parameter in _OMPIO.items():
         if key in romio:
             variables.setdefault(parameter, romio[key])
-    if "disable" in (romio.get("romio_cb_write"), romio.get("romio_cb_read")):
+    if "disable" in (romio.get(key) for key in _COLLECTIVE):
         variables.setdefault("OMPI_MCA_fcoll", "individual")
     return variables

@@ -16,6 +16,7 @@ from forebay.prefetch_records import PrefetchRecords
 from forebay.records import Record
 from forebay.settings import Settings, runtime_variables
 from forebay.stock_hints import stock_variables
+from forebay.trace_run import Tracing
 from forebay.watched_places import WatchedPlaces
 from forebay.written_files import FileHash, WrittenFiles, hash_file, named_places
 
@@ -92,10 +93,16 @@ class TimedRuns:
         self._prepare()
 
     def run(
-        self, way: Way, count_storage: bool = False, timeout_s: float | None = None
+        self,
+        way: Way,
+        count_storage: bool = False,
+        timeout_s: float | None = None,
+        trace_to: Path | None = None,
     ) -> TimedRun:
-        """One run, with a time-out of its own if given. Raises ForebayError where it cannot be
-        started."""
+        """One run, with a time-out of its own if given. With `trace_to` it is traced, and if it
+        ends well, that is a trace directory then. Raises ForebayError where it cannot be started or
+        traced."""
+        tracing = None if trace_to is None else Tracing(self._command, trace_to)
         self._watched.begin()
         with job.records_directory(self.shared) as directory:
             mode = "observe" if way.stock else "engine"
@@ -104,9 +111,11 @@ class TimedRuns:
             )
             if way.stock:
                 variables |= stock_variables(way.stock_hints, directory)
-            launch = launcher.rewrite(
-                self._command, self.dialect, variables, os.environ, self._preloaded(way, variables)
-            )
+            preload = self._preloaded(way, variables)
+            if tracing is not None:
+                preload += f":{tracing.library}"
+                variables |= tracing.begin({**os.environ, **variables})
+            launch = launcher.rewrite(self._command, self.dialect, variables, os.environ, preload)
             outcome = job.run_captured(launch, timeout_s or self._timeout_s)
             found = records.load(directory)
             read_ahead = prefetch_records.load(directory)
@@ -114,6 +123,8 @@ class TimedRuns:
         failure = self._failure(way.name, outcome) if outcome.exit_code != 0 else None
         side = side_of(outcome.wall_seconds, outcome.exit_code, found.records)
         left = self._left(found.written_paths(), failed=failure is not None)
+        if tracing is not None and failure is None:
+            tracing.finish()
         return TimedRun(side, found.records, read_ahead, left, failure)
 
     def _preloaded(self, way: Way, variables: dict[str, str]) -> str:

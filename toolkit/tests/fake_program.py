@@ -2,8 +2,9 @@
 runtime would. What it does is given by options, so each test can ask for one behaviour.
 
 Fault model: `--differ` writes other bytes under the engine, `--fail-engine` exits 3 under it,
-`--fail` always does, `--no-record` leaves none, `--torn` leaves one whose checksum is wrong,
-`--grow` writes one byte more than the file beside it says. FAKE_SPEED stands for `--speed`.
+`--fail` always does, `--fail-traced` under a trace, `--no-record` leaves none, `--torn` leaves one
+whose checksum is wrong, `--grow` writes one byte more than the file beside it says. FAKE_SPEED
+stands for `--speed`.
 Under the engine, `--best K=V` makes it half as fast for each such hint that it does not have,
 `--fail-with K=V` and `--differ-with K=V` act on a hint, `--deaf K` records another value of it, and
 `--kill-at N` kills the command that started it at the end of the N-th run.
@@ -99,6 +100,7 @@ def main() -> int:
     parser.add_argument("--differ", action="store_true")
     parser.add_argument("--fail", action="store_true")
     parser.add_argument("--fail-engine", action="store_true")
+    parser.add_argument("--fail-traced", action="store_true")
     parser.add_argument("--no-record", action="store_true")
     parser.add_argument("--torn", action="store_true")
     parser.add_argument("--cached", action="store_true", help="through a write-behind cache")
@@ -115,6 +117,8 @@ def main() -> int:
     if options.fail or (options.fail_engine and mode == "engine"):
         print("cannot find input.nml", file=sys.stderr)
         return 3
+    if options.fail_traced and "FOREBAY_TRACE_DIR" in os.environ:
+        return 5
     if mode == "engine" and hints.intersection(options.fail_with):
         print("no space left on device", file=sys.stderr)
         return 4

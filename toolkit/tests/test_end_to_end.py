@@ -94,6 +94,47 @@ def test_a_comparison_finds_the_files_identical(forebay: Forebay, mpi: str, tmp_
     assert list(content["environment"]["mpi"]) == [mpi]
 
 
+HINTED = """
+version = 1
+
+[configuration.known]
+engine = "mpi"
+hints = { cb_nodes = 1, cb_buffer_size = "1MiB", romio_cb_write = "ENABLE" }
+
+[configuration.unknown]
+engine = "mpi"
+hints = { made_up_hint = 7 }
+"""
+
+
+def test_hints_of_the_mpi_are_proven_by_a_trace(forebay: Forebay, mpi: str, tmp_path: Path) -> None:
+    """Open MPI says of no hint whether it has it; what no library of it reads has no effect."""
+    if not (REAL_LIBRARY / "libforebay-trace.so").is_file():
+        pytest.skip("libforebay-trace.so is not built (make build, or set FOREBAY_LIBRARY_DIR)")
+    (tmp_path / "configurations.toml").write_text(HINTED)
+    answer = forebay(
+        "evaluate", "--configs", "known,unknown,stock", "-n", "1", "--json", "e.json",
+        "--", *probe(mpi, "shared.dat"),
+    )  # fmt: skip
+    assert answer.code == 0, answer.output + answer.errors
+    content = read_json(tmp_path / "e.json")
+    seen = "not reported by the MPI" if mpi == "mpich" else "no MPI that reads ROMIO_HINTS"
+    assert "unknown: setting did not take effect" in answer.output
+    assert content["verdicts"]["unknown"]["reasons"] == [
+        f"unknown: made_up_hint: asked 7, observed {seen}"
+    ]
+    states = {each["key"]: each["state"] for each in content["settings"]["known"]}
+    values = {each["key"]: each["observed"] for each in content["settings"]["known"]}
+    if mpi == "mpich":
+        assert set(states.values()) == {"in force"}
+        assert values["cb_buffer_size"] == ["1048576"]
+    else:
+        assert states["cb_nodes"] == states["cb_buffer_size"] == "not recorded"
+    timed = [run["configuration"] for run in content["runs"]]
+    assert "unknown" not in timed
+    assert len(timed) <= 2  # what is traced is not timed
+
+
 def test_the_launcher_of_another_mpi_is_told(forebay: Forebay, mpi: str, tmp_path: Path) -> None:
     """Each process then is a program of one rank, which is rarely what was meant."""
     other = "openmpi" if mpi == "mpich" else "mpich"

@@ -1,9 +1,11 @@
 """`forebay evaluate`: the verdict that fits what a stand-in program does, and when it stops."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import TIMEOUT_S, Forebay, read_json
@@ -70,6 +72,58 @@ def test_a_setting_that_does_not_hold_ends_it_before_it_begins(
     content = read_json(tmp_path / "e.json")
     assert content["verdicts"]["best"]["verdict"] == "setting did not take effect"
     assert content["runs"] == []
+
+
+def evaluated_stock(forebay: Forebay, program: list[str], *words: str) -> dict[str, Any]:
+    """One block of the MPI with a hint against the MPI without."""
+    Path("configurations.toml").write_text(
+        'version = 1\n[configuration.hinted]\nengine = "mpi"\nhints = { cb_nodes = 4 }\n'
+    )
+    answer = forebay(
+        "evaluate", "--configs", "hinted,stock", "-n", "1", "--json", "e.json",
+        "--", *program, "out.dat", "--obey", *words,
+    )  # fmt: skip
+    assert answer.code == 0, answer.output + answer.errors
+    assert "hinted: too noisy" in answer.output
+    content = read_json(Path("e.json"))
+    (setting,) = content["settings"]["hinted"]
+    assert (setting["state"], setting["observed"]) == ("not recorded", [])
+    reason = setting["reason"]
+    assert f"hinted: not proven that cb_nodes took effect: {reason}" in content["notes"]
+    assert reason in answer.output
+    return content
+
+
+def test_without_what_traces_the_mpis_hints_are_not_proven(
+    forebay: Forebay, program: list[str]
+) -> None:
+    content = evaluated_stock(forebay, program)
+    assert content["settings"]["hinted"][0]["reason"] == "libforebay-trace.so is not installed"
+    assert len(content["runs"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--fail-traced"], "the traced run ended with exit status 5"),
+        ([], "holds no spill of a traced process"),
+    ],
+)
+def test_a_traced_run_that_shows_nothing_stops_nothing(
+    forebay: Forebay,
+    environ: dict[str, str],
+    program: list[str],
+    tmp_path: Path,
+    words: list[str],
+    reason: str,
+) -> None:
+    """The library that traces is a harmless one, too, and leaves nothing."""
+    fake = Path(environ["FOREBAY_LIBRARY_DIR"])
+    shutil.copytree(fake, tmp_path / "lib")
+    shutil.copy(fake / "libforebay.so", tmp_path / "lib" / "libforebay-trace.so")
+    environ["FOREBAY_LIBRARY_DIR"] = str(tmp_path / "lib")
+    content = evaluated_stock(forebay, program, *words)
+    assert reason in content["settings"]["hinted"][0]["reason"]
 
 
 def test_few_blocks_are_too_noisy(forebay: Forebay, program: list[str]) -> None:

@@ -16,10 +16,10 @@ from forebay.compare import progress_bar, terminate_as_interrupt
 from forebay.comparison import FOREBAY, STOCK
 from forebay.configurations import Configuration
 from forebay.errors import ForebayError
-from forebay.evaluate import background, in_force, ways
+from forebay.evaluate import background, in_force, traced_run, ways
 from forebay.evaluate.blocks import shuffled
 from forebay.evaluate.evaluation import EvaluatedRun, Evaluation
-from forebay.evaluate.in_force import State
+from forebay.evaluate.in_force import Setting, State
 from forebay.evaluate.output_sizes import difference, output_sizes
 from forebay.evaluate.verdict import Plan, is_decided
 from forebay.file_checks import FileChecks
@@ -73,6 +73,7 @@ class Campaign:
         self._sizes: dict[str, dict[str, int]] = {}  # of each configuration's latest run
         self._undecided = list(self.result.candidates)
         self._ways: dict[str, Way] = {}
+        self._traced: dict[str, dict[str, Setting]] = {}  # what traces tell, by configuration
 
     def run(self) -> Evaluation:
         """All runs, or those until a reason to stop. Raises ForebayError."""
@@ -88,10 +89,17 @@ class Campaign:
             }
             most = self._options.plan.blocks_max
             runs = len(self._ways)
-            task = progress.add_task("warm-up", total=runs * (most + 1) + 1)
+            stock = [c for c in options.configurations if c.stock and c.hints]
+            task = progress.add_task("warm-up", total=runs * (most + 1) + 1 + len(stock))
             generator = np.random.default_rng(self._options.seed)
             try:
                 self._warm_up(lambda: progress.advance(task))
+                progress.update(task, description="traced runs")
+                for configuration in stock:
+                    self._trace(configuration)
+                    progress.advance(task)
+                self._note_unproven()
+                self._drop_those_not_in_force()
                 for block in range(1, most + 1):
                     if not self._undecided:
                         break
@@ -125,7 +133,6 @@ class Campaign:
         )
         self._note_surprises(found)
         self._check_files(found)
-        self._drop_those_not_in_force()
         if getattr(found[reference].side, self._options.quantity) is None:
             raise ForebayError(
                 f"the command makes no calls of MPI-IO that '{self._options.quantity}' could time",
@@ -169,7 +176,9 @@ class Campaign:
             result.failure = run.failure
             raise _StoppedError
         configuration = next(c for c in result.configurations if c.name == name)
-        settings = in_force.settings(configuration, run.records, run.read_ahead)
+        settings = self._with_traced(
+            name, in_force.settings(configuration, run.records, run.read_ahead)
+        )
         known = result.settings.get(name, [])
         if not any(setting.state == State.NOT_IN_FORCE for setting in known):
             result.settings[name] = settings
@@ -179,6 +188,36 @@ class Campaign:
             result.unsteady = difference(name, earlier, sizes)
             raise _StoppedError
         return run
+
+    def _trace(self, configuration: Configuration) -> None:
+        """A traced run more of a configuration of the MPI alone, which leaves no record of hints.
+        What goes wrong with it is told, and stops nothing."""
+        name, known = configuration.name, self.result.settings[configuration.name]
+        unknown = {each.key: each.asked for each in known if each.state == State.NOT_RECORDED}
+        if unknown:
+            found = traced_run.settings(self._runs, self._ways[name], unknown)
+            self._traced[name] = {setting.key: setting for setting in found}
+            self.result.settings[name] = self._with_traced(name, known)
+
+    def _with_traced(self, name: str, settings: list[Setting]) -> list[Setting]:
+        """What records tell, and where they do not what the traced run told."""
+        traced = self._traced.get(name, {})
+        return [
+            traced.get(each.key, each) if each.state == State.NOT_RECORDED else each
+            for each in settings
+        ]
+
+    def _note_unproven(self) -> None:
+        for name, settings in self.result.settings.items():
+            unknown: dict[str, list[str]] = {}
+            for setting in settings:
+                if setting.state == State.NOT_RECORDED:
+                    reason = setting.reason or "no record tells"
+                    unknown.setdefault(reason, []).append(setting.key)
+            self.result.notes += [
+                f"{name}: not proven that {', '.join(dict.fromkeys(keys))} took effect: {reason}"
+                for reason, keys in unknown.items()
+            ]
 
     def _check_files(self, found: dict[str, TimedRun]) -> None:
         """Compares what the candidates left with what the reference left."""
@@ -210,12 +249,6 @@ class Campaign:
         for name, run in found.items():
             problems = (text for record in run.records for text in record.hint_problems)
             notes += [f"{name}: hint not understood: {text}" for text in dict.fromkeys(problems)]
-            unknown = [s.key for s in self.result.settings[name] if s.state == State.NOT_RECORDED]
-            if unknown:
-                notes.append(
-                    f"{name}: no record tells whether {', '.join(dict.fromkeys(unknown))} "
-                    "took effect"
-                )
         notes += [
             f"{variable} is set, and holds for every configuration of Forebay"
             for variable in ("FOREBAY_HINTS", "FOREBAY_INTENT")

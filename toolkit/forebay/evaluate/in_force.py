@@ -32,6 +32,7 @@ class Setting:
     asked: str
     observed: tuple[str, ...]
     state: State
+    reason: str = ""  # why it is not recorded, where that is known
 
     def __str__(self) -> str:
         found = ", ".join(self.observed) or "nothing"
@@ -41,7 +42,8 @@ class Setting:
 def setting_of(entry: dict[str, Any]) -> Setting:
     """What results have of one. Raises KeyError, TypeError, ValueError."""
     observed = tuple(str(value) for value in entry["observed"])
-    return Setting(str(entry["key"]), str(entry["asked"]), observed, State(entry["state"]))
+    reason = str(entry.get("reason", ""))  # an earlier result has none
+    return Setting(str(entry["key"]), str(entry["asked"]), observed, State(entry["state"]), reason)
 
 
 # Other spellings of a hint -> the one that records have (docs/guide/hints.md).
@@ -82,10 +84,9 @@ def settings(
         for key, asked in _expected(configuration, record.path, met).items():
             found.setdefault((key, asked), set()).add(_observed(key, record))
     answers = [compared(key, asked, observed) for (key, asked), observed in found.items()]
+    unseen = State.NOT_RECORDED if configuration.stock else State.NOT_IN_FORCE
     answers += [
-        Setting(key, value, (), State.NOT_IN_FORCE)
-        for key, value in configuration.hints.items()
-        if not records and not configuration.stock
+        Setting(key, value, (), unseen) for key, value in configuration.hints.items() if not records
     ]
     for number, section in enumerate(configuration.sections):
         path = str(section["path"])
@@ -167,6 +168,11 @@ def compared(key: str, asked: str, observed: Iterable[str | None]) -> Setting:
     else:
         state = State.NOT_IN_FORCE
     return Setting(key, asked, seen, state)
+
+
+def alike(asked: str, seen: str) -> bool:
+    """Whether two values of a hint are the same to an MPI, which may write one in its own way."""
+    return _plain(asked.strip()).lower() == _plain(seen.strip()).lower()
 
 
 def _plain(value: str) -> str:

@@ -9,9 +9,10 @@ import numpy as np
 from forebay.evaluate.in_force import NOT_SET, State, compared
 from forebay.report.clue import Clue
 from forebay.report.layers import Flags, Ints, Layer
-from forebay.trace import tables
+from forebay.trace import hint_sets, tables
 from forebay.trace.calls import Kind
 from forebay.trace.directory import Trace
+from forebay.trace.hint_sets import Hints
 from forebay.units import show_seconds
 
 # Hints of which nobody expects an effect of their own, and those that are for another engine.
@@ -24,8 +25,6 @@ _STRIPING = {"striping_factor": "stripe_count", "striping_unit": "stripe_size"}
 _COLLECTIVE = ("cb_", "romio_cb_", "collective_buffering")
 _INDEPENDENT = ("ind_", "romio_ds_")
 _HINTS_SHOWN = 6
-
-Hints = dict[str, str]
 
 
 @dataclass
@@ -82,11 +81,11 @@ def _found(trace: Trace) -> list[_Unheeded]:
     table = trace.table("openings")
     if "hints_asked" not in table.column_names:  # of an earlier capture
         return []
-    sets = _sets(trace)
+    sets = hint_sets.of(trace)
     asked_sets = tables.integers(table, "hints_asked")
     files = tables.integers(table, "file")
     modes = table["mode"].to_pylist()
-    in_force = _sets_in_force(trace, len(asked_sets))
+    in_force = hint_sets.in_force(trace, len(asked_sets))
     stripes = trace.table("files", list(_STRIPING.values()))
     found: dict[tuple[str, str, tuple[str, ...]], _Unheeded] = {}
     for place in np.flatnonzero(asked_sets >= 0).tolist():
@@ -113,28 +112,6 @@ def _is_no_matter(key: str, by_forebay: bool, seen: Iterable[Hints]) -> bool:
     if by_forebay:  # it tells of those that it has, and knows some by other names
         return not any(key in hints for hints in seen)
     return key.startswith(_OF_FOREBAY)
-
-
-def _sets(trace: Trace) -> dict[int, Hints]:
-    table = trace.table("hints")
-    sets: dict[int, Hints] = {}
-    columns = (table[name].to_pylist() for name in ("set", "key", "value"))
-    for number, key, value in zip(*columns, strict=True):
-        sets.setdefault(int(number), {})[key] = value
-    return sets
-
-
-def _sets_in_force(trace: Trace, openings: int) -> list[set[int]]:
-    """Of each opening, the sets that its calls had."""
-    table = trace.table("mpiio", ["opening", "hints"])
-    opening, hints = tables.integers(table, "opening"), tables.integers(table, "hints")
-    known = (opening >= 0) & (opening < openings) & (hints >= 0)
-    sets = int(hints.max(initial=0)) + 1
-    found: list[set[int]] = [set() for _ in range(openings)]
-    # Sorting pairs as one number each takes a tenth of what sorting rows does.
-    for pair in np.unique(opening[known] * sets + hints[known]).tolist():
-        found[pair // sets].add(pair % sets)
-    return found
 
 
 def _concerned(key: str, mpi: Layer) -> tuple[Flags, str]:

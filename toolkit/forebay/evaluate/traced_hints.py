@@ -1,0 +1,72 @@
+"""Whether hints for the stock MPI held in a run, as a trace of it tells.
+
+A trace has what the MPI said of each opened file (MPI_File_get_info), and which files were opened.
+MPICH says what its ROMIO has, also of what nobody asked for, and leaves out what that does not
+know. Open MPI gives a program its own hints back, known or not, and none other: that proves
+nothing, but whether something read the file that ROMIO reads is seen. [MPICH 4.0, Open MPI 4.1]
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from forebay import stock_hints
+from forebay.evaluate.in_force import Setting, State, alike
+from forebay.trace import hint_sets, tables
+from forebay.trace.directory import Trace
+from forebay.trace.hint_sets import Hints
+
+NOT_REPORTED = "not reported by the MPI"
+NOT_READ = f"no MPI that reads {stock_hints.ROMIO_FILE}"
+_NO_FILE = "the traced run opened no file through MPI"
+_NO_HINT = "it is a parameter of Open MPI, and no hint of a file"
+_SAYS_NOTHING = "the MPI does not tell which hints it has"
+
+
+def settings(hints: Mapping[str, str], trace: Trace) -> list[Setting]:
+    """What became of `hints` in a run that had them by `stock_hints`. As in records, one opening
+    that has a value is enough: a program may give a file other hints itself."""
+    openings = trace.rows("openings")
+    told = _told(trace, openings)
+    unread = bool(openings) and not told and _is_unread(trace)
+    return [_setting(key, asked, openings, told, unread) for key, asked in hints.items()]
+
+
+def _setting(key: str, asked: str, openings: int, told: list[Hints], unread: bool) -> Setting:
+    if not openings:
+        return Setting(key, asked, (), State.NOT_RECORDED, _NO_FILE)
+    if not stock_hints.is_for_romio(key):
+        return Setting(key, asked, (), State.NOT_RECORDED, _NO_HINT)
+    by_parameter = stock_hints.is_parameter(key, asked)
+    seen = {hints.get(key) for hints in told}
+    if told and not (by_parameter and seen == {None}):
+        held = any(value is not None and alike(asked, value) for value in seen)
+        observed = tuple(sorted({NOT_REPORTED if value is None else value for value in seen}))
+        return Setting(key, asked, observed, State.IN_FORCE if held else State.NOT_IN_FORCE)
+    if unread and not by_parameter:
+        return Setting(key, asked, (NOT_READ,), State.NOT_IN_FORCE)
+    return Setting(key, asked, (), State.NOT_RECORDED, _SAYS_NOTHING)
+
+
+def _told(trace: Trace, openings: int) -> list[Hints]:
+    """The sets in force that say more than the program had asked for."""
+    sets = hint_sets.of(trace)
+    asked = tables.integers(trace.table("openings"), "hints_asked")
+    found: dict[int, Hints] = {}
+    for place, numbers in enumerate(hint_sets.in_force(trace, openings)):
+        own = sets.get(int(asked[place]), {})
+        found |= {number: sets[number] for number in numbers if sets.get(number, {}).keys() - own}
+    return list(found.values())
+
+
+def _is_unread(trace: Trace) -> bool:
+    """Whether it is certain that no process opened the file of hints."""
+    run = trace.run
+    ranks = set(trace.table("processes")["rank"].to_pylist())
+    if not run.complete or run.losses or not ranks.issuperset(range(run.ranks)):
+        return False
+    named = run.environment.get(stock_hints.ROMIO_FILE)
+    if not named:
+        return False
+    # The end alone: the way there may be over a link.
+    end = Path(named).parts[-2:]
+    return all(Path(path).parts[-2:] != end for path in trace.table("files")["path"].to_pylist())

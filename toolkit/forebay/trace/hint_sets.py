@@ -1,0 +1,31 @@
+"""The sets of hints that a trace has, and which of them were in force where."""
+
+import numpy as np
+
+from forebay.trace import tables
+from forebay.trace.directory import Trace
+
+Hints = dict[str, str]
+
+
+def of(trace: Trace) -> dict[int, Hints]:
+    """By number. One without hints is not in it: the table has a row for each hint."""
+    table = trace.table("hints")
+    sets: dict[int, Hints] = {}
+    columns = (table[name].to_pylist() for name in ("set", "key", "value"))
+    for number, key, value in zip(*columns, strict=True):
+        sets.setdefault(int(number), {})[key] = value
+    return sets
+
+
+def in_force(trace: Trace, openings: int) -> list[set[int]]:
+    """Of each opening, the sets that its calls had."""
+    table = trace.table("mpiio", ["opening", "hints"])
+    opening, hints = tables.integers(table, "opening"), tables.integers(table, "hints")
+    known = (opening >= 0) & (opening < openings) & (hints >= 0)
+    sets = int(hints.max(initial=0)) + 1
+    found: list[set[int]] = [set() for _ in range(openings)]
+    # Sorting pairs as one number each takes a tenth of what sorting rows does.
+    for pair in np.unique(opening[known] * sets + hints[known]).tolist():
+        found[pair // sets].add(pair % sets)
+    return found
