@@ -1,5 +1,6 @@
 """The command line: options and their help. What a verb does is in the module of its name."""
 
+import io
 import os
 import sys
 from pathlib import Path
@@ -309,6 +310,8 @@ app.add_typer(trace_cli.app)
 
 def main() -> None:
     """Entry point of the `forebay` command."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names are any bytes, and are shown as they are
+        sys.stdout.reconfigure(errors="surrogateescape")
     try:
         _run_app()
     finally:

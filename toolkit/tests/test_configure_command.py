@@ -77,6 +77,28 @@ def test_the_best_settings_are_found_and_told_how_to_prove(
     assert "<td>cb_buffer_size</td>" in (tmp_path / "report.html").read_text()
 
 
+def test_names_that_are_no_utf_8_are_searched_and_reported(
+    forebay: Forebay, program: list[str], tmp_path: Path
+) -> None:
+    """A file of configurations is UTF-8: what it tells of the command is replaced there."""
+    place = tmp_path / os.fsdecode(b"d\xff")
+    place.mkdir()
+    words = [*WORDS, "--max-runs", "12", "--seed", "5", "--history", place / "configure.sqlite"]
+    command = [*program, place / os.fsdecode(b"out\xfe"), "--obey", "--best", "cb_nodes=1"]
+    answer = forebay("configure", traced(place), *words, "--", *command)
+    assert answer.code == 0, answer.output + answer.errors
+    assert best_of(tmp_path / "configurations.toml")["cb_nodes"] == "1"
+    told = forebay("report", place, "-o", place / "r.html", "--json", "told.json")
+    assert told.code == 0, told.errors
+    assert read_json(tmp_path / "told.json")["runs"] == 12
+    other = forebay("configure", place / "job.trace", *words, "--", *command, "--size", "9")
+    assert other.code == 2
+    assert "is of another search" in other.errors
+    bad = forebay("configure", place / "job.trace", "--variable", f"A=1,{place}", "--", *command)
+    assert bad.code == 2
+    assert "is no UTF-8" in bad.errors
+
+
 def test_little_io_ends_it_before_anything_is_run(
     forebay: Forebay, program: list[str], tmp_path: Path
 ) -> None:

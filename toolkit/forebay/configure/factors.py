@@ -127,4 +127,9 @@ def parse_variable(text: str) -> Variable:
         raise ForebayError(
             f"'{match.group(1)}' is Forebay's own name", "Name a variable of the program."
         )
+    if re.search(r"[\ud800-\udfff]", text):  # what stands for other bytes
+        raise ForebayError(
+            f"'{text}' is no UTF-8, which a file of configurations needs",
+            "Give the program a link to that place, with another name.",
+        )
     return Variable(match.group(1), tuple(dict.fromkeys(values)))

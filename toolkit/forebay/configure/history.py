@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import sqlite3
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, fields
@@ -212,7 +213,7 @@ def recall(path: Path) -> Recalled:
     is damaged, of another version or in use."""
     _require_format(path)
     try:
-        where = f"file:{quote(str(path.absolute()))}?mode=ro"
+        where = f"file:{quote(os.fsencode(path.absolute()))}?mode=ro"
         with closing(sqlite3.connect(where, uri=True, timeout=0)) as rows:
             search, runs = _search(rows, path), _runs(rows, path)
             endings = _contents(rows, "endings", path) if _has_endings(rows) else []
