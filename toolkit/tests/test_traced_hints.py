@@ -119,6 +119,49 @@ def test_the_way_to_the_file_may_be_another_one(run: MadeRun) -> None:
     assert "does not tell" in reason(run, made_up_hint="7")
 
 
+def wrote_together(run: MadeRun, moving: int, ranks: int = 4) -> None:
+    """Each rank asks for 100 bytes at once; some write, and the last of all before the call."""
+    run.ranks = run.processes = ranks
+    run.files.append(FILE)
+    for rank in range(ranks):
+        run.hints.append({})
+        run.openings.append({"process": rank, "hints_asked": None})
+        place = {"opening": len(run.openings) - 1, "hints": 0, "process": rank}
+        run.mpi("write_all", 100, 10, 100, collective=True, **place)
+        if rank < moving:
+            run.posix("pwrite", 105, 1, 100, within="mpi", process=rank)
+    run.posix("pwrite", 50, 1, 100, within="mpi", process=ranks - 1)
+    run.posix("pread", 105, 1, 100, within="mpi", process=ranks - 1)
+    run.posix("pwrite", 106, 1, 100, within="program", process=ranks - 1)
+
+
+@pytest.mark.parametrize(
+    ("asked", "moving", "state"),
+    [
+        ("2", 2, State.IN_FORCE),
+        ("2", 3, State.NOT_IN_FORCE),
+        ("2", 4, State.NOT_IN_FORCE),
+        ("3", 2, State.NOT_RECORDED),  # two may be enough
+        ("4", 4, State.NOT_RECORDED),  # so it is without any aggregators
+        ("2", 0, State.NOT_RECORDED),
+        ("many", 2, State.NOT_RECORDED),
+    ],
+)
+def test_aggregators_are_the_processes_that_move_bytes(
+    run: MadeRun, asked: str, moving: int, state: State
+) -> None:
+    wrote_together(run, moving)
+    observed = f"{moving} of 4 processes moved the bytes"
+    proven = state is not State.NOT_RECORDED
+    assert told(run, cb_nodes=asked) == {"cb_nodes": (state, (observed,) if proven else ())}
+
+
+def test_few_processes_of_a_trace_that_lost_some_prove_nothing(run: MadeRun) -> None:
+    wrote_together(run, 2)
+    run.run["losses"] = {"not kept": 3}
+    assert "does not tell" in reason(run, cb_nodes="2")
+
+
 def test_a_parameter_of_open_mpi_is_no_hint_of_a_file(run: MadeRun) -> None:
     opened(run, OF_ROMIO)
     assert "parameter of Open MPI" in reason(run, OMPI_MCA_io="romio321")

@@ -3,13 +3,15 @@
 A trace has what the MPI said of each opened file (MPI_File_get_info), and which files were opened.
 MPICH says what its ROMIO has, also of what nobody asked for, and leaves out what that does not
 know. Open MPI gives a program its own hints back, known or not, and none other: that proves
-nothing, but whether something read the file that ROMIO reads is seen. [MPICH 4.0, Open MPI 4.1]
+nothing, but which processes moved bytes is seen, and whether one read the file that ROMIO reads.
+[MPICH 4.0, Open MPI 4.1]
 """
 
 from collections.abc import Mapping
 from pathlib import Path
 
 from forebay import stock_hints
+from forebay.evaluate import traced_aggregators
 from forebay.evaluate.in_force import Setting, State, alike
 from forebay.trace import hint_sets, tables
 from forebay.trace.directory import Trace
@@ -17,6 +19,7 @@ from forebay.trace.hint_sets import Hints
 
 NOT_REPORTED = "not reported by the MPI"
 NOT_READ = f"no MPI that reads {stock_hints.ROMIO_FILE}"
+_AGGREGATORS = "cb_nodes"
 _NO_FILE = "the traced run opened no file through MPI"
 _NO_HINT = "it is a parameter of Open MPI, and no hint of a file"
 _SAYS_NOTHING = "the MPI does not tell which hints it has"
@@ -28,7 +31,8 @@ def settings(hints: Mapping[str, str], trace: Trace) -> list[Setting]:
     openings = trace.rows("openings")
     told = _told(trace, openings)
     unread = bool(openings) and not told and _is_unread(trace)
-    return [_setting(key, asked, openings, told, unread) for key, asked in hints.items()]
+    found = [_setting(key, asked, openings, told, unread) for key, asked in hints.items()]
+    return [_by_processes(each, trace) if each.reason == _SAYS_NOTHING else each for each in found]
 
 
 def _setting(key: str, asked: str, openings: int, told: list[Hints], unread: bool) -> Setting:
@@ -47,6 +51,21 @@ def _setting(key: str, asked: str, openings: int, told: list[Hints], unread: boo
     return Setting(key, asked, (), State.NOT_RECORDED, _SAYS_NOTHING)
 
 
+def _by_processes(setting: Setting, trace: Trace) -> Setting:
+    """An MPI that does not tell shows how many aggregators it has where more processes ask for
+    bytes than were to move them. Fewer than asked for may be enough for what there is."""
+    if setting.key != _AGGREGATORS or not setting.asked.isdecimal():
+        return setting
+    most = int(setting.asked)
+    shown = [c for c in traced_aggregators.of(trace) if c.asking > most and c.moving > 0]
+    observed = tuple(sorted({str(each) for each in shown}))
+    if any(each.moving == most for each in shown) and _is_whole(trace):
+        return Setting(setting.key, setting.asked, observed, State.IN_FORCE)
+    if shown and all(each.moving > most for each in shown):
+        return Setting(setting.key, setting.asked, observed, State.NOT_IN_FORCE)
+    return setting
+
+
 def _told(trace: Trace, openings: int) -> list[Hints]:
     """The sets in force that say more than the program had asked for."""
     sets = hint_sets.of(trace)
@@ -60,13 +79,16 @@ def _told(trace: Trace, openings: int) -> list[Hints]:
 
 def _is_unread(trace: Trace) -> bool:
     """Whether it is certain that no process opened the file of hints."""
-    run = trace.run
-    ranks = set(trace.table("processes")["rank"].to_pylist())
-    if not run.complete or run.losses or not ranks.issuperset(range(run.ranks)):
-        return False
-    named = run.environment.get(stock_hints.ROMIO_FILE)
-    if not named:
+    named = trace.run.environment.get(stock_hints.ROMIO_FILE)
+    if not named or not _is_whole(trace):
         return False
     # The end alone: the way there may be over a link.
     end = Path(named).parts[-2:]
     return all(Path(path).parts[-2:] != end for path in trace.table("files")["path"].to_pylist())
+
+
+def _is_whole(trace: Trace) -> bool:
+    """Whether all that every rank did is in it."""
+    ranks = set(trace.table("processes")["rank"].to_pylist())
+    run = trace.run
+    return run.complete and not run.losses and ranks.issuperset(range(run.ranks))
