@@ -22,7 +22,7 @@ from machine_time import Stolen
 from measuring import FOREBAY, STOCK, MeasuringError, Tools
 from methodology_runs import TIMEOUT_S, glusterfs
 
-PROCESSES = (1, 4, 8)
+PROCESSES = (1, 2, 4, 8)
 SERVERS = (1, 4, 48)
 ENGINES = (STOCK, FOREBAY)
 TOGETHER, ALONE = CALLS = ("write_all", "write")
