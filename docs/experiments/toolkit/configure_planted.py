@@ -65,7 +65,7 @@ FAULTS = (
 # Hardly any I/O: what it computes is slept.
 QUIET = Fault(
     "", "a program that computes", "", "segments",
-    ("--files", "3", "--compute", "1.6", "--block", "3MiB", "--segments", "1", "--no-read"),
+    ("--files", "3", "--compute", "1.6", "--block", "12MiB", "--segments", "1", "--no-read"),
     MEMORY,
 )  # fmt: skip
 TRIED = {"cache": {"forebay_cache": "enable"}, "collective": {"romio_cb_write": "enable"}}
