@@ -1,45 +1,59 @@
 // Makes random calls on pairs of files with the same content, one of which is read ahead while the
 // other is left alone: plain POSIX is the model. Both must return the same counts, bytes, positions
-// and errnos. Calls: open, dup, dup2, F_DUPFD, lseek, read, pread, readv, preadv, write, pwrite,
-// ftruncate, posix_fadvise, fork with reads in the child, close, close_range, fclose; reads into
-// memory that cannot be written, and dup2 onto numbers where descriptors of the library may be.
+// and errnos. Calls: the open family with creat; read, pread, readv, preadv, preadv2 with flags and
+// what _FORTIFY_SOURCE makes of them; lseek and posix_fadvise; dup, dup2, dup3, fcntl; writes,
+// truncations and holes by another descriptor, by name, through a mapping and in a child; mmap,
+// mremap, munmap; close, close_range, closefrom, fclose; memory that cannot be written, and numbers
+// where descriptors of the library may be.
 //
-// usage: random_calls SEED CALLS MANAGED MODEL; status 1 and a message where they differ.
+// usage: random_calls SEED CALLS WRITERS at-once|settling MANAGED...; the model of FILE is
+// FILE.model. WRITERS: of 100 openings those for writing. "settling": waits in the middle until
+// what was written may be served from memory again. Status 1 and a message where they differ.
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <climits>
 #include <cstdlib>
+#include <cstring>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
+
+#include "tests/posix/compared_calls.hpp"
+
+// NOLINTBEGIN(bugprone-reserved-identifier): the names are the C library's.
+extern "C" {
+int __open_2(const char* path, int flags);
+int __open64_2(const char* path, int flags);
+int __openat_2(int directory, const char* path, int flags);
+int __openat64_2(int directory, const char* path, int flags);
+ssize_t __read_chk(int fd, void* buffer, size_t count, size_t room);
+ssize_t __pread_chk(int fd, void* buffer, size_t count, off_t offset, size_t room);
+ssize_t __pread64_chk(int fd, void* buffer, size_t count, off64_t offset, size_t room);
+}
+// NOLINTEND(bugprone-reserved-identifier)
 
 namespace {
 
-struct Pair {
-  int managed = -1;
-  int model = -1;
-  bool writable = false;
-};
+/// core/storage/file_version.hpp
+constexpr std::chrono::milliseconds settling_time{2100};
 
-/// What a call gave.
-struct Outcome {
-  long long result = 0;
-  int error = 0;
-  std::vector<char> bytes;
-  bool operator==(const Outcome&) const = default;
-};
-
-class RandomCalls {
+class RandomCalls : ComparedCalls {
  public:
-  RandomCalls(unsigned seed, std::string managed, std::string model)
-      : random_(seed), managed_path_(std::move(managed)), model_path_(std::move(model)) {}
+  RandomCalls(unsigned seed, int writers, std::vector<std::string> paths)
+      : random_(seed), writers_(writers), paths_(std::move(paths)) {}
 
   bool run(int calls) {
     for (int i = 0; i < calls; ++i) {
@@ -51,62 +65,89 @@ class RandomCalls {
     return true;
   }
 
+  static void wait_until_settled() { std::this_thread::sleep_for(settling_time); }
+
  private:
-  static constexpr int most_open = 6;
+  static constexpr std::size_t most_open = 8;
   static constexpr long most_offset = 5'000'000;
 
   long upto(long most) { return std::uniform_int_distribution<long>(0, most)(random_); }
   bool chance(int percent) { return upto(99) < percent; }
+  std::size_t index(std::size_t count) {
+    return static_cast<std::size_t>(upto(static_cast<long>(count) - 1));
+  }
 
   /// Long, short and empty reads.
   std::size_t length() {
     static constexpr std::array<long, 4> most = {100, 5000, 100'000, 700'000};
-    return static_cast<std::size_t>(upto(most[static_cast<std::size_t>(upto(3))]));
-  }
-
-  template <typename Call>
-  static Outcome outcome(Call call, std::size_t room = 0) {
-    Outcome result;
-    result.bytes.assign(room, 'x');
-    errno = 0;
-    result.result = call(result.bytes.data());
-    result.error = errno;
-    return result;
-  }
-
-  /// The same call on both files of a pair.
-  template <typename Call>
-  bool same(const Pair& pair, std::size_t room, Call call) {
-    const Outcome managed = outcome([&](char* b) { return call(pair.managed, b); }, room);
-    const Outcome model = outcome([&](char* b) { return call(pair.model, b); }, room);
-    if (managed == model) return true;
-    std::fprintf(stderr, "managed: %lld, errno %d; model: %lld, errno %d; bytes %s\n",
-                 managed.result, managed.error, model.result, model.error,
-                 managed.bytes == model.bytes ? "equal" : "differ");
-    return false;
+    return static_cast<std::size_t>(upto(most[index(4)]));
   }
 
   bool step() {
-    if (open_.empty() || (open_.size() < most_open && chance(8))) return open_one();
-    const auto which = static_cast<std::size_t>(upto(static_cast<long>(open_.size()) - 1));
-    const long kind = upto(99);
-    if (kind < 80) return read_somehow(open_[which]);
-    if (kind < 86) return seek(open_[which]);
-    if (kind < 91) return copy(open_[which]);
-    if (kind < 92) return fork_and_read(open_[which]);
-    if (kind < 94) return change(open_[which]);
+    if (open_.empty() || (open_.size() < most_open && chance(10))) return open_one();
+    const std::size_t which = index(open_.size());
+    const Pair& pair = open_[which];
+    const long kind = upto(199);
+    if (kind < 130) return read_somehow(pair);
+    if (kind < 142) return seek(pair);
+    if (kind < 155) return copy(pair);
+    if (kind < 158) return fork_and_go_on(pair);
+    if (kind < 176) return change(chance(50) ? a_writable(pair) : pair);
+    if (kind < 184) return map(pair);
+    if (kind < 187) return set_flags(pair);
+    if (kind < 188) return close_all();
     return close_one(which);
+  }
+
+  const Pair& a_writable(const Pair& otherwise) const {
+    const auto found = std::ranges::find(open_, true, &Pair::writable);
+    return found == open_.end() ? otherwise : *found;
   }
 
   bool open_one() {
     doing_ = "open";
     Pair pair;
-    pair.writable = chance(2);
-    const int flags = (pair.writable ? O_RDWR : O_RDONLY) | (chance(50) ? O_CLOEXEC : 0);
-    pair.managed = ::open(managed_path_.c_str(), flags);
-    pair.model = ::open(model_path_.c_str(), flags);
-    open_.push_back(pair);
-    return pair.managed >= 0 && pair.model >= 0;
+    pair.file = index(paths_.size());
+    pair.writable = chance(writers_);
+    int flags = pair.writable ? (chance(85) ? O_RDWR : O_WRONLY) : O_RDONLY;
+    if (chance(50)) flags |= O_CLOEXEC;
+    if (pair.writable && chance(10)) flags |= O_APPEND;
+    if (pair.writable && chance(5)) flags |= O_TRUNC;
+    if (chance(2)) flags |= O_CREAT | O_EXCL;  // It is there.
+    const int directory = ::open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const long way = pair.writable && chance(6) ? 9 : upto(chance(95) ? 7 : 8);
+    const auto open = [&](const std::string& path) {
+      const char* name = path.c_str();
+      // The checked forms take no mode.
+      switch ((flags & O_CREAT) != 0 ? way % 4 : way) {
+        case 0:
+          return ::open(name, flags, 0644);
+        case 1:
+          return ::open64(name, flags, 0644);
+        case 2:
+          return ::openat(directory, name, flags, 0644);
+        case 3:
+          return ::openat64(AT_FDCWD, name, flags, 0644);
+        case 4:
+          return __open_2(name, flags);
+        case 5:
+          return __open64_2(name, flags);
+        case 6:
+          return __openat_2(AT_FDCWD, name, flags);
+        case 7:
+          return __openat64_2(directory, name, flags);
+        case 8:
+          return ::open((path + "/").c_str(), flags);  // ENOTDIR
+        default:
+          return ::creat(name, 0644);
+      }
+    };
+    const std::string& path = paths_[pair.file];
+    const bool good =
+        same_success([&] { return open(path); }, [&] { return open(path + ".model"); }, pair);
+    ::close(directory);
+    if (pair.managed >= 0 && pair.model >= 0) open_.push_back(pair);
+    return good;
   }
 
   bool read_somehow(const Pair& pair) {
@@ -114,36 +155,80 @@ class RandomCalls {
     // Most go on where the last one ended: else nothing would be foreseen.
     const off_t offset = chance(70) ? next_offset_ : upto(most_offset) - 10;
     next_offset_ = (offset + static_cast<off_t>(count)) % most_offset;
-    switch (upto(6)) {
-      case 6: {
+    const std::size_t room = count + static_cast<std::size_t>(upto(10));
+    switch (upto(12)) {
+      case 0: {
         doing_ = "read into bad memory";
-        char* const bad = chance(50) ? unwritable_ : nullptr;
+        char* const bad = a_bad_place();
         return same(pair, 0, [&](int fd, char*) { return ::pread(fd, bad, count, offset); }) &&
                same(pair, 0, [&](int fd, char*) { return ::read(fd, bad, count); });
       }
-      case 0:
+      case 1:
         doing_ = "pread";
         return same(pair, count, [&](int fd, char* b) { return ::pread(fd, b, count, offset); });
-      case 1: {
-        doing_ = "preadv";
-        return same(pair, 2 * count, [&](int fd, char* b) {
-          const std::array<iovec, 3> pieces = {iovec{b, count / 2}, iovec{b + count, 0},
-                                               iovec{b + count, count}};
-          return ::preadv(fd, pieces.data(), 3, offset);
-        });
-      }
-      case 2: {
-        doing_ = "readv";
-        return same(pair, count, [&](int fd, char* b) {
-          const std::array<iovec, 2> pieces = {iovec{b, count / 3},
-                                               iovec{b + count / 3, count - count / 3}};
-          return ::readv(fd, pieces.data(), 2);
-        });
-      }
+      case 2:
+        doing_ = "__read_chk";
+        return same(pair, count, [&](int fd, char* b) { return __read_chk(fd, b, count, room); });
+      case 3:
+        doing_ = "__pread_chk";
+        return same(pair, count,
+                    [&](int fd, char* b) { return __pread_chk(fd, b, count, offset, room); });
+      case 4:
+        doing_ = "__pread64_chk";
+        return same(pair, count,
+                    [&](int fd, char* b) { return __pread64_chk(fd, b, count, offset, room); });
+      case 5:
+        return read_pieces(pair, count, chance(5) ? LLONG_MAX - upto(9) : offset);
+      case 6:
+      case 7:
+        return read_pieces(pair, count, offset);
       default:
         doing_ = "read";
         return same(pair, count, [&](int fd, char* b) { return ::read(fd, b, count); });
     }
+  }
+
+  char* a_bad_place() {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): no program has memory there.
+    static char* const kernels = reinterpret_cast<char*>(-4096L);
+    return std::array<char*, 3>{unwritable_, nullptr, kernels}[index(3)];
+  }
+
+  /// About `count` bytes in some pieces that do not touch, or in as many as there may be or more.
+  bool read_pieces(const Pair& pair, std::size_t count, off_t offset) {
+    const std::size_t number = chance(90) ? index(7) : 1020 + index(7);
+    std::vector<iovec> pieces(number);
+    std::size_t room = 0;
+    for (iovec& piece : pieces) {
+      piece.iov_len = chance(15) ? 0 : index(std::max<std::size_t>(2 * count / number, 2));
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): a place in the buffer, for now.
+      piece.iov_base = reinterpret_cast<void*>(room);
+      room += piece.iov_len + index(3);
+    }
+    // What lies beyond bad memory may have been read or not.
+    char* const bad = number > 0 && chance(8) ? a_bad_place() : nullptr;
+    const std::size_t at = bad != nullptr ? index(number) : number;
+    const bool too_long = number > 0 && chance(1);
+    if (too_long) pieces[index(number)].iov_len = SIZE_MAX;
+    static constexpr std::array<int, 7> some_flags = {
+        0, 0, RWF_HIPRI, RWF_DSYNC, RWF_SYNC | RWF_HIPRI, RWF_SYNC, 1 << 30};
+    const int flags = some_flags[index(some_flags.size())];
+    const long way = upto(5);
+    static constexpr std::array names = {"preadv", "preadv2", "preadv2 at the position"};
+    doing_ = std::string(way < 3 ? names[static_cast<std::size_t>(way)] : "readv") + " of " +
+             std::to_string(number) + " pieces" + (bad != nullptr ? ", one of them bad" : "") +
+             ", flags " + std::to_string(flags);
+    return same(pair, bad != nullptr ? 0 : room, [&](int fd, char* b) {
+      std::vector<iovec> placed = pieces;
+      for (iovec& piece : placed)
+        piece.iov_base = b + reinterpret_cast<std::size_t>(piece.iov_base);
+      if (at < number) placed[at].iov_base = bad;
+      const int n = static_cast<int>(number);
+      if (way == 0) return ::preadv(fd, placed.data(), n, offset);
+      if (way == 1) return ::preadv2(fd, placed.data(), n, offset == -1 ? -2 : offset, flags);
+      if (way == 2) return ::preadv2(fd, placed.data(), n, -1, flags);
+      return ::readv(fd, placed.data(), n);
+    });
   }
 
   bool seek(const Pair& pair) {
@@ -153,52 +238,75 @@ class RandomCalls {
                   [](int fd, char*) { return ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); });
     }
     doing_ = "lseek";
-    const int whence = static_cast<int>(upto(2));
+    const int whence = static_cast<int>(upto(4));  // SEEK_DATA and SEEK_HOLE, too.
     const off_t offset = whence == SEEK_SET ? upto(most_offset) : upto(200'000) - 100'000;
     return same(pair, 0, [&](int fd, char*) { return ::lseek(fd, offset, whence); });
   }
 
-  bool copy(Pair pair) {
+  bool copy(const Pair& pair) {
     if (open_.size() == most_open) return true;
     Pair made = pair;
-    switch (upto(3)) {
-      case 3:
-        doing_ = "dup2 onto a high number";
-        made.managed = ::dup2(pair.managed, high_number_);
-        made.model = ::dup2(pair.model, high_number_ + 500);
-        ++high_number_;
-        break;
+    const auto copied = [&](auto call) {
+      return same_success([&] { return call(pair.managed, 0); },
+                          [&] { return call(pair.model, 500); }, made);
+    };
+    bool good = false;
+    switch (upto(6)) {
       case 0:
         doing_ = "dup";
-        made.managed = ::dup(pair.managed);
-        made.model = ::dup(pair.model);
+        good = copied([](int fd, int) { return ::dup(fd); });
         break;
       case 1:
         doing_ = "F_DUPFD";
-        made.managed = ::fcntl(pair.managed, F_DUPFD_CLOEXEC, 20);
-        made.model = ::fcntl(pair.model, F_DUPFD_CLOEXEC, 20);
+        good = copied([](int fd, int) { return ::fcntl(fd, F_DUPFD_CLOEXEC, 20); });
         break;
-      default: {
-        doing_ = "dup2";
-        // Onto another open pair, which goes.
-        Pair& target = open_[static_cast<std::size_t>(upto(static_cast<long>(open_.size()) - 1))];
-        if (::dup2(pair.managed, target.managed) < 0) return false;
-        if (::dup2(pair.model, target.model) < 0) return false;
-        target.writable = pair.writable;
-        return true;
-      }
+      case 2:
+        doing_ = "F_DUPFD by fcntl64";
+        good = copied([](int fd, int) { return ::fcntl64(fd, F_DUPFD, 20); });
+        break;
+      case 3:
+        doing_ = "dup2 onto a high number";
+        good = copied([&](int fd, int more) { return ::dup2(fd, high_number_ + more); });
+        ++high_number_;
+        break;
+      case 4:
+        doing_ = "dup3 onto a high number";
+        good = copied([&](int fd, int more) { return ::dup3(fd, high_number_ + more, O_CLOEXEC); });
+        ++high_number_;
+        break;
+      default:
+        return copy_onto(pair, open_[index(open_.size())]);
     }
-    open_.push_back(made);
-    return made.managed >= 0 && made.model >= 0;
+    if (made.managed >= 0 && made.model >= 0) open_.push_back(made);
+    return good;
   }
 
-  /// Reads in a child move the position of the parent.
-  bool fork_and_read(const Pair& pair) {
+  /// Onto another open pair, which goes; or which stays, where that fails.
+  bool copy_onto(const Pair pair, Pair& target) {
+    const long way = upto(9);
+    const int flags = way == 8 ? 1 : O_CLOEXEC;
+    doing_ = way < 4 ? "dup2" : way < 9 ? "dup3" : "dup2 of nothing";
+    const auto call = [&](int fd, int onto) {
+      return way < 4 ? ::dup2(fd, onto) : way < 9 ? ::dup3(fd, onto, flags) : ::dup2(-1, onto);
+    };
+    Pair made;
+    const bool good = same_success([&] { return call(pair.managed, target.managed); },
+                                   [&] { return call(pair.model, target.model); }, made);
+    if (made.managed >= 0) {
+      target.writable = pair.writable;
+      target.file = pair.file;
+    }
+    return good;
+  }
+
+  /// Reads in a child move the position of the parent, and its writes are seen there.
+  bool fork_and_go_on(const Pair& pair) {
     const std::size_t count = length();
     const pid_t child = ::fork();
     if (child == 0) {
       const bool right = same(pair, count, [&](int fd, char* b) { return ::read(fd, b, count); }) &&
-                         open_one() && read_somehow(open_.back());
+                         open_one() && change(open_.back()) && read_somehow(open_.back());
+      if (!right) std::fprintf(stderr, "in the child: %s\n", doing_.c_str());
       ::_exit(right ? 0 : 1);
     }
     doing_ = "fork";
@@ -207,20 +315,70 @@ class RandomCalls {
   }
 
   bool change(const Pair& pair) {
-    if (!pair.writable) {
-      doing_ = "write to what is open for reading";
-      return same(pair, 0, [&](int fd, char*) { return ::write(fd, "x", 1); });
-    }
-    if (chance(20)) {
-      doing_ = "ftruncate";
-      const off_t size = upto(most_offset);
-      return same(pair, 0, [&](int fd, char*) { return ::ftruncate(fd, size); });
-    }
-    doing_ = "pwrite";
-    const std::string data(static_cast<std::size_t>(upto(3000)), static_cast<char>(upto(255)));
+    // A file that is open for reading only gives EBADF or EINVAL.
     const off_t offset = upto(most_offset);
-    return same(pair, 0,
-                [&](int fd, char*) { return ::pwrite(fd, data.data(), data.size(), offset); });
+    const std::string data(static_cast<std::size_t>(upto(chance(20) ? 400'000 : 3000)),
+                           static_cast<char>(upto(255)));
+    switch (pair.writable ? upto(9) : upto(5)) {
+      case 0:
+        doing_ = "ftruncate";
+        return same(pair, 0, [&](int fd, char*) { return ::ftruncate(fd, offset); });
+      case 1:
+        doing_ = "write";
+        return same(pair, 0, [&](int fd, char*) { return ::write(fd, data.data(), data.size()); });
+      case 2:
+        doing_ = "fallocate";
+        return same(pair, 0, [&](int fd, char*) {
+          return ::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, 100'000);
+        });
+      case 6: {
+        doing_ = "truncate";
+        const std::string& path = paths_[pair.file];
+        const std::string model = path + ".model";
+        return equal(outcome([&] { return ::truncate(path.c_str(), offset); }),
+                     outcome([&] { return ::truncate(model.c_str(), offset); }));
+      }
+      default:
+        doing_ = "pwrite";
+        return same(pair, 0,
+                    [&](int fd, char*) { return ::pwrite(fd, data.data(), data.size(), offset); });
+    }
+  }
+
+  /// What a mapping of a file shows, before and after it is made longer or shorter, and what is
+  /// written through it.
+  bool map(const Pair& pair) {
+    doing_ = "mmap and mremap";
+    const off_t offset = upto(most_offset) / page * page;
+    const std::size_t first = page * (1 + index(30));
+    const std::size_t then = page * (1 + index(60));
+    const bool writes = pair.writable && chance(50);
+    return same(pair, most_room, [&](int fd, char* into) -> long long {
+      struct stat status{};
+      const int protection = PROT_READ | (writes ? PROT_WRITE : 0);
+      void* place = ::mmap(nullptr, first, protection, MAP_SHARED, fd, offset);
+      if (place == MAP_FAILED || ::fstat(fd, &status) != 0) return -1;
+      const auto shown = [&](std::size_t length) {
+        return static_cast<std::size_t>(
+            std::clamp<off_t>(status.st_size - offset, 0, static_cast<off_t>(length)));
+      };
+      std::memcpy(into, place, shown(first));
+      place = ::mremap(place, first, then, MREMAP_MAYMOVE);
+      if (place == MAP_FAILED) return -2;
+      std::memcpy(into + first, place, shown(then));
+      if (writes) std::memset(place, 'm', shown(then) / 3);
+      return ::munmap(place, then);
+    });
+  }
+
+  /// Reads past every cache, perhaps by another descriptor than this one.
+  bool set_flags(const Pair& pair) {
+    doing_ = "F_SETFL";
+    const int flags = chance(40) ? O_DIRECT : chance(50) ? O_NONBLOCK : O_APPEND;
+    const bool is_64 = chance(50);
+    return same(pair, 0, [&](int fd, char*) {
+      return is_64 ? ::fcntl64(fd, F_SETFL, flags) : ::fcntl(fd, F_SETFL, flags);
+    });
   }
 
   bool close_one(std::size_t which) {
@@ -229,37 +387,84 @@ class RandomCalls {
     switch (upto(2)) {
       case 0:
         doing_ = "close_range";
-        return same(pair, 0, [&](int fd, char*) {
+        return closes(pair, [&](int fd) {
           const auto number = static_cast<unsigned>(fd);
           return ::close_range(number, number, 0);
         });
       case 1:
         doing_ = "fclose";
-        return same(pair, 0, [&](int fd, char*) {
+        return closes(pair, [&](int fd) {
           FILE* stream = ::fdopen(fd, "r");
-          return stream == nullptr ? -1 : ::fclose(stream);
+          return stream == nullptr ? ::close(fd) - 1 : ::fclose(stream);
         });
       default:
         doing_ = "close";
-        return same(pair, 0, [](int fd, char*) { return ::close(fd); });
+        return closes(pair, [](int fd) { return ::close(fd); }) &&
+               closes(pair, [](int fd) { return ::close(fd); });  // EBADF
     }
   }
 
+  template <typename Close>
+  bool closes(const Pair& pair, Close close) {
+    return same(pair, 0, [&](int fd, char*) { return close(fd); });
+  }
+
+  /// Every descriptor of the program, or none: marks them, or is wrong.
+  bool close_all() {
+    unsigned first = UINT_MAX;
+    for (const Pair& pair : open_) {
+      first =
+          std::min({first, static_cast<unsigned>(pair.managed), static_cast<unsigned>(pair.model)});
+    }
+    int result = 0;
+    bool stay = true;
+    switch (upto(4)) {
+      case 0:
+        doing_ = "close_range that only marks";
+        result = ::close_range(first, UINT_MAX, CLOSE_RANGE_CLOEXEC);
+        break;
+      case 1:
+        doing_ = "close_range of nothing";
+        result = ::close_range(first, first - 1, 0) + 1;
+        break;
+      case 2:
+        doing_ = "closefrom";
+        ::closefrom(static_cast<int>(first));
+        stay = false;
+        break;
+      default:
+        doing_ = "close_range of all";
+        result = ::close_range(first, UINT_MAX, 0);
+        stay = false;
+    }
+    const bool good = result == 0 && std::ranges::all_of(open_, [&](const Pair& pair) {
+                        return same(pair, 0, [](int fd, char*) { return ::fcntl(fd, F_GETFD); }) &&
+                               (::fcntl(pair.managed, F_GETFD) >= 0) == stay;
+                      });
+    if (!stay) open_.clear();
+    return good;
+  }
+
+  static constexpr std::size_t page = 4096;
+
   std::mt19937 random_;
-  const std::string managed_path_;
-  const std::string model_path_;
+  const int writers_;
+  const std::vector<std::string> paths_;
   std::vector<Pair> open_;
   off_t next_offset_ = 0;
   int high_number_ = 100;
-  char* const unwritable_ =
-      static_cast<char*>(::mmap(nullptr, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  char* const unwritable_ = memory(1 << 20, PROT_READ);
   std::string doing_;
 };
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) return 2;
-  RandomCalls calls(static_cast<unsigned>(std::atoi(argv[1])), argv[3], argv[4]);
-  return calls.run(std::atoi(argv[2])) ? 0 : 1;
+  if (argc < 6) return 2;
+  const int calls = std::atoi(argv[2]);
+  RandomCalls random(static_cast<unsigned>(std::atoi(argv[1])), std::atoi(argv[3]),
+                     std::vector<std::string>(argv + 5, argv + argc));
+  if (!random.run(calls / 2)) return 1;
+  if (std::strcmp(argv[4], "settling") == 0) RandomCalls::wait_until_settled();
+  return random.run(calls - calls / 2) ? 0 : 1;
 }

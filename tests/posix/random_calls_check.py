@@ -1,8 +1,10 @@
 """Goal: whatever a program does with files that are read ahead, it sees what plain POSIX shows it.
 
-Method: for each seed a pair of equal files, one of which the intent file names; random_calls makes
-the same random calls on both and compares. Intents differ by seed: the whole file, extents that are
-right and wrong, nothing but a size of memory. A failure prints its seed; --seed N repeats it.
+Method: for each seed some pairs of equal files, one of each pair named by the intent file;
+random_calls makes the same random calls on both and compares. What is written to is not served for
+a while, hence several files, programs that write little or much, and some that wait in between.
+Intents differ by seed: the whole file, extents that are right and wrong, nothing but a size of
+memory, and by memory or by the page cache. A failure prints its seed; --seed N repeats it.
 
 usage: random_calls_check.py LIBRARY uring|threads PROGRAM [--seed N]
 """
@@ -18,18 +20,23 @@ from preloaded import Preloaded, evict, make_file, total, wait_until_settled
 
 SEEDS = 12
 CALLS = 500
+FILES = 5
 SIZE = 4_000_000
+#: Of 100 openings of a seed, those for writing.
+WRITERS = [0, 5, 25, 60]
 
 
 def intent_of(seed: int) -> str:
     """What is declared for the file of this seed."""
-    lines = ["", "[[file]]", f'path = "managed{seed}.dat"']
+    lines = ["", "[[file]]", f'path = "managed{seed}-*.dat"']
     draw = random.Random(seed)
     if seed % 3 == 0:
         lines.append("willneed = [[0, 0]]")
     elif seed % 3 == 1:
         pairs = [[draw.randrange(2 * SIZE), draw.randrange(400_000)] for _ in range(40)]
         lines.append(f"willneed = {pairs}")
+    if seed % 5 == 4:
+        lines.append('policy = "page-cache"')
     lines.append(f'budget = "{draw.choice(["64KiB", "1MiB", "4MiB"])}"')
     lines.append(f'block = "{draw.choice(["4KiB", "16KiB", "100KiB"])}"')
     return "\n".join(lines)
@@ -44,15 +51,19 @@ def main() -> int:
     served = 0
     with tempfile.TemporaryDirectory(dir=".", prefix="posix-random-") as name:
         directory = Path(name).resolve()
-        for seed in seeds:
-            content = make_file(directory / f"managed{seed}.dat", SIZE, seed)
-            (directory / f"model{seed}.dat").write_bytes(content)
+        names = {seed: [f"managed{seed}-{n}.dat" for n in range(FILES)] for seed in seeds}
+        for seed, files in names.items():
+            for n, file in enumerate(files):
+                content = make_file(directory / file, SIZE, seed * FILES + n)
+                (directory / f"{file}.model").write_bytes(content)
         intent = "\n".join(intent_of(seed) for seed in seeds)
         preloaded = Preloaded(library, queue, directory, intent)
-        emptied = [evict(directory / f"managed{seed}.dat") for seed in seeds]
+        emptied = [evict(directory / file) for files in names.values() for file in files]
         wait_until_settled(directory)
         for seed in seeds:
-            command = [program, str(seed), str(CALLS), f"managed{seed}.dat", f"model{seed}.dat"]
+            settling = "settling" if seed % 4 == 2 else "at-once"
+            shape = [str(seed), str(CALLS), str(WRITERS[seed % len(WRITERS)]), settling]
+            command = [program, *shape, *names[seed]]
             code, _, errors = preloaded.run(command)
             served += total(preloaded.take_records(), "bytes_served")
             if code != 0:

@@ -1,14 +1,21 @@
 // The calls that read, as programs make them: a listed descriptor is served from memory as far as
 // it can be, everything else is the C library's.
 
+#include <sys/uio.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
 
 #include "core/intercept/posix/cancellation.hpp"
 #include "core/intercept/posix/exported.hpp"
 #include "core/intercept/posix/managed_files.hpp"
 #include "core/intercept/posix/real_calls.hpp"
+#include "core/intercept/posix/registry.hpp"
+#include "core/storage/file_version.hpp"
 
 namespace forebay::posix {
 namespace {
@@ -40,6 +47,12 @@ ssize_t managed_pread(int fd, void* buffer, size_t count, off_t offset) noexcept
   return rest < 0 ? rest : static_cast<ssize_t>(served) + rest;
 }
 
+/// The position goes back by as much as was claimed in vain: whoever moved it since is not undone.
+/// errno may change.
+void give_back(int fd, size_t bytes) noexcept {
+  if (bytes > 0) real().lseek(fd, -static_cast<off_t>(bytes), SEEK_CUR);
+}
+
 ssize_t managed_read(int fd, void* buffer, size_t count) noexcept {
   if (count == 0 || count > most_transferred) return told(fd, -1, real().read(fd, buffer, count));
   const int before = errno;
@@ -52,55 +65,133 @@ ssize_t managed_read(int fd, void* buffer, size_t count) noexcept {
                    serve.offset + static_cast<off_t>(serve.bytes));
   const int failed = errno;
   const size_t moved = serve.bytes + static_cast<size_t>(std::max<ssize_t>(rest, 0));
-  if (moved < serve.claimed) {
-    // By as much as was claimed in vain: whoever moved the position since is not undone.
-    ::lseek(fd, -static_cast<off_t>(serve.claimed - moved), SEEK_CUR);
-  }
+  give_back(fd, serve.claimed - moved);
   errno = rest < 0 && moved == 0 ? failed : before;
   return rest < 0 && moved == 0 ? -1 : static_cast<ssize_t>(moved);
 }
 
-/// Piece by piece, until one is not filled.
-template <typename Read>
-ssize_t each_piece(const iovec* pieces, int count, Read read) noexcept {
-  ssize_t sum = 0;
-  for (int i = 0; i < count; ++i) {
-    if (pieces[i].iov_len == 0) continue;
-    const ssize_t moved = read(pieces[i].iov_base, pieces[i].iov_len, sum);
-    if (moved < 0) return sum > 0 ? sum : moved;
-    sum += moved;
-    if (static_cast<size_t>(moved) < pieces[i].iov_len) break;
-  }
-  return sum;
-}
-
-/// Pieces that the kernel would take in one call; anything else is left to it, with its errors.
-bool is_plain(const iovec* pieces, int count) noexcept {
+/// The bytes of pieces that the kernel would take in one call at `offset`; 0: not these, which are
+/// left to it, with its errors.
+size_t plain_length(const iovec* pieces, int count, off_t offset) noexcept {
   constexpr int most_pieces = 1024;  // IOV_MAX of Linux.
-  if (pieces == nullptr || count < 1 || count > most_pieces) return false;
+  constexpr auto most_address = std::numeric_limits<std::uintptr_t>::max() / 2;
+  if (pieces == nullptr || count < 1 || count > most_pieces || offset < 0) return 0;
   size_t sum = 0;
   for (int i = 0; i < count; ++i) {
-    if (pieces[i].iov_len > most_transferred - sum) return false;
+    if (pieces[i].iov_len > most_transferred - sum) return 0;
     sum += pieces[i].iov_len;
+    // Of what cannot be a program's memory the kernel reads nothing, nor of any other piece.
+    const auto begin = reinterpret_cast<std::uintptr_t>(pieces[i].iov_base);
+    if (begin > most_address - pieces[i].iov_len) return 0;
   }
-  return sum > 0;
+  off_t end = 0;
+  return __builtin_add_overflow(offset, static_cast<off_t>(sum), &end) ? 0 : sum;
 }
 
-ssize_t managed_preadv(int fd, const iovec* pieces, int count, off_t offset) noexcept {
-  if (!is_plain(pieces, count) || offset < 0) {
-    return told(fd, offset, real().preadv(fd, pieces, count, offset));
+/// What is read into pieces, one behind the other, by a listed descriptor. Each is served from
+/// memory as far as it can be; pieces of which nothing is there wait for one call of the kernel.
+class ScatteredRead {
+ public:
+  ScatteredRead(int fd, const iovec* pieces, off_t offset) noexcept
+      : fd_(fd), pieces_(pieces), offset_(offset) {}
+
+  /// The first `most` bytes of `count` pieces, as preadv() would.
+  ssize_t read(int count, size_t most) noexcept {
+    const int before = errno;
+    bool goes_on = true;
+    for (int i = 0; goes_on && i < count; ++i) {
+      const size_t length = std::min(pieces_[i].iov_len, most - done_ - waiting_);
+      if (length > 0) goes_on = read_piece(i, length);
+    }
+    if (goes_on) read_waiting(count);
+    if (has_failed_ && done_ == 0) return -1;
+    errno = before;  // A short read; the next one meets the error.
+    return static_cast<ssize_t>(done_);
   }
-  return each_piece(pieces, count, [&](void* buffer, size_t length, ssize_t before) {
-    return managed_pread(fd, buffer, length, offset + before);
-  });
+
+ private:
+  bool read_piece(int i, size_t length) noexcept {
+    auto* const into = static_cast<char*>(pieces_[i].iov_base);
+    const size_t served = serve_at(fd_, into, length, behind(done_ + waiting_));
+    if (served == 0 && length == pieces_[i].iov_len) {
+      if (waiting_ == 0) first_waiting_ = i;
+      waiting_ += length;
+      return true;
+    }
+    if (!read_waiting(i)) return false;
+    done_ += served;
+    if (served == length) return true;
+    return add(real().pread(fd_, into + served, length - served, behind(done_)), length - served);
+  }
+
+  /// Those before piece `end`.
+  bool read_waiting(int end) noexcept {
+    if (waiting_ == 0) return true;
+    const size_t length = std::exchange(waiting_, 0);
+    return add(real().preadv(fd_, pieces_ + first_waiting_, end - first_waiting_, behind(done_)),
+               length);
+  }
+
+  /// Whether all of `length` bytes came.
+  bool add(ssize_t moved, size_t length) noexcept {
+    has_failed_ = told(fd_, behind(done_), moved) < 0;
+    if (moved > 0) done_ += static_cast<size_t>(moved);
+    return moved == static_cast<ssize_t>(length);
+  }
+
+  off_t behind(size_t bytes) const noexcept { return offset_ + static_cast<off_t>(bytes); }
+
+  const int fd_;
+  const iovec* const pieces_;
+  const off_t offset_;
+  size_t done_ = 0;     ///< Bytes that were read.
+  size_t waiting_ = 0;  ///< Behind them, of pieces that are the kernel's to read.
+  int first_waiting_ = 0;
+  bool has_failed_ = false;
+};
+
+ssize_t managed_preadv(int fd, const iovec* pieces, int count, off_t offset) noexcept {
+  const size_t length = plain_length(pieces, count, offset);
+  if (length == 0) return told(fd, offset, real().preadv(fd, pieces, count, offset));
+  return ScatteredRead(fd, pieces, offset).read(count, length);
+}
+
+/// Bytes that a read takes from the position on. None: the kernel knows the position, or the end.
+struct Claim {
+  size_t bytes = 0;
+  off_t offset = 0;
+};
+
+/// By one step forward of the position for all pieces, as readv() would go: whoever moves it at the
+/// same time comes before or after it. Not beyond the end of the file, as far as that is known.
+Claim claim_next(int fd, size_t count) noexcept {
+  const ManagedFile* managed = listed(fd);
+  if (managed == nullptr || managed->is_over || managed->position_is_shared || recording ||
+      inside || !is_own_process(*registry.load())) {
+    return {};
+  }
+  const off_t position = real().lseek(fd, 0, SEEK_CUR);
+  const auto version = version_of(fd);
+  if (!version || position < 0 || position >= version->size) return {};
+  const size_t claimed = std::min(count, static_cast<size_t>(version->size - position));
+  const off_t after = real().lseek(fd, static_cast<off_t>(claimed), SEEK_CUR);
+  if (after > version->size) give_back(fd, claimed);
+  if (after < 0 || after > version->size) return {};
+  return {claimed, after - static_cast<off_t>(claimed)};
 }
 
 ssize_t managed_readv(int fd, const iovec* pieces, int count) noexcept {
-  // Of several pieces each would claim its part by itself, and another thread could come between.
-  if (!is_plain(pieces, count) || count > 1) {
-    return told(fd, -1, real().readv(fd, pieces, count));
-  }
-  return managed_read(fd, pieces[0].iov_base, pieces[0].iov_len);
+  const size_t length = plain_length(pieces, count, 0);
+  if (length > 0 && count == 1) return managed_read(fd, pieces[0].iov_base, length);
+  const int before = errno;
+  const Claim claim = length > 0 ? claim_next(fd, length) : Claim{};
+  errno = before;
+  if (claim.bytes == 0) return told(fd, -1, real().readv(fd, pieces, count));
+  const ssize_t moved = ScatteredRead(fd, pieces, claim.offset).read(count, claim.bytes);
+  const int failed = errno;
+  give_back(fd, claim.bytes - static_cast<size_t>(std::max<ssize_t>(moved, 0)));
+  errno = failed;
+  return moved;
 }
 
 }  // namespace
@@ -158,7 +249,10 @@ FOREBAY_EXPORTED ssize_t preadv64(int fd, const iovec* pieces, int count, off64_
 }
 
 FOREBAY_EXPORTED ssize_t preadv2(int fd, const iovec* pieces, int count, off_t offset, int flags) {
-  if (listed(fd) == nullptr || flags != 0) {
+  // These change nothing of a read that goes through a cache (readv(2)). Who asks not to wait
+  // (RWF_NOWAIT) would wait here for what is on its way.
+  constexpr int without_effect = RWF_HIPRI | RWF_DSYNC | RWF_SYNC;
+  if (listed(fd) == nullptr || (flags & ~without_effect) != 0) {
     return forebay::posix::told(fd, offset, real().preadv2(fd, pieces, count, offset, flags));
   }
   const CancellationPoint point;
