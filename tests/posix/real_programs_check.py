@@ -27,6 +27,10 @@ path = "changed.dat"
 willneed = [[0, 0]]
 
 [[file]]
+path = "emptied.dat"
+willneed = [[0, 0]]
+
+[[file]]
 path = "pattern*.dat"
 cache = "4MiB"
 
@@ -80,6 +84,53 @@ os.ftruncate(writer, 600_000)
 print(os.lseek(reader, 599_990, os.SEEK_SET), os.read(reader, 100))
 """
 
+#: A duplicate of a descriptor that reads past every cache does so, too, and may not at odd places.
+PYTHON_READS_PAST_CACHES = """
+import fcntl, os, zlib
+first = os.open("whole.dat", os.O_RDONLY)
+copy = os.dup(first)
+print(zlib.crc32(os.read(first, 1_000_000)))
+fcntl.fcntl(copy, fcntl.F_SETFL, os.O_DIRECT)
+for descriptor in (first, copy):
+    try:
+        print(zlib.crc32(os.pread(descriptor, 1001, 1_000_001)))
+    except OSError as error:
+        print(error)
+"""
+
+#: Pieces of every length, over the end, while the position goes on.
+PYTHON_READS_PIECES = """
+import os, random, zlib
+file = os.open("whole.dat", os.O_RDONLY)
+draw, sum, at = random.Random(1), 0, 0
+pieces = [bytearray(draw.randrange(30_000)) for _ in range(7)]
+for turn in range(1000):
+    if turn % 2:
+        count = os.readv(file, pieces)
+    else:
+        count = os.preadv(file, pieces, at, os.RWF_HIPRI)
+        os.lseek(file, count, os.SEEK_CUR)
+    at += count
+    for piece in pieces:
+        sum = zlib.crc32(piece[:count], sum)
+        count = max(count - len(piece), 0)
+    if os.lseek(file, 0, os.SEEK_CUR) != at or count:
+        print("wrong position", at)
+print(at, sum)
+"""
+
+#: Reads its file, all of which is in memory then, and empties it by the call that is asked for.
+PYTHON_EMPTIES = """
+import ctypes, os, sys
+reader = os.open("emptied.dat", os.O_RDONLY)
+print(len(os.read(reader, 299_000)))
+if sys.argv[1] == "open":
+    os.open("emptied.dat", os.O_WRONLY | os.O_TRUNC)
+else:
+    getattr(ctypes.CDLL(None), sys.argv[1])(b"emptied.dat", 0o644)
+print(os.read(reader, 100), os.pread(reader, 100, 5))
+"""
+
 #: Command, file, and whether its reads must have been served.
 CASES: list[tuple[list[str], str, bool]] = [
     (["cat", "whole.dat"], "whole.dat", True),
@@ -95,6 +146,8 @@ CASES: list[tuple[list[str], str, bool]] = [
     (["cat", "not there.dat"], "whole.dat", False),
     ([sys.executable, "-c", PYTHON_READS], "whole.dat", True),
     ([sys.executable, "-c", PYTHON_CLOSES_ALL], "whole.dat", True),
+    ([sys.executable, "-c", PYTHON_READS_PAST_CACHES], "whole.dat", True),
+    ([sys.executable, "-c", PYTHON_READS_PIECES], "whole.dat", True),
 ]
 
 
@@ -116,7 +169,7 @@ def main() -> int:
             records = preloaded.take_records()
             served = total(records, "bytes_served")
             if file == "wrong.dat":
-                if b"intent.toml:16" not in answer[2]:
+                if b"intent.toml:20" not in answer[2]:
                     failures.append(f"the mistake in the intent was not told: {answer[2]!r}")
                 answer = (*answer[:2], plain[2])
             if answer != plain:
@@ -129,6 +182,7 @@ def main() -> int:
                 failures.append(f"{command}: nothing was served: {records}")
             print(f"{command[:2]}: {len(records)} openings, {served} bytes served")
         failures += changed(preloaded, directory)
+        failures += emptied_by_itself(preloaded, directory)
     print("\n".join(failures) or "all the same")
     return 1 if failures else 0
 
@@ -140,6 +194,24 @@ def changed(preloaded: Preloaded, directory: Path) -> list[str]:
     mixed = content[499_995:500_000] + b"new bytes" + content[500_009:500_015]
     expected = f"{mixed!r}\n{599_990} {content[599_990:600_000]!r}\n".encode()
     return [] if output == expected else [f"stale bytes: {output!r} {errors!r}"]
+
+
+def emptied_by_itself(preloaded: Preloaded, directory: Path) -> list[str]:
+    """Whatever call empties a file, nothing of what was there is served any more."""
+    failures = []
+    preloaded.take_records()
+    file = directory / "emptied.dat"
+    for call in ("open", "creat", "creat64"):
+        make_file(file, 300_000, 5)
+        in_no_cache = evict(file)
+        wait_until_settled(directory)
+        code, output, errors = preloaded.run([sys.executable, "-c", PYTHON_EMPTIES, call])
+        if code != 0 or output != b"299000\nb'' b''\n":
+            failures.append(f"emptied by {call}: status {code}: {output!r} {errors!r}")
+        why = [record["stopped"] for record in preloaded.take_records()]
+        if in_no_cache and why != ["it was opened for writing"]:
+            failures.append(f"emptied by {call}: {why}")
+    return failures
 
 
 if __name__ == "__main__":

@@ -93,6 +93,16 @@ FOREBAY_EXPORTED int openat64(int directory, const char* path, int flags, ...) {
   return after_open(real().openat64(directory, path, flags, mode), directory, path, flags);
 }
 
+FOREBAY_EXPORTED int creat(const char* path, mode_t mode) {
+  constexpr int flags = O_CREAT | O_WRONLY | O_TRUNC;
+  return after_open(real().creat(path, mode), AT_FDCWD, path, flags);
+}
+
+FOREBAY_EXPORTED int creat64(const char* path, mode_t mode) {
+  constexpr int flags = O_CREAT | O_WRONLY | O_TRUNC;
+  return after_open(real().creat64(path, mode), AT_FDCWD, path, flags);
+}
+
 // What _FORTIFY_SOURCE makes of the plain calls.
 // NOLINTBEGIN(bugprone-reserved-identifier): the names are the C library's.
 FOREBAY_EXPORTED int __open_2(const char* path, int flags) {

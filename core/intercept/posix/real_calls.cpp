@@ -24,6 +24,8 @@ void find_calls() {
   find(found_calls.open64, "open64");
   find(found_calls.openat, "openat");
   find(found_calls.openat64, "openat64");
+  find(found_calls.creat, "creat");
+  find(found_calls.creat64, "creat64");
   find(found_calls.open_2, "__open_2");
   find(found_calls.open64_2, "__open64_2");
   find(found_calls.openat_2, "__openat_2");

@@ -12,6 +12,8 @@ struct RealCalls {
   int (*open64)(const char*, int, ...);
   int (*openat)(int, const char*, int, ...);
   int (*openat64)(int, const char*, int, ...);
+  int (*creat)(const char*, mode_t);
+  int (*creat64)(const char*, mode_t);
   int (*open_2)(const char*, int);
   int (*open64_2)(const char*, int);
   int (*openat_2)(int, const char*, int);
