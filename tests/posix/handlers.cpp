@@ -29,6 +29,9 @@ const char* path = nullptr;
 std::atomic<int> left_open{-1};
 std::atomic<int> forks{0};
 std::atomic<bool> failed{false};
+/// Then a handler must not call fork(): it waits for malloc's locks in every program that has a
+/// thread, hence in each that is read ahead (fork(2)).
+std::atomic<bool> is_allocating{false};
 
 void read_once() {
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);
@@ -47,7 +50,7 @@ void on_alarm(int /*signal*/) {
   read_once();
   if (forks.load() > 0) {
     --forks;
-    const pid_t child = ::fork();
+    const pid_t child = is_allocating.load() ? ::_Fork() : ::fork();
     if (child == 0) {
       read_once();
       ::_exit(failed.load() ? 1 : 0);
@@ -75,8 +78,10 @@ int main(int argc, char** argv) {
   ::setitimer(ITIMER_REAL, &often, nullptr);
   std::vector<std::vector<char>> blocks(64);
   for (int i = 0; (i < 2000 || forks.load() > 0) && !failed.load(); ++i) {
+    is_allocating = true;
     blocks[static_cast<std::size_t>(i) % blocks.size()].assign(static_cast<std::size_t>(i % 7000),
                                                                'x');
+    is_allocating = false;
     if (left_open.load() < 0) left_open = ::open(path, O_RDONLY | O_CLOEXEC);
     read_once();
   }
