@@ -10,6 +10,8 @@ usage: real_programs_check.py LIBRARY uring|threads
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -151,6 +153,16 @@ CASES: list[tuple[list[str], str, bool]] = [
 ]
 
 
+def java_case(directory: Path) -> list[tuple[list[str], str, bool]]:
+    """The one in Java, compiled in `directory`; none where there is no compiler."""
+    if shutil.which("java") is None or shutil.which("javac") is None:
+        return []
+    source = Path(__file__).with_name("Reads.java")
+    subprocess.run(["javac", "-d", str(directory), str(source)], check=True, timeout=120)
+    quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+    return [(["java", *quick, "-cp", ".", "Reads", "whole.dat"], "whole.dat", True)]
+
+
 def main() -> int:
     library, queue = sys.argv[1:3]
     failures = []
@@ -162,7 +174,7 @@ def main() -> int:
                 (directory / "whole2.dat").write_bytes(content)
         preloaded = Preloaded(library, queue, directory, INTENT)
         wait_until_settled(directory)
-        for command, file, must_serve in CASES:
+        for command, file, must_serve in CASES + java_case(directory):
             plain = preloaded.run(command, with_library=False)
             emptied = [evict(path) for path in directory.glob("*.dat")]
             answer = preloaded.run(command)
