@@ -9,25 +9,53 @@
 #include <memory_resource>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "core/intercept/posix/registry.hpp"
 
 namespace forebay::posix {
 namespace {
 
-/// From the kernel, past our own mmap(), which looks at what programs map.
+/// From the kernel, past our own mmap(), which looks at what programs map. Null: there is no
+/// memory.
+void* map(std::size_t bytes) {
+  const long place = ::syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): what the kernel returns.
+  return place == -1 ? nullptr : reinterpret_cast<void*>(place);
+}
+
+/// A pool asks twice for one block of it: for a chunk, and for room in its list of chunks. That the
+/// second failed was lost on some versions of libstdc++ (12), which took the block from a chunk
+/// that was not there. So what the second takes is there before.
 class Pages final : public std::pmr::memory_resource {
+ public:
+  /// Before the pool is asked. False: there is no memory.
+  bool prepare() {
+    is_second_ = false;
+    if (spare_ == nullptr) spare_ = map(spare_bytes);
+    return spare_ != nullptr;
+  }
+
+ private:
+  static constexpr std::size_t spare_bytes = std::size_t{64} << 10;
+
   void* do_allocate(std::size_t bytes, std::size_t /*alignment*/) override {
-    const long place = ::syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE,
-                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (place == -1) throw std::bad_alloc();
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): what the kernel returns.
-    return reinterpret_cast<void*>(place);
+    void* place = map(bytes);
+    if (place == nullptr && is_second_ && bytes <= spare_bytes) {
+      place = std::exchange(spare_, nullptr);
+    }
+    if (place == nullptr) throw std::bad_alloc();
+    is_second_ = true;
+    return place;
   }
   void do_deallocate(void* place, std::size_t bytes, std::size_t /*alignment*/) override {
     ::syscall(SYS_munmap, place, bytes);
   }
   bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+
+  void* spare_ = nullptr;
+  bool is_second_ = false;
 };
 
 struct Heap {
@@ -72,6 +100,7 @@ void* take(std::size_t size, std::size_t alignment) {
   const std::size_t before = std::max(sizeof(Block), alignment);
   const std::size_t length = before + size;
   const Changing changing;
+  if (!heap().pages.prepare()) throw std::bad_alloc();
   void* begin = heap().pool.allocate(length, std::max(alignof(std::max_align_t), alignment));
   std::byte* place = static_cast<std::byte*>(begin) + before;
   new (place - sizeof(Block)) Block{begin, length};
