@@ -4,8 +4,8 @@
 #include <cerrno>
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -16,7 +16,7 @@ namespace {
 
 class ThreadQueue final : public ReadQueue {
  public:
-  explicit ThreadQueue(int depth) : depth_(depth) {}
+  explicit ThreadQueue(int depth) : depth_(depth) { ended_ = room(); }
 
   ~ThreadQueue() override {
     {
@@ -53,9 +53,10 @@ class ThreadQueue final : public ReadQueue {
   Result<std::vector<ReadOutcome>> wait() override {
     std::unique_lock lock(mutex_);
     ended_something_.wait(lock, [&] { return woken_ || !ended_.empty(); });
+    auto next = room();
     woken_ = false;
     under_way_ -= static_cast<int>(ended_.size());
-    return std::exchange(ended_, {});
+    return std::exchange(ended_, std::move(next));
   }
 
   void wake() override {
@@ -74,7 +75,7 @@ class ThreadQueue final : public ReadQueue {
     bool made = true;
     try {
       workers_.emplace_back([this] { work(); });
-    } catch (const std::system_error&) {
+    } catch (const std::exception&) {  // No thread, or no memory for one more.
       made = false;
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -94,6 +95,13 @@ class ThreadQueue final : public ReadQueue {
       ended_.push_back({request.tag, moved.value_or(0), moved ? 0 : errno_of(moved.error())});
       ended_something_.notify_one();
     }
+  }
+
+  /// For all that can end: a thread that reads must not want memory then.
+  std::vector<ReadOutcome> room() const {
+    std::vector<ReadOutcome> result;
+    result.reserve(static_cast<std::size_t>(depth_));
+    return result;
   }
 
   static int errno_of(const Error& error) { return error.os_errno != 0 ? error.os_errno : EIO; }

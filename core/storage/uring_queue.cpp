@@ -25,7 +25,7 @@ class UringQueue final : public ReadQueue {
   ~UringQueue() override {
     // The kernel writes into the memory of its reads until they have ended.
     while (under_way_ > 0) {
-      if (!wait()) break;
+      if (!reap([](const ReadOutcome&) {})) break;
     }
     io_uring_queue_exit(&ring_);
   }
@@ -49,6 +49,24 @@ class UringQueue final : public ReadQueue {
   }
 
   Result<std::vector<ReadOutcome>> wait() override {
+    // Before they end: none may be lost for want of memory.
+    std::vector<ReadOutcome> ended;
+    ended.reserve(static_cast<std::size_t>(depth_));
+    const auto reaped = reap([&](const ReadOutcome& outcome) { ended.push_back(outcome); });
+    if (!reaped) return tl::unexpected(reaped.error());
+    return ended;
+  }
+
+  void wake() override {
+    // Fails only where the counter is full, and then the ring wakes anyway.
+    const std::uint64_t one = 1;
+    (void)!::write(bell_.get(), &one, sizeof one);
+  }
+
+ private:
+  /// Waits until something ends, and calls `take` for all that did.
+  template <typename Take>
+  Status reap(Take take) {
     if (!listening_) {
       io_uring_sqe* entry = io_uring_get_sqe(&ring_);
       if (entry == nullptr) return fail(EAGAIN, "listen for a wake-up");
@@ -61,7 +79,6 @@ class UringQueue final : public ReadQueue {
       status = io_uring_submit_and_wait(&ring_, 1);
     } while (status == -EINTR || status == -EAGAIN);
     if (status < 0) return fail(-status, "wait for reads");
-    std::vector<ReadOutcome> ended;
     io_uring_cqe* entry = nullptr;
     while (io_uring_peek_cqe(&ring_, &entry) == 0) {
       if (entry->user_data == wake_tag) {
@@ -73,21 +90,14 @@ class UringQueue final : public ReadQueue {
         }
       } else {
         --under_way_;
-        ended.push_back(
-            {entry->user_data, entry->res < 0 ? 0 : entry->res, entry->res < 0 ? -entry->res : 0});
+        take(ReadOutcome{entry->user_data, entry->res < 0 ? 0 : entry->res,
+                         entry->res < 0 ? -entry->res : 0});
       }
       io_uring_cqe_seen(&ring_, entry);
     }
-    return ended;
+    return {};
   }
 
-  void wake() override {
-    // Fails only where the counter is full, and then the ring wakes anyway.
-    const std::uint64_t one = 1;
-    (void)!::write(bell_.get(), &one, sizeof one);
-  }
-
- private:
   io_uring ring_;
   const Descriptor bell_;
   const int depth_;

@@ -2,7 +2,7 @@
 fork.
 
 Method: the program `handlers` with a timer of half a millisecond, over a declared file; it must end
-by itself, with the right bytes, and records must tell of what the handlers closed.
+by itself, with the right bytes, and records must tell of reads.
 
 usage: handlers_check.py LIBRARY uring|threads PROGRAM
 """

@@ -64,11 +64,14 @@ def one_fetch(preloaded: Preloaded, pairs: list[list[int]]) -> list[str]:
     pages = {n for at, length in pairs for n in range(at // PAGE, -(-(at + length) // PAGE))}
     emptied = evict(file)
     processes = [reader(preloaded) for _ in range(PROCESSES)]
+    failures = []
     for offset, length in pairs if emptied else []:
-        wait_until_resident(file, length, offset, length)
+        begin, end = offset // PAGE * PAGE, -(-(offset + length) // PAGE) * PAGE
+        if not wait_until_resident(file, end - begin, begin, end - begin):
+            failures.append(f"{length} bytes at {offset} did not come")
+            break
     lines = "".join(f"{offset} {length}\n" for offset, length in pairs)
     answers = [process.communicate(lines)[0] for process in processes]
-    failures = []
     if any(answer != "".join(expected) for answer in answers):
         failures.append("other bytes were read")
     records = preloaded.take_records()
@@ -78,7 +81,7 @@ def one_fetch(preloaded: Preloaded, pairs: list[list[int]]) -> list[str]:
     needed = (len(pages) - 1) * PAGE  # one was read to see whether the page cache keeps it
     # Who is taken off the processor for longer than its turn lasts counts what another asks for.
     if emptied and not needed <= fetched <= needed * 1.05:
-        failures.append(f"{fetched} bytes were fetched, not {needed}")
+        failures.append(f"{fetched} bytes were fetched, not {needed}: {records}")
     return failures
 
 

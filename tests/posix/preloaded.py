@@ -41,16 +41,19 @@ def evict(path: Path) -> bool:
         os.close(descriptor)
 
 
-def wait_until_resident(path: Path, size: int, offset: int = 0, length: int = 0) -> None:
-    """Until the page cache has `size` bytes of the file, or for 20 s. Of `length` bytes from
-    `offset`; 0: of all from there."""
+def wait_until_resident(path: Path, size: int, offset: int = 0, length: int = 0) -> bool:
+    """Until the page cache has `size` bytes of the file, or for 20 s: whether it has. Of `length`
+    bytes from `offset`; 0: of all from there."""
     descriptor = os.open(path, os.O_RDONLY)
     last = time.time() + 20
-    while (_resident_pages(descriptor, offset, length) or 0) * os.sysconf("SC_PAGESIZE") < size:
-        if time.time() > last:
-            break
-        time.sleep(0.005)
-    os.close(descriptor)
+    try:
+        while (_resident_pages(descriptor, offset, length) or 0) * os.sysconf("SC_PAGESIZE") < size:
+            if time.time() > last:
+                return False
+            time.sleep(0.005)
+        return True
+    finally:
+        os.close(descriptor)
 
 
 def _resident_pages(descriptor: int, offset: int = 0, length: int = 0) -> int | None:

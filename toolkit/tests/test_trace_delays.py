@@ -3,7 +3,7 @@
 from itertools import combinations, pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forebay.trace.delays import Delay, one_after_the_other_ns
@@ -32,6 +32,7 @@ def follow_one_another(chosen: tuple[Delay, ...]) -> bool:
     return all(a.end_ns <= b.start_ns for a, b in pairwise(ordered))
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.builds(

@@ -139,8 +139,8 @@ def wrote_together(run: MadeRun, moving: int, ranks: int = 4) -> None:
     ("asked", "moving", "state"),
     [
         ("2", 2, State.IN_FORCE),
-        ("2", 3, State.NOT_IN_FORCE),
-        ("2", 4, State.NOT_IN_FORCE),
+        ("2", 3, State.NOT_RECORDED),  # of two communicators, for instance
+        ("2", 4, State.NOT_RECORDED),
         ("3", 2, State.NOT_RECORDED),  # two may be enough
         ("4", 4, State.NOT_RECORDED),  # so it is without any aggregators
         ("2", 0, State.NOT_RECORDED),
@@ -160,6 +160,25 @@ def test_few_processes_of_a_trace_that_lost_some_prove_nothing(run: MadeRun) -> 
     wrote_together(run, 2)
     run.run["losses"] = {"not kept": 3}
     assert "does not tell" in reason(run, cb_nodes="2")
+
+
+@pytest.mark.parametrize("hint", [{"cb_config_list": "*:*"}, {"romio_cb_write": "enable"}], ids=str)
+def test_what_open_mpi_does_without_a_hint_is_not_missed(
+    run: MadeRun, hint: dict[str, str]
+) -> None:
+    opened(run, {})
+    assert "does not tell" in reason(run, **hint)
+
+
+def test_a_hint_of_its_own_makes_no_mpi_tell_those_of_romio(run: MadeRun) -> None:
+    run.files.append(FILE)
+    opened(run, {"mpi_memory_alloc_kinds": "system"})
+    assert "does not tell" in reason(run, made_up_hint="7")
+
+
+def test_striping_is_that_of_the_file(run: MadeRun) -> None:
+    opened(run, OF_ROMIO | {"striping_factor": "4"})
+    assert "how the files are striped" in reason(run, striping_factor="4")
 
 
 def test_a_parameter_of_open_mpi_is_no_hint_of_a_file(run: MadeRun) -> None:

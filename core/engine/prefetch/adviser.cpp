@@ -174,7 +174,10 @@ Adviser::Adviser(std::function<void()> prepare)
         try {
           work();
         } catch (const std::bad_alloc&) {
-          return;  // The program reads as it would without advice.
+          // The program reads as it would without advice.
+          const std::lock_guard lock(mutex_);
+          stopping_ = true;
+          notes_.clear();
         }
       })) {}
 

@@ -125,7 +125,7 @@ Bytes PrefetchedFile::copy(std::span<std::byte> into, Bytes offset,
       const std::int64_t start = steady_ns();
       const auto status = arrived_.wait_until(lock, deadline);
       waited += steady_ns() - start;
-      if (status == std::cv_status::timeout) is_slow();
+      if (status == std::cv_status::timeout) is_slow(deadline);
       if (status == std::cv_status::timeout || state_ != State::active) break;
       continue;  // The pieces may be others now.
     }
@@ -149,9 +149,11 @@ Bytes PrefetchedFile::copy(std::span<std::byte> into, Bytes offset,
   return at - offset;
 }
 
-/// Nothing came for as long as a read may wait. If that goes on, whatever fetches does so no more,
-/// and each read would wait in vain.
-void PrefetchedFile::is_slow() {
+/// Nothing came until `deadline` for as long as a read may wait. If that goes on, whatever fetches
+/// does so no more, and each read would wait in vain. Readers that wait at the same time wait once.
+void PrefetchedFile::is_slow(std::chrono::steady_clock::time_point deadline) {
+  if (deadline - longest_wait < last_in_vain_) return;
+  last_in_vain_ = std::chrono::steady_clock::now();
   if (++waits_in_vain_ >= most_waits_in_vain) halt("what is fetched does not come");
 }
 

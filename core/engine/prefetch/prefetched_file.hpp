@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -98,7 +99,7 @@ class PrefetchedFile {
   void begin(const FileVersion& version, std::int64_t now_ns);
   void halt(const char* why);
   Bytes copy(std::span<std::byte> into, Bytes offset, std::unique_lock<std::mutex>& lock);
-  void is_slow();
+  void is_slow(std::chrono::steady_clock::time_point deadline);
   void judge(Extent read, Bytes served);
   bool take_resident(Extent read);
   void skip_what_was_read(Extent read);
@@ -139,7 +140,8 @@ class PrefetchedFile {
   int misses_ = 0;               ///< In a row.
   bool was_right_ = false;       ///< Something was read that a plan foresaw.
   int strays_ = 0;               ///< Reads outside the plan before that.
-  int waits_in_vain_ = 0;        ///< In a row, as long as a read may wait, and nothing came.
+  std::chrono::steady_clock::time_point last_in_vain_;
+  int waits_in_vain_ = 0;  ///< In a row, as long as a read may wait, and nothing came.
   PrefetchFigures figures_;
 };
 

@@ -21,7 +21,7 @@ Prefetcher::Prefetcher(std::unique_ptr<ReadQueue> queue, Bytes memory)
         try {
           work();
         } catch (const std::bad_alloc&) {
-          give_up();
+          stop_all("no memory");  // The queue is sound: end() waits for what is under way.
         }
       })) {}
 
@@ -128,10 +128,10 @@ void Prefetcher::start_requests() {
       if (!request) return true;
       const std::uint64_t tag = next_tag_++;
       const std::uint64_t own_tag = std::exchange(request->tag, tag);
-      if (queue_->start(*request)) {
-        under_way_.emplace(tag, UnderWay{member, own_tag});
-        return false;
-      }
+      // Before it begins: what it is read into must be kept, whatever fails.
+      under_way_.emplace(tag, UnderWay{member, own_tag});
+      if (queue_->start(*request)) return false;
+      under_way_.erase(tag);
       member->file->ended({own_tag, 0, EAGAIN});
       member->file->stop("the system carries out no more reads");
       return true;
@@ -139,12 +139,16 @@ void Prefetcher::start_requests() {
   }
 }
 
+void Prefetcher::stop_all(const char* why) {
+  const std::lock_guard lock(mutex_);
+  broken_ = true;
+  for (const auto& member : members_) member->file->stop(why);
+}
+
 /// The queue is of no use any more. What was under way may still write into its memory, which is
 /// therefore never given back.
 void Prefetcher::give_up() {
-  const std::lock_guard lock(mutex_);
-  broken_ = true;
-  for (const auto& member : members_) member->file->stop("the queue of reads broke");
+  stop_all("the queue of reads broke");
   for (auto& [tag, request] : under_way_) {
     static_cast<void>(new std::shared_ptr<Member>(std::move(request.member)));
   }

@@ -56,6 +56,7 @@ class Prefetcher {
 
   void work();
   void start_requests();
+  void stop_all(const char* why);
   void give_up();
   std::vector<std::shared_ptr<Member>> members();
 

@@ -50,8 +50,8 @@ int error_class_of(int code) {
 }
 
 /// Reading the clock is much of what a call costs: beyond a thread's first calls, which cost most,
-/// one in so many is weighed, for all of them.
-constexpr unsigned weighed_one_in = 16;
+/// one in so many is weighed, for all of them: a number that loops seldom have.
+constexpr unsigned weighed_one_in = 17;
 
 /// How many calls the cost of the one that begins stands for.
 unsigned next_weight() {

@@ -75,32 +75,42 @@ size_t serve(Access& access, void* buffer, size_t count, off_t offset) {
 }
 
 /// A signal handler forks, and what it interrupted may hold the locks: they cannot be taken. The
-/// child then leaves our state alone, as one that was forked past us.
-constinit thread_local bool forks_within = false;
+/// child then leaves our state alone, as one that was forked past us. Forks may nest.
+constinit thread_local int forks_past_us = 0;
 
 void before_fork() {
-  forks_within = inside;
-  if (forks_within) return;
+  if (inside || !is_own_process(*registry.load())) {
+    ++forks_past_us;
+    return;
+  }
+  inside = true;  // Who handles a signal while the locks are held must not want them.
   registry.load()->mutex.lock();
   lock_heap();
 }
 
 void after_fork_in_parent() {
-  if (forks_within) return;
+  if (forks_past_us > 0) {
+    --forks_past_us;
+    return;
+  }
   unlock_heap();
   Registry& state = *registry.load();
   for (ManagedFile* managed : state.files) managed->position_is_shared = true;
   state.mutex.unlock();
+  inside = false;
 }
 
 void after_fork_in_child() {
-  if (forks_within) return;
+  if (forks_past_us > 0) {
+    --forks_past_us;
+    return;
+  }
   unlock_heap();
   Registry& state = *registry.load();
   for (unsigned fd = 0; fd < state.listed_end; ++fd) detail::listed_files[fd].store(nullptr);
   close_internal();
+  while_memory_lasts([] { registry.store(new Registry); });  // Else it is none of this process.
   inside = false;
-  registry.store(new Registry);
 }
 
 [[gnu::constructor(102)]] void load() {

@@ -247,26 +247,43 @@ bool is_mapped(const Registry& state, const std::shared_ptr<AdvisedFile>& file) 
          std::ranges::find(state.mappings, file, &ShownFile::file) != state.mappings.end();
 }
 
+namespace {
+
+/// With the registry locked. What ends with its last descriptor, for its record.
+std::optional<Followed> part_with(Registry& state, Followed followed) {
+  if (is_mapped(state, followed.advised)) return std::nullopt;  // It goes on.
+  auto ended = state.parked.park(std::move(followed));
+  if (ended) release(state, *ended);
+  return ended;
+}
+
+void close_abandoned(Registry& state) {
+  for (std::size_t place = 0;; ++place) {
+    std::optional<Followed> ended;
+    {
+      const std::lock_guard lock(state.mutex);
+      if (place >= state.files.size()) return;
+      ended = part_with(state, unlist_abandoned(state, *state.files[place]));
+    }
+    if (ended) write_record(*ended);
+  }
+}
+
+}  // namespace
+
 void close_listed(int descriptor) {
   Registry& state = *registry.load();
-  std::vector<Followed> ended;
+  std::optional<Followed> ended;
   {
     const std::lock_guard lock(state.mutex);
     if (ManagedFile* managed = listed(descriptor)) {
       const std::lock_guard file_lock(managed->mutex);
       if (managed->followed.advised != nullptr) managed->followed.advised->closing(descriptor);
     }
-    std::vector<Followed> closed = unlist_abandoned(state);
-    closed.push_back(unlist(state, descriptor));
-    for (Followed& followed : closed) {
-      if (is_mapped(state, followed.advised)) continue;  // It goes on.
-      auto over = state.parked.park(std::move(followed));
-      if (!over) continue;
-      release(state, *over);
-      ended.push_back(*std::move(over));
-    }
+    ended = part_with(state, unlist(state, descriptor));
   }
-  for (const Followed& followed : ended) write_record(followed);
+  if (ended) write_record(*ended);
+  if (state.has_abandoned.exchange(false)) close_abandoned(state);
 }
 
 void stop_serving(FileId id) {

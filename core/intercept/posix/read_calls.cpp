@@ -89,7 +89,9 @@ size_t plain_length(const iovec* pieces, int count, off_t offset) noexcept {
 }
 
 /// What is read into pieces, one behind the other, by a listed descriptor. Each is served from
-/// memory as far as it can be; pieces of which nothing is there wait for one call of the kernel.
+/// memory as far as it can be; pieces of which nothing is there wait for one call of the kernel,
+/// and are filled behind one that was served. (Of pieces that overlap another one wins then than
+/// would by the kernel alone.)
 class ScatteredRead {
  public:
   ScatteredRead(int fd, const iovec* pieces, off_t offset) noexcept
@@ -103,7 +105,7 @@ class ScatteredRead {
       const size_t length = std::min(pieces_[i].iov_len, most - done_ - waiting_);
       if (length > 0) goes_on = read_piece(i, length);
     }
-    if (goes_on) read_waiting(count);
+    if (goes_on) read_waiting();
     if (has_failed_ && done_ == 0) return -1;
     errno = before;  // A short read; the next one meets the error.
     return static_cast<ssize_t>(done_);
@@ -116,20 +118,21 @@ class ScatteredRead {
     if (served == 0 && length == pieces_[i].iov_len) {
       if (waiting_ == 0) first_waiting_ = i;
       waiting_ += length;
+      end_waiting_ = i + 1;
       return true;
     }
-    if (!read_waiting(i)) return false;
+    if (!read_waiting()) return false;
     done_ += served;
     if (served == length) return true;
     return add(real().pread(fd_, into + served, length - served, behind(done_)), length - served);
   }
 
-  /// Those before piece `end`.
-  bool read_waiting(int end) noexcept {
+  bool read_waiting() noexcept {
     if (waiting_ == 0) return true;
     const size_t length = std::exchange(waiting_, 0);
-    return add(real().preadv(fd_, pieces_ + first_waiting_, end - first_waiting_, behind(done_)),
-               length);
+    return add(
+        real().preadv(fd_, pieces_ + first_waiting_, end_waiting_ - first_waiting_, behind(done_)),
+        length);
   }
 
   /// Whether all of `length` bytes came.
@@ -147,6 +150,7 @@ class ScatteredRead {
   size_t done_ = 0;     ///< Bytes that were read.
   size_t waiting_ = 0;  ///< Behind them, of pieces that are the kernel's to read.
   int first_waiting_ = 0;
+  int end_waiting_ = 0;
   bool has_failed_ = false;
 };
 

@@ -50,6 +50,8 @@ Prefetcher* prefetcher_of(Registry& state) {
   try {
     state.prefetcher = std::make_unique<Prefetcher>(std::move(queue), memory_of_a_process);
   } catch (const std::exception&) {  // No thread is to be had: nothing is read ahead.
+    for (const int descriptor : state.queue_descriptors) set_internal(descriptor, false);
+    state.queue_descriptors.clear();
     state.prefetcher_failed = true;
   }
   return state.prefetcher.get();
@@ -82,19 +84,15 @@ Followed unlist(Registry& state, int descriptor) {
   return managed == nullptr ? Followed() : lose(state, *managed, 1);
 }
 
-std::vector<Followed> unlist_abandoned(Registry& state) {
-  std::vector<Followed> result;
-  if (!state.has_abandoned.exchange(false)) return result;
-  for (ManagedFile* managed : state.files) {
-    const int gone = managed->abandoned.exchange(0);
-    if (gone > 0) result.push_back(lose(state, *managed, gone));
-  }
-  return result;
+Followed unlist_abandoned(Registry& state, ManagedFile& managed) {
+  const int gone = managed.abandoned.exchange(0);
+  return gone == 0 ? Followed() : lose(state, managed, gone);
 }
 
 void follow(Registry& state, int descriptor, Followed followed) {
   if (state.pool.empty()) {
     state.files.push_back(new ManagedFile);
+    state.pool.reserve(state.files.size());  // All come back without asking for memory.
     state.pool.push_back(state.files.back());
   }
   ManagedFile* managed = state.pool.back();

@@ -107,10 +107,10 @@ Prefetcher* prefetcher_of(Registry& state);
 Adviser* adviser_of(Registry& state);
 
 void list(Registry& state, int descriptor, ManagedFile* managed);
-/// What last descriptors were of that were abandoned.
-std::vector<Followed> unlist_abandoned(Registry& state);
 /// What a last descriptor was of is handed back, for its record.
 Followed unlist(Registry& state, int descriptor);
+/// The same of those of `managed` that were abandoned.
+Followed unlist_abandoned(Registry& state, ManagedFile& managed);
 /// `descriptor` is the first one of `followed`.
 void follow(Registry& state, int descriptor, Followed followed);
 

@@ -75,7 +75,7 @@ def _call_tables(
     rounds: list[dict[str, Any]],
 ) -> list[tuple[str, Callable[[dict[str, Any]], dict[str, dict[str, float]]]]]:
     def of_mpi(key: str) -> Callable[[dict[str, Any]], dict[str, dict[str, float]]]:
-        return lambda one: one["mpi_calls"][key]  # type: ignore[no-any-return]
+        return lambda one: one["mpi_calls"][key]
 
     tables = [("C library", lambda one: one["libc_calls"])]
     return tables + [(key, of_mpi(key)) for key in rounds[0]["mpi_calls"]]

@@ -20,8 +20,14 @@ from forebay.trace.hint_sets import Hints
 NOT_REPORTED = "not reported by the MPI"
 NOT_READ = f"no MPI that reads {stock_hints.ROMIO_FILE}"
 _AGGREGATORS = "cb_nodes"
+# Hints that OMPIO does not read, but needs not: it has no bound of aggregators on a node, and makes
+# collective calls collective by itself.
+_NEEDLESS = ("cb_config_list", "romio_cb_write", "romio_cb_read")
+_STRIPING = {"striping_factor": "stripe_count", "striping_unit": "stripe_size"}
+_OF_ROMIO = ("romio_", "cb_")
 _NO_FILE = "the traced run opened no file through MPI"
 _NO_HINT = "it is a parameter of Open MPI, and no hint of a file"
+_NOT_STRIPED = "the file system does not tell how the files are striped"
 _SAYS_NOTHING = "the MPI does not tell which hints it has"
 
 
@@ -31,7 +37,12 @@ def settings(hints: Mapping[str, str], trace: Trace) -> list[Setting]:
     openings = trace.rows("openings")
     told = _told(trace, openings)
     unread = bool(openings) and not told and _is_unread(trace)
-    found = [_setting(key, asked, openings, told, unread) for key, asked in hints.items()]
+    found = [
+        _striping(key, asked, trace)
+        if key in _STRIPING and openings
+        else _setting(key, asked, openings, told, unread)
+        for key, asked in hints.items()
+    ]
     return [_by_processes(each, trace) if each.reason == _SAYS_NOTHING else each for each in found]
 
 
@@ -46,34 +57,47 @@ def _setting(key: str, asked: str, openings: int, told: list[Hints], unread: boo
         held = any(value is not None and alike(asked, value) for value in seen)
         observed = tuple(sorted({NOT_REPORTED if value is None else value for value in seen}))
         return Setting(key, asked, observed, State.IN_FORCE if held else State.NOT_IN_FORCE)
-    if unread and not by_parameter:
+    if unread and not by_parameter and key not in _NEEDLESS:
         return Setting(key, asked, (NOT_READ,), State.NOT_IN_FORCE)
     return Setting(key, asked, (), State.NOT_RECORDED, _SAYS_NOTHING)
 
 
+def _striping(key: str, asked: str, trace: Trace) -> Setting:
+    """By the files: MPIs echo it for file systems that have no stripes."""
+    opened = set(trace.table("openings")["file"].to_pylist())
+    stripes = trace.table("files")[_STRIPING[key]].to_pylist()
+    seen = sorted({str(v) for place, v in enumerate(stripes) if place in opened and v is not None})
+    if not seen:
+        return Setting(key, asked, (), State.NOT_RECORDED, _NOT_STRIPED)
+    held = any(alike(asked, value) for value in seen)
+    return Setting(key, asked, tuple(seen), State.IN_FORCE if held else State.NOT_IN_FORCE)
+
+
 def _by_processes(setting: Setting, trace: Trace) -> Setting:
     """An MPI that does not tell shows how many aggregators it has where more processes ask for
-    bytes than were to move them. Fewer than asked for may be enough for what there is."""
-    if setting.key != _AGGREGATORS or not setting.asked.isdecimal():
+    bytes than were to move them. Others than asked for prove nothing: fewer may be enough, and a
+    file may be opened by several communicators, or its calls may not be worth aggregating."""
+    if setting.key != _AGGREGATORS or not setting.asked.isdecimal() or not _is_whole(trace):
         return setting
     most = int(setting.asked)
-    shown = [c for c in traced_aggregators.of(trace) if c.asking > most and c.moving > 0]
+    shown = [c for c in traced_aggregators.of(trace) if c.asking > most == c.moving]
+    if not shown:
+        return setting
     observed = tuple(sorted({str(each) for each in shown}))
-    if any(each.moving == most for each in shown) and _is_whole(trace):
-        return Setting(setting.key, setting.asked, observed, State.IN_FORCE)
-    if shown and all(each.moving > most for each in shown):
-        return Setting(setting.key, setting.asked, observed, State.NOT_IN_FORCE)
-    return setting
+    return Setting(setting.key, setting.asked, observed, State.IN_FORCE)
 
 
 def _told(trace: Trace, openings: int) -> list[Hints]:
-    """The sets in force that say more than the program had asked for."""
+    """The sets in force that name a hint of ROMIO for which the program had not asked."""
     sets = hint_sets.of(trace)
     asked = tables.integers(trace.table("openings"), "hints_asked")
     found: dict[int, Hints] = {}
     for place, numbers in enumerate(hint_sets.in_force(trace, openings)):
         own = sets.get(int(asked[place]), {})
-        found |= {number: sets[number] for number in numbers if sets.get(number, {}).keys() - own}
+        for number in numbers:
+            more = sets.get(number, {}).keys() - own
+            if any(key.startswith(_OF_ROMIO) for key in more):
+                found[number] = sets[number]
     return list(found.values())
 
 

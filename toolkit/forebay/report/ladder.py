@@ -82,7 +82,7 @@ def of(trace: Trace, posix: Layer, system: System) -> Ladder:
         for kind, operation in ((Kind.READ, "read"), (Kind.WRITE, "write")):
             for is_direct in (True, False):
                 rows = (mount_of == place) & (posix.kind == kind) & (direct == is_direct)
-                rows &= posix.moved > 0
+                rows &= (posix.moved > 0) & posix.timed
                 moved = posix.moved[rows]
                 if moved.sum() < _SHARE_OF_BYTES * total:
                     continue

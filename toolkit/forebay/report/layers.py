@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from forebay.characterise import places
@@ -29,7 +30,8 @@ class Layer:
     `asked` and `moved` are bytes of data calls and 0 for others; `offset` is -1 where it is not
     known. `below` marks calls that MPI-IO or Forebay made, or that went to a file of MPI-IO where
     the trace does not say who made them. `behind` marks those by threads that only Forebay has:
-    no program waits for them.
+    no program waits for them. `timed`: the trace has the time that the call took, not only that in
+    which its result was asked for (aio).
     """
 
     process: Ints
@@ -45,6 +47,7 @@ class Layer:
     collective: Flags
     below: Flags
     behind: Flags
+    timed: Flags
 
     def __len__(self) -> int:
         return len(self.process)
@@ -104,7 +107,13 @@ def _layer(trace: Trace, name: str) -> Layer:
         collective=collective,
         below=nothing,
         behind=nothing,
+        timed=_is_timed(table),
     )
+
+
+def _is_timed(table: pa.Table) -> Flags:
+    numbers, words = tables.codes(table, "call")
+    return np.array([*(not word.startswith("aio_") for word in words), True], np.bool_)[numbers]
 
 
 def _with_owners(trace: Trace, posix: Layer, mpi: Layer) -> Layer:
