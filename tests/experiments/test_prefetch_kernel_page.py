@@ -5,6 +5,8 @@ Method: results that are made up here, the page read back; a file of known size,
 """
 
 import json
+import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +27,13 @@ def leave(
     number: int,
     seconds: dict[str, float],
     subject: kernel_page.Subject = kernel_page.KERNEL_PAGE,
+    processes: Collection[int] = (1, 2, 4, 8),
 ) -> None:
     """One round: `seconds` of some cases, 4 of all others; 0.2 s outside of reads."""
     runs: list[dict[str, Any]] = [
         {
             "kind": kind,
-            "processes": processes,
+            "processes": count,
             "case": case.name,
             "bytes": NEEDED,
             "reads": 525,
@@ -42,7 +45,8 @@ def leave(
             **({"prefetch": [{"memory_peak": 8 << 20}]} if case.intent is not None else {}),
         }
         for kind in COMPUTE_US
-        for processes, cases in subject.cases.items()
+        for count, cases in subject.cases.items()
+        if count in processes
         for case in cases
     ]
     (output / "results").mkdir(exist_ok=True)
@@ -110,7 +114,33 @@ def test_few_rounds_give_no_plain_verdict(tmp_path: Path) -> None:
 
 def test_a_page_without_results_has_no_table_and_no_picture(tmp_path: Path) -> None:
     assert parts(kernel_page.write(tmp_path).read_text()) == {}
-    assert not (tmp_path / "kernel.svg").exists()
+    assert not list(tmp_path.glob("*.svg"))
+
+
+def texts(picture: Path) -> list[str]:
+    """What is written in a picture, in its order."""
+    return re.findall(r"<text[^>]*>([^<]*)</text>", picture.read_text())
+
+
+def test_pictures_show_requests_by_case_and_by_processes(tmp_path: Path) -> None:
+    leave(tmp_path, 0, {})
+    page = kernel_page.write(tmp_path).read_text()
+    assert page.index("kernel-processes.svg") < page.index("kernel.svg")
+    by_case, by_processes = (texts(tmp_path / f"kernel{more}.svg") for more in ("", "-processes"))
+    assert by_case.count("2500") >= 30  # each case of each scenario has one, and axes may
+    assert "requests at the server" in by_case
+    assert by_processes.count("requests at the server") == len(COMPUTE_US)
+    assert by_processes.count(PAGES.name) == 1
+    assert by_processes.count(EXACT.name) == 1  # of one process alone
+    assert {"1", "2", "4", "8", *COMPUTE_US} <= set(by_processes)
+
+
+def test_one_number_of_processes_makes_no_picture_by_it(tmp_path: Path) -> None:
+    leave(tmp_path, 0, {}, processes=[4])
+    page = kernel_page.write(tmp_path).read_text()
+    assert list(parts(page)) == ["compute-bound, 4 processes", "I/O-bound, 4 processes"]
+    assert "kernel.svg" in page
+    assert not (tmp_path / "kernel-processes.svg").exists()
 
 
 def test_a_throttled_disk_has_bars_of_its_own(tmp_path: Path) -> None:

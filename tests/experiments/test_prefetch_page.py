@@ -72,6 +72,8 @@ def test_medians_are_judged_by_the_bars(tmp_path: Path) -> None:
     assert table["wrong extents / no hints"] == ["1.1", "1.11", "missed"]
     assert table["memory / 8 MiB"] == ["1", "1.00", "met"]
     assert "Without hints it takes 11.4 times as long" in page
+    assert "analysis.svg" in page
+    assert "requests at the server" in (tmp_path / "analysis.svg").read_text()
 
 
 def test_computing_is_what_nobody_can_beat_where_there_is_more_of_it(tmp_path: Path) -> None:
@@ -80,5 +82,6 @@ def test_computing_is_what_nobody_can_beat_where_there_is_more_of_it(tmp_path: P
     assert table["time / what nobody can beat"] == ["1.15", "1.00", "met, by fewer than 5 rounds"]
 
 
-def test_a_page_without_results_has_no_table(tmp_path: Path) -> None:
+def test_a_page_without_results_has_no_table_and_no_picture(tmp_path: Path) -> None:
     assert rows(analysis_page.write(tmp_path).read_text()) == {}
+    assert not (tmp_path / "analysis.svg").exists()

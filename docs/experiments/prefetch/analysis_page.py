@@ -8,7 +8,17 @@ from statistics import median
 from typing import Any
 
 from analysis_runs import BANDWIDTH, CASES, COMPUTE_US, LATENCY_MS, SLOTS
-from page_claims import MADE_BY, Claim, bound, circumstances_of, memory_of, row_of, runs_by_case
+from kernel_picture import Panel, draw
+from page_claims import (
+    MADE_BY,
+    Claim,
+    bar_of,
+    bound,
+    circumstances_of,
+    memory_of,
+    row_of,
+    runs_by_case,
+)
 
 REFERENCE = CASES[0].name
 EXACT = "Forebay, exact extents"
@@ -32,18 +42,25 @@ def write(output: Path) -> Path:
         "Every read is handed to the server as the program makes it: there is no page cache, and "
         "hence no read-ahead of the kernel; [kernel.md](kernel.md) compares with that.",
     ]
+    panels = []
+    picture_at = len(lines)
     for kind in COMPUTE_US:
         stem = kind.replace("/", "")
         found = sorted((output / "results").glob(f"{stem}-*.json"))
         rounds = [json.loads(path.read_text()) for path in found]
         if rounds:
-            lines += _part(kind, rounds)
+            part, panel = _part(kind, rounds)
+            lines += part
+            panels.append(panel)
+    if panels:
+        lines[picture_at:picture_at] = ["", "![Run time, requests and bytes by case](analysis.svg)"]
+        draw(output / "analysis.svg", panels)
     page = output / "analysis.md"
     page.write_text("\n".join(lines) + "\n")
     return page
 
 
-def _part(kind: str, rounds: list[dict[str, Any]]) -> list[str]:
+def _part(kind: str, rounds: list[dict[str, Any]]) -> tuple[list[str], Panel]:
     by_case = runs_by_case(rounds)
     needed, reads = rounds[0]["runs"][0]["bytes"], rounds[0]["runs"][0]["reads"]
     # Outside of reads: waiting as if it computed, and checking the bytes. The same in all cases.
@@ -63,15 +80,18 @@ def _part(kind: str, rounds: list[dict[str, Any]]) -> list[str]:
         "|---|---|---|---|",
     ]
     middle: dict[str, float] = {}
+    bars = []
     for case in CASES:
         runs = by_case.get(case.name, [])
         if not runs:
             continue
         middle[case.name] = median(run["seconds"] for run in runs)
         lines.append(row_of(case.name, runs))
+        bars.append(bar_of(case.name, runs))
+    panel = Panel(kind, fastest, needed / 1e6, bars)
     exact = by_case.get(EXACT, [])
     if not exact or REFERENCE not in middle:
-        return lines
+        return lines, panel
     fetched = median(run["bytes_served"] for run in exact) / needed
     memory = max(map(memory_of, exact))
     claims = [
@@ -93,4 +113,4 @@ def _part(kind: str, rounds: list[dict[str, Any]]) -> list[str]:
         f"| {claim.what} | {claim.bar:g} | {claim.value:.2f} | {claim.verdict(len(rounds))} |"
         for claim in claims
     ]
-    return lines
+    return lines, panel

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from analysis_runs import BANDWIDTH, COMPUTE_US, LATENCY_MS, SLOTS
-from kernel_picture import Panel, draw
+from kernel_picture import Panel, draw, draw_by_processes
 from kernel_runs import (
     BUDGET,
     CASES,
@@ -86,7 +86,7 @@ SUBJECTS = (KERNEL_PAGE, MEMORY_PAGE, EXT4_PAGE)
 
 
 def write(output: Path, subject: Subject = KERNEL_PAGE) -> Path:
-    """Writes the page of a subject and its picture. Returns the page's path."""
+    """Writes the page of a subject and its pictures. Returns the page's path."""
     found = sorted((output / "results").glob(f"{subject.stem}-*.json"))
     rounds = [json.loads(path.read_text()) for path in found]
     lines = [
@@ -115,35 +115,39 @@ def write(output: Path, subject: Subject = KERNEL_PAGE) -> Path:
         "that it held of the file when looked at, 20 times a second; *memory* that of Forebay's "
         "buffers.",
     ]
-    panels = []
     if rounds:
-        lines += [
-            "",
-            f"Rounds: {len(rounds)}, {circumstances_of(rounds, 3)}",
-            "",
-            f"![Run time and bytes by case]({subject.stem}.svg)",
-        ]
-        for processes in subject.cases:
-            for kind in COMPUTE_US:
-                runs = [
-                    run
-                    for one in rounds
-                    for run in one["runs"]
-                    if run["kind"] == kind and run["processes"] == processes
-                ]
-                if not runs:  # Not measured yet, so many processes.
-                    continue
-                lines.append("")
-                part, panel = _part(subject, kind, processes, runs)
-                lines += part
-                panels.append(panel)
-        draw(output / f"{subject.stem}.svg", panels, subject.storage)
+        lines += ["", f"Rounds: {len(rounds)}, {circumstances_of(rounds, 3)}"]
+        lines += _measured(output, subject, [run for one in rounds for run in one["runs"]])
     notes = output / f"notes-{subject.stem}.md"
     if notes.is_file():
         lines += ["", "## Where the time goes", "", notes.read_text().rstrip()]
     page = output / f"{subject.stem}.md"
     page.write_text("\n".join(lines) + "\n")
     return page
+
+
+def _measured(output: Path, subject: Subject, runs: list[Run]) -> list[str]:
+    """Writes the pictures. Returns the part of the page that shows them, and the tables."""
+    kinds: dict[str, dict[int, Panel]] = {}
+    panels = []
+    tables = []
+    for processes in subject.cases:
+        for kind in COMPUTE_US:
+            some = [run for run in runs if run["kind"] == kind and run["processes"] == processes]
+            if not some:  # Not measured yet, so many processes.
+                continue
+            table, panel = _part(subject, kind, processes, some)
+            tables += ["", *table]
+            panels.append(panel)
+            kinds.setdefault(kind, {})[processes] = panel
+    lines = []
+    if any(len(by_processes) > 1 for by_processes in kinds.values()):
+        name = f"{subject.stem}-processes.svg"
+        draw_by_processes(output / name, kinds, subject.storage)
+        lines += ["", f"![Run time and requests by processes]({name})"]
+    name = f"{subject.stem}.svg"
+    draw(output / name, panels, subject.storage)
+    return [*lines, "", f"![Run time, requests and bytes by case]({name})", *tables]
 
 
 def _part(subject: Subject, kind: str, processes: int, runs: list[Run]) -> tuple[list[str], Panel]:

@@ -54,8 +54,9 @@ def runs_by_case(rounds: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]
 def bar_of(name: str, runs: list[dict[str, Any]]) -> Bar:
     """Of one case, in a picture."""
     seconds = [run["seconds"] for run in runs]
+    requests = median(run["requests"] for run in runs)
     served = median(run["bytes_served"] for run in runs) / 1e6
-    return Bar(name, median(seconds), min(seconds), max(seconds), served)
+    return Bar(name, median(seconds), min(seconds), max(seconds), requests, served)
 
 
 def row_of(name: str, runs: list[dict[str, Any]]) -> str:

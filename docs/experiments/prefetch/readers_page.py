@@ -77,7 +77,7 @@ def write(output: Path) -> Path:
             lines += part
             panels.append(panel)
     if panels:
-        lines[picture_at:picture_at] = ["", "![Run time and bytes by case](readers.svg)"]
+        lines[picture_at:picture_at] = ["", "![Run time, requests and bytes by case](readers.svg)"]
         draw(output / "readers.svg", panels)
     page = output / "readers.md"
     page.write_text("\n".join(lines) + "\n")
