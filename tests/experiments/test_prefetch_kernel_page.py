@@ -28,8 +28,10 @@ def leave(
     seconds: dict[str, float],
     subject: kernel_page.Subject = kernel_page.KERNEL_PAGE,
     processes: Collection[int] = (1, 2, 4, 8),
+    without: Collection[str] = (),
 ) -> None:
-    """One round: `seconds` of some cases, 4 of all others; 0.2 s outside of reads."""
+    """One round, `without` some cases: `seconds` of some, 4 of all others; 0.2 s outside of
+    reads."""
     runs: list[dict[str, Any]] = [
         {
             "kind": kind,
@@ -48,6 +50,7 @@ def leave(
         for count, cases in subject.cases.items()
         if count in processes
         for case in cases
+        if case.name not in without
     ]
     (output / "results").mkdir(exist_ok=True)
     (output / "results" / f"{subject.stem}-{number}.json").write_text(
@@ -147,6 +150,7 @@ def test_a_throttled_disk_has_bars_of_its_own(tmp_path: Path) -> None:
     subject = kernel_page.EXT4_PAGE
     for number in range(5):
         seconds = {EXACT.name: 1.0, KERNEL[2].name: 1.8, PAGES.name: 3.0, PAGES_JOINED.name: 1.5}
+        seconds[WRONG.name] = 4.6
         leave(tmp_path, number, seconds, subject)
     page = kernel_page.write(tmp_path, subject)
     assert page.name == "ext4.md"
@@ -158,7 +162,24 @@ def test_a_throttled_disk_has_bars_of_its_own(tmp_path: Path) -> None:
     assert shared[f"{best}, through the page cache"] == ["at least 1.5", "0.60", "missed"]
     joined = f"{best}, through the page cache, gap = 256 KiB"
     assert shared[joined] == ["at least 1.5", "1.20", "missed"]
+    for name, part in found.items():
+        assert part["wrong extents / no hints"] == ["at most 1.1", "1.15", "missed"], name
     assert "MB read at the device" in (tmp_path / "ext4.svg").read_text()
+
+
+@pytest.mark.parametrize("subject", kernel_page.SUBJECTS, ids=lambda subject: str(subject.stem))
+def test_wrong_hints_that_older_rounds_lack_are_not_measured_yet(
+    tmp_path: Path, subject: kernel_page.Subject
+) -> None:
+    for number in range(5):
+        leave(tmp_path, number, {}, subject, without=[WRONG.name])
+    found = parts(kernel_page.write(tmp_path, subject).read_text())
+    assert len(found) == 2 * len(subject.cases)
+    for part in found.values():
+        assert part[WRONG.name] == ["not measured yet", "", "", "", ""]
+        assert part["wrong extents / no hints"] == ["at most 1.1", "", "not measured yet"]
+        assert part["memory and page cache / 8 MiB a process"][2] != "not measured yet"
+    assert WRONG.name not in (tmp_path / f"{subject.stem}.svg").read_text()
 
 
 def test_little_memory_is_judged_by_the_same_bars(tmp_path: Path) -> None:

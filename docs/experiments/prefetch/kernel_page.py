@@ -25,7 +25,17 @@ from kernel_runs import (
     WRONG,
     Case,
 )
-from page_claims import MADE_BY, Claim, bar_of, bound, circumstances_of, memory_of, row_of, table_of
+from page_claims import (
+    MADE_BY,
+    NOT_MEASURED,
+    Claim,
+    bar_of,
+    bound,
+    circumstances_of,
+    memory_of,
+    row_of,
+    table_of,
+)
 from throttled_ext4 import BANDWIDTH as DISK_BANDWIDTH
 from throttled_ext4 import OPERATIONS
 
@@ -101,13 +111,8 @@ def write(output: Path, subject: Subject = KERNEL_PAGE) -> Path:
         "the kernel's read-ahead raised to 20 MiB, without which it announces in vain.",
         "- *Forebay*: exact extents, read into memory of the process, past the page cache; "
         '*through the page cache*: `policy = "page-cache"`, which several processes share, in '
-        "pieces as long as the kernel takes advice"
-        + (
-            "; *wrong extents*: as many, in the gaps between those that are read"
-            if any(WRONG.name == case.name for some in subject.cases.values() for case in some)
-            else ""
-        )
-        + f"{subject.ways}.",
+        "pieces as long as the kernel takes advice; *wrong extents*: as many, in the gaps between "
+        f"those that are read{subject.ways}.",
         "",
         "The page cache is empty before each run, the runs of a round are in shuffled order. Times "
         "are the programs' own, from the first read to the last, of the slowest process; medians, "
@@ -168,12 +173,14 @@ def _part(subject: Subject, kind: str, processes: int, runs: list[Run]) -> tuple
         "| memory, MB |",
         "|---|---|---|---|---|---|",
     ]
-    by_case = {
-        case.name: [run for run in runs if run["case"] == case.name]
-        for case in subject.cases[processes]
-    }
+    by_case: dict[str, list[Run]] = {}
     bars = []
-    for name, found in by_case.items():
+    for name in [case.name for case in subject.cases[processes]]:
+        found = [run for run in runs if run["case"] == name]
+        if not found:
+            lines.append(f"| {name} | {NOT_MEASURED} | | | | |")
+            continue
+        by_case[name] = found
         bars.append(bar_of(name, found))
         lines.append(
             f"{row_of(name, found)} {max(run['page_cache_peak'] for run in found) / 1e6:.0f} "
@@ -224,8 +231,13 @@ def _claims(
         Claim(
             f"memory and page cache / {BUDGET >> 20} MiB a process", holds / BUDGET / processes, 1
         ),
-        Claim("wrong extents / no hints", seconds[WRONG.name] / default, 1.1),
+        _wrong_claim(seconds),
     ]
+
+
+def _wrong_claim(seconds: dict[str, float]) -> Claim:
+    measured = seconds[WRONG.name] / seconds[DEFAULT] if WRONG.name in seconds else None
+    return Claim("wrong extents / no hints", measured, 1.1)
 
 
 def _ext4_claims(
@@ -248,4 +260,4 @@ def _ext4_claims(
     ]
     holds = max(memory_of(run) + run["page_cache_peak"] for run in by_case[ways[0]])
     what = f"memory and page cache / {BUDGET >> 20} MiB a process"
-    return [*claims, Claim(what, holds / BUDGET / processes, 1)]
+    return [*claims, Claim(what, holds / BUDGET / processes, 1), _wrong_claim(seconds)]

@@ -11,6 +11,7 @@ from analysis_runs import BANDWIDTH, awake
 from kernel_picture import Bar
 
 FEWEST_ROUNDS = 5  # for a verdict
+NOT_MEASURED = "not measured yet"
 
 MADE_BY = (
     "Made by `docs/experiments/prefetch/run.py table` from `results/`; no figure is typed by hand."
@@ -78,13 +79,15 @@ class Claim:
     """A figure and the bar that it is held against."""
 
     what: str
-    value: float
+    value: float | None  # None: not measured yet
     bar: float
     is_least: bool = False
     reach: float | None = None  # the most that the value can be
 
     def verdict(self, rounds: int) -> str:
         """Met or missed, and why that may not be the last word."""
+        if self.value is None:
+            return NOT_MEASURED
         if self.value >= self.bar if self.is_least else self.value <= self.bar:
             verdict = "met"
         elif self.reach is not None and self.reach < self.bar:
@@ -101,7 +104,6 @@ def table_of(claims: Iterable[Claim], rounds: int) -> list[str]:
     lines = ["", "| claim | bar | measured | |", "|---|---|---|---|"]
     for claim in claims:
         sign = "at least" if claim.is_least else "at most"
-        lines.append(
-            f"| {claim.what} | {sign} {claim.bar:g} | {claim.value:.2f} | {claim.verdict(rounds)} |"
-        )
+        value = "" if claim.value is None else f"{claim.value:.2f}"
+        lines.append(f"| {claim.what} | {sign} {claim.bar:g} | {value} | {claim.verdict(rounds)} |")
     return lines
