@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from forebay.errors import ForebayError
+from forebay.record_files import MOST
 from forebay.units import parse_size, show_bytes
 
 FORMAT_VERSION = 1
@@ -86,7 +87,7 @@ def load(path: Path) -> dict[str, Any]:
     """The content of an intent file. Raises ForebayError where it is no TOML."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also of numbers of thousands of digits
         raise ForebayError(f"{path} is no TOML: {error}", "Correct the line.") from error
     return content
 
@@ -134,9 +135,9 @@ def summarise(section: dict[str, Any]) -> SectionSummary:
         if isinstance(value, bool):
             return None
         if isinstance(value, int):
-            return value if value >= 0 else None
+            return value if 0 <= value <= MOST else None
         try:
-            return parse_size(value) if isinstance(value, str) else None
+            return size(parse_size(value)) if isinstance(value, str) else None
         except ForebayError:
             return None
 

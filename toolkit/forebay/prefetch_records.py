@@ -1,7 +1,6 @@
 """What reading ahead did: one record per file and opening (docs/formats/report.md), and the sum of
 each file that `forebay run` prints and writes as JSON."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +32,7 @@ _SUMS = (
     "extents_outside",
     "plans_given_up",
 )
+_SECONDS = ("seconds_waited",)  # of the sums
 
 
 @dataclass(frozen=True)
@@ -64,26 +64,20 @@ class PrefetchRecords:
 
 def load(directory: Path) -> PrefetchRecords:
     """Every record in `directory`; what is not whole is named in `rejected`."""
-    raw: list[dict[str, Any]] = []
     rejected: list[str] = []
-    for path, content in record_files.whole(directory.glob("*.reads"), rejected):
-        try:
-            record = json.loads(content)
-            _check(record)
-        except (ValueError, KeyError, TypeError) as error:
-            rejected.append(f"{path.name}: missing or wrong key: {error!r}")
-        else:
-            raw.append(record)
+    raw = record_files.read(directory.glob("*.reads"), FORMAT_VERSION, _checked, rejected)
     return PrefetchRecords(_files(raw), rejected, raw)
 
 
-def _check(record: dict[str, Any]) -> None:
-    if record["version"] != FORMAT_VERSION:
-        raise ValueError(f"version {record['version']!r}, this command reads {FORMAT_VERSION}")
-    for name in (*_SUMS, "memory_peak", "latency_seconds"):
-        float(record[name])
-    str(record["path"])
-    str(record["stopped"])
+def _checked(record: dict[str, Any]) -> dict[str, Any]:
+    for name in (*_SUMS, "memory_peak"):
+        if name not in _SECONDS:
+            record_files.count(record[name], name)
+    for name in (*_SECONDS, "latency_seconds"):
+        record_files.number(record, name)
+    for name in ("path", "stopped"):
+        record_files.text(record, name)
+    return record
 
 
 def _files(raw: Iterable[dict[str, Any]]) -> list[PrefetchedFile]:

@@ -1,9 +1,9 @@
 """What a recorded run read: one trace per opening of a file (docs/formats/report.md), and the reads
 of each file that a later run will repeat."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from forebay import record_files
 from forebay.intent_file import DeclaredReads, Extent, coalesced
@@ -40,13 +40,8 @@ def load(places: list[Path]) -> Recording:
     found: list[Path] = []
     for place in places:
         found += place.glob("*.trace") if place.is_dir() else [place]
-    traces: list[Trace] = []
     rejected: list[str] = []
-    for path, content in record_files.whole(found, rejected):
-        try:
-            traces.append(_parsed(content))
-        except (ValueError, KeyError, TypeError) as error:
-            rejected.append(f"{path.name}: missing or wrong key: {error!r}")
+    traces = record_files.read(found, FORMAT_VERSION, _parsed, rejected)
     by_path: dict[Path, list[Trace]] = {}
     for trace in traces:
         by_path.setdefault(trace.path, []).append(trace)
@@ -59,20 +54,25 @@ def load(places: list[Path]) -> Recording:
     )
 
 
-def _parsed(content: bytes) -> Trace:
-    record = json.loads(content)
-    if record["version"] != FORMAT_VERSION:
-        raise ValueError(f"version {record['version']!r}, this command reads {FORMAT_VERSION}")
-    extents = [(int(offset), int(length)) for offset, length in record["extents"]]
-    if any(offset < 0 or length < 1 for offset, length in extents):
-        raise ValueError("an extent that no file has")
-    return Trace(
-        path=Path(str(record["path"])),
-        reads=int(record["reads"]),
-        bytes=int(record["bytes"]),
-        left_out=int(record["left_out"]),
-        extents=extents,
+def _parsed(record: dict[str, Any]) -> Trace:
+    path = record_files.text(record, "path")
+    if not path.startswith("/") or "\0" in path:
+        raise ValueError("a path that no file has")
+    if not isinstance(record["extents"], list):
+        raise ValueError("extents is no list")
+    reads, amount, left_out = (
+        record_files.count(record[name], name) for name in ("reads", "bytes", "left_out")
     )
+    return Trace(Path(path), reads, amount, left_out, [_extent(e) for e in record["extents"]])
+
+
+def _extent(value: object) -> Extent:
+    if not isinstance(value, list) or len(value) != 2:
+        raise ValueError("an extent that is no pair of offset and length")
+    offset, length = (record_files.count(each, "a number of an extent") for each in value)
+    if length < 1 or offset + length > record_files.MOST:
+        raise ValueError("an extent that no file has")
+    return offset, length
 
 
 def _joined(openings: list[Trace]) -> list[Extent]:

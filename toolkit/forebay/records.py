@@ -1,6 +1,5 @@
 """The records a run leaves behind: one per file and opening (docs/formats/report.md)."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -77,7 +76,7 @@ class Records:
 
 def parse(content: bytes, pid: int = 0) -> Record:
     """The record with this content. Raises ValueError with the reason if it is none."""
-    raw = _document(content)
+    raw = record_files.document(content, FORMAT_VERSION)
     try:
         return _record(raw, pid)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -94,24 +93,12 @@ class LateRecord:
 
 def parse_late(content: bytes) -> LateRecord:
     """The late record with this content. Raises ValueError with the reason if it is none."""
-    raw = _document(content)
+    raw = record_files.document(content, FORMAT_VERSION)
     try:
         counters = {name: int(raw["counters"][name]) for name in _LATE}
         return LateRecord(int(raw["opening"]), counters)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ValueError(f"missing or wrong key: {error!r}") from error
-
-
-def _document(content: bytes) -> dict[str, Any]:
-    try:
-        raw = json.loads(content)
-    except ValueError as error:
-        raise ValueError(f"no JSON: {error}") from error
-    if not isinstance(raw, dict):
-        raise ValueError("no JSON object")
-    if raw.get("version") != FORMAT_VERSION:
-        raise ValueError(f"version {raw.get('version')!r}, this command reads {FORMAT_VERSION}")
-    return raw
 
 
 def _record(raw: dict[str, Any], pid: int) -> Record:

@@ -1,5 +1,6 @@
 """Sizes, rates and times, as people write them and as they read them."""
 
+import math
 import re
 
 from forebay.errors import ForebayError
@@ -20,8 +21,10 @@ def parse_size(text: str) -> int:
         raise ForebayError(f"'{text}' is no size", "Write bytes (65536) or a unit: 64KiB, 4MB.")
     number, prefix, binary, byte = match.groups()
     base = 1000 if byte and not binary else 1024
-    power: int = base ** _POWERS[prefix.upper()]
-    return round(float(number) * power)
+    size: float = float(number) * base ** _POWERS[prefix.upper()]
+    if math.isinf(size):
+        raise ForebayError(f"'{text}' is too large a size", "Write one that a file can have.")
+    return round(size)
 
 
 def parse_rate(text: str) -> int:

@@ -1,23 +1,53 @@
-"""Documents of JSON with one value changed, at every place in turn."""
+"""Documents of JSON with one value changed: at every place in turn, or somewhere to something."""
 
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from hypothesis import strategies as st
+
 from forebay.errors import ForebayError
+
+ANY_JSON = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.sampled_from([2**63 - 1, 2**63, 2**64, 10**400, -1]),
+        st.floats(),
+        st.text(),
+        st.sampled_from(["", "/a\0b", "/\ud800", "/\udcff", "nan", "1", "12"]),
+    ),
+    lambda inner: st.one_of(st.lists(inner), st.dictionaries(st.text(), inner)),
+    max_leaves=8,
+)
+"""What Python's json writes, NaN and lone surrogates too."""
 
 
 def _changed(whole: dict[str, Any], value: object) -> Iterator[str]:
     """The text of `whole` with `value` in place of what stands at one place."""
     text = json.dumps(whole)
     for place in _places(whole):
-        content = json.loads(text)
-        inner = content
-        for key in place[:-1]:
-            inner = inner[key]
-        inner[place[-1]] = value
-        yield json.dumps(content)
+        yield json.dumps(_with(json.loads(text), place, value))
+
+
+def changed(whole: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """`whole` with anything in place of what stands at one place."""
+    text = json.dumps(whole)
+    return st.builds(
+        lambda place, value: _with(json.loads(text), place, value),
+        st.sampled_from(_places(whole)),
+        ANY_JSON,
+    )
+
+
+def _with(document: dict[str, Any], place: tuple[Any, ...], value: object) -> dict[str, Any]:
+    inner: Any = document
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    return document
 
 
 def check_changed(
