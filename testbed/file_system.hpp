@@ -33,6 +33,9 @@
 // by a client that holds a lock on the whole file: the kernel sees every change that goes through
 // the mount, and no other is allowed.
 //
+// Faults, where they are asked for. Reads of some bytes of every file fail (EIO); reads are
+// answered short of what they ask for.
+//
 // What it does not model
 //
 // - Metadata servers: look-ups, opens, truncations and attribute calls are answered at once.
@@ -64,8 +67,10 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/model/error.hpp"
+#include "core/model/extent.hpp"
 #include "testbed/cluster.hpp"
 #include "testbed/fuse_api.hpp"
 #include "testbed/node_table.hpp"
@@ -80,8 +85,10 @@ struct FileSystemParameters {
   std::string backing;  ///< Absolute path of an existing directory.
   std::string mount;    ///< Absolute path; told, not used.
   ClusterParameters cluster;
-  bool page_cache = false;          ///< The kernel's, for what is read; else it has none.
-  std::optional<Bytes> read_ahead;  ///< The kernel's, a multiple of 1 KiB; none: as it is.
+  bool page_cache = false;            ///< The kernel's, for what is read; else it has none.
+  std::optional<Bytes> read_ahead;    ///< The kernel's, a multiple of 1 KiB; none: as it is.
+  std::vector<Extent> unreadable;     ///< Of every file.
+  std::optional<Bytes> longest_read;  ///< Of what answers a request; none: what it asks for.
 };
 
 /// The operations of the emulated file system, called by libfuse's threads. Each operation replies
@@ -164,6 +171,8 @@ class FileSystem {
 
   ClientId client_of(fuse_req_t req);
   std::uint32_t open_flags(fuse_ino_t ino) const;
+  /// How much of a read is answered, from its beginning; none: it fails.
+  std::optional<Bytes> answered(Extent read) const;
   void count_open(NodeId id);
   void closed(fuse_ino_t ino, fuse_file_info* info);
   void truncated(NodeId id, Bytes size);

@@ -74,6 +74,17 @@ std::uint32_t FileSystem::open_flags(fuse_ino_t ino) const {
   return page_cache ? FOPEN_KEEP_CACHE : FOPEN_DIRECT_IO | FOPEN_PARALLEL_DIRECT_WRITES;
 }
 
+std::optional<Bytes> FileSystem::answered(Extent read) const {
+  Bytes most = std::min(read.length, parameters_.longest_read.value_or(read.length));
+  for (const Extent& broken : parameters_.unreadable) {
+    if (intersect({read.offset, most}, broken).empty()) continue;
+    // To the page cache a short answer is the end of the file.
+    if (parameters_.page_cache || broken.offset <= read.offset) return std::nullopt;
+    most = broken.offset - read.offset;
+  }
+  return most;
+}
+
 ClientId FileSystem::client_of(fuse_req_t req) {
   return thread_groups_.process_of(fuse_req_ctx(req)->pid, ReplyTimer::now());
 }
@@ -176,6 +187,12 @@ void FileSystem::read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
     fuse_reply_buf(req, file.content.data() + begin, std::min(size, file.content.size() - begin));
     return;
   }
+  const auto most = answered({offset, static_cast<Bytes>(size)});
+  if (!most) {
+    fuse_reply_err(req, EIO);
+    return;
+  }
+  size = static_cast<size_t>(*most);
   std::vector<char> data(size);
   size_t filled = 0;
   while (filled < size) {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "testbed/mounting.hpp"
 #include "testbed/quantity.hpp"
@@ -25,7 +26,23 @@ Result<Bytes> parse_read_ahead(std::string_view text) {
   return size;
 }
 
-/// An option whose text `parse` turns into `value`; what is wrong with it is told by CLI11.
+Result<Bytes> parse_some_bytes(std::string_view text) {
+  Result<Bytes> size = parse_bytes(text);
+  if (size && *size < 1) {
+    return tl::unexpected(Error{ErrorKind::invalid_argument, 0, "it has at least one byte"});
+  }
+  return size;
+}
+
+/// What `text` says; what is wrong with it is told by CLI11.
+template <typename T>
+T parsed(const std::string& name, std::string_view text, Result<T> (*parse)(std::string_view)) {
+  const Result<T> result = parse(text);
+  if (!result) throw CLI::ValidationError(name, result.error().what);
+  return *result;
+}
+
+/// An option whose text `parse` turns into `value`.
 template <typename T>
 CLI::Option* add_quantity(CLI::App& app, const std::string& name, T& value,
                           Result<T> (*parse)(std::string_view), const std::string& help,
@@ -33,22 +50,10 @@ CLI::Option* add_quantity(CLI::App& app, const std::string& name, T& value,
   return app
       .add_option_function<std::string>(
           name,
-          [&value, parse, name](const std::string& text) {
-            const Result<T> result = parse(text);
-            if (!result) throw CLI::ValidationError(name, result.error().what);
-            value = *result;
-          },
+          [&value, parse, name](const std::string& text) { value = parsed(name, text, parse); },
           help)
       ->default_str(default_text)
       ->force_callback();
-}
-
-Result<Bytes> parse_stripe(std::string_view text) {
-  Result<Bytes> size = parse_bytes(text);
-  if (size && *size < 1) {
-    return tl::unexpected(Error{ErrorKind::invalid_argument, 0, "a stripe has at least one byte"});
-  }
-  return size;
 }
 
 int run(int argc, char** argv) {
@@ -68,7 +73,7 @@ int run(int argc, char** argv) {
   add_quantity(app, "--bandwidth", cluster.server.bandwidth_bytes_per_s, parse_bytes_per_second,
                "Of each server", "4MiB/s");
   add_quantity(app, "--latency", cluster.server.latency, parse_duration, "Of each request", "3ms");
-  add_quantity(app, "--stripe", cluster.stripe_size, parse_stripe,
+  add_quantity(app, "--stripe", cluster.stripe_size, parse_some_bytes,
                "Consecutive bytes on one server", "64KiB");
   app.add_option("--slots", cluster.server.slots,
                  "Requests a server serves at once, and writes a client may have under way there")
@@ -83,13 +88,27 @@ int run(int argc, char** argv) {
   app.add_option_function<std::string>(
          "--read-ahead",
          [&parameters](const std::string& text) {
-           const Result<Bytes> size = parse_read_ahead(text);
-           if (!size) throw CLI::ValidationError("--read-ahead", size.error().what);
-           parameters.read_ahead = *size;
+           parameters.read_ahead = parsed("--read-ahead", text, parse_read_ahead);
          },
          "How far the kernel reads ahead, at most; needs root. Without it: as the kernel has it, "
          "mostly 128KiB")
       ->needs(page_cache);
+  app.add_option_function<std::vector<std::string>>(
+         "--unreadable",
+         [&parameters](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts) {
+             parameters.unreadable.push_back(parsed("--unreadable", text, parse_extent));
+           }
+         },
+         "OFFSET+LENGTH of every file whose reads fail (EIO); may be given several times")
+      ->allow_extra_args(false);
+  app.add_option_function<std::string>(
+         "--longest-read",
+         [&parameters](const std::string& text) {
+           parameters.longest_read = parsed("--longest-read", text, parse_some_bytes);
+         },
+         "How much of a read is answered, at most. Without it: all that it asks for")
+      ->excludes(page_cache);
   app.add_option("--state", state_path, "File to keep the state in, as JSON");
   app.add_flag("--foreground", foreground, "Stay in the foreground");
   app.add_option("MOUNT", parameters.mount, "Directory to mount on")->required();

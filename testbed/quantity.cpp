@@ -70,6 +70,19 @@ Result<Bytes> parse_bytes_per_second(std::string_view text) {
   return wrong(text, "a rate like 4MiB/s or 100MB/s");
 }
 
+Result<Extent> parse_extent(std::string_view text) {
+  const std::size_t plus = text.find('+');
+  if (plus != std::string_view::npos) {
+    const auto offset = parse(text.substr(0, plus), byte_units);
+    const auto length = parse(text.substr(plus + 1), byte_units);
+    if (offset && length && *length >= 1 &&
+        *offset <= std::numeric_limits<Bytes>::max() - *length) {
+      return Extent{*offset, *length};
+    }
+  }
+  return wrong(text, "an offset and a length like 1MiB+64KiB");
+}
+
 Result<std::chrono::nanoseconds> parse_duration(std::string_view text) {
   if (const auto value = parse(text, time_units)) return std::chrono::nanoseconds(*value);
   return wrong(text, "a duration like 3ms, 250us or 1.5s");

@@ -20,6 +20,9 @@ Result<Bytes> parse_bytes(std::string_view text);
 /// Bytes, followed by "/s": "4MiB/s". At least one byte a second.
 Result<Bytes> parse_bytes_per_second(std::string_view text);
 
+/// Offset and length, each as for parse_bytes: "1MiB+64KiB". Not empty.
+Result<Extent> parse_extent(std::string_view text);
+
 /// "3ms", "250us", "40ns", "1.5s"; a bare number is in milliseconds.
 Result<std::chrono::nanoseconds> parse_duration(std::string_view text);
 

@@ -1,5 +1,5 @@
-// Goal: sizes, rates and durations mean what a person means by them, and nothing is guessed.
-// Method: tables of accepted and refused spellings.
+// Goal: sizes, rates, durations and extents mean what a person means by them, and nothing is
+// guessed. Method: tables of accepted and refused spellings.
 
 #include "testbed/quantity.hpp"
 
@@ -45,6 +45,17 @@ TEST(Quantity, ReadsDurationsAndTakesBareNumbersAsMilliseconds) {
   EXPECT_EQ(parse_duration("0").value(), nanoseconds(0));
   for (const char* text : {"", "ms", "-3ms", "3m", "3 minutes"}) {
     EXPECT_FALSE(parse_duration(text)) << text;
+  }
+}
+
+TEST(Quantity, ReadsExtents) {
+  EXPECT_EQ(parse_extent("1MiB+64KiB").value(), (Extent{MiB, 64 * KiB}));
+  EXPECT_EQ(parse_extent("0+1").value(), (Extent{0, 1}));
+  for (const char* text : {"", "1MiB", "+", "1MiB+", "+4KiB", "1MiB+0", "1MiB-4KiB", "1+1+1",
+                           "9223372036854774784+1KiB"}) {
+    const auto result = parse_extent(text);
+    ASSERT_FALSE(result) << text;
+    EXPECT_NE(result.error().what.find("1MiB+64KiB"), std::string::npos) << "names the form";
   }
 }
 

@@ -136,6 +136,35 @@ TEST_F(BehaviourTest, CountsConflictsBetweenProcessesAndNotBetweenThreads) {
   EXPECT_EQ(counter("lock_conflicts"), 2) << "another stripe";
 }
 
+TEST_F(BehaviourTest, ReadsEndBeforeWhatCannotBeReadAndFailThere) {
+  mount({"--bandwidth", "1GB/s", "--latency", "0ms", "--unreadable", "100000+5000",  //
+         "--unreadable", "150000+1"});
+  std::ofstream(on_mount("file")) << std::string(200'000, 'x');
+  const FileDescriptor file(::open(on_mount("file").c_str(), O_RDONLY));
+  std::string room(200'000, '\0');
+  const auto read = [&](off_t offset) {
+    errno = 0;
+    return ::pread(file.get(), room.data(), room.size(), offset);
+  };
+  EXPECT_EQ(read(0), 100'000);
+  for (const off_t broken : {100'000, 104'999, 150'000}) {
+    EXPECT_EQ(read(broken), -1);
+    EXPECT_EQ(errno, EIO);
+  }
+  EXPECT_EQ(read(105'000), 45'000);
+  EXPECT_EQ(read(150'001), 49'999);
+}
+
+TEST_F(BehaviourTest, AnswersReadsInParts) {
+  mount({"--bandwidth", "1GB/s", "--latency", "0ms", "--longest-read", "3000"});
+  std::ofstream(on_mount("file")) << std::string(10'000, 'x');
+  const FileDescriptor file(::open(on_mount("file").c_str(), O_RDONLY));
+  std::string room(10'000, '\0');
+  EXPECT_EQ(::pread(file.get(), room.data(), room.size(), 500), 3000);
+  EXPECT_EQ(::pread(file.get(), room.data(), 1000, 500), 1000);
+  EXPECT_EQ(content_of(on_mount("file")), std::string(10'000, 'x'));
+}
+
 TEST_F(BehaviourTest, TellsItsCountersThroughAHiddenFile) {
   mount({"--bandwidth", "1GB/s", "--latency", "0ms"});
   std::ofstream(on_mount("file")) << std::string(200'000, 'x');

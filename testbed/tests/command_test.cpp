@@ -38,6 +38,10 @@ TEST_F(CommandTest, RefusesWrongQuantitiesAndNamesTheAcceptedForm) {
   expect_refusal({"--backing", backing, "--page-cache", "--read-ahead", "100", mount_},
                  "a multiple of 1KiB");
   expect_refusal({"--backing", backing, "--read-ahead", "1MiB", mount_}, "--page-cache");
+  expect_refusal({"--backing", backing, "--unreadable", "1MiB", mount_}, "1MiB+64KiB");
+  expect_refusal({"--backing", backing, "--longest-read", "0", mount_}, "at least one byte");
+  expect_refusal({"--backing", backing, "--page-cache", "--longest-read", "1KiB", mount_},
+                 "--page-cache");
   expect_refusal({mount_}, "--backing is required");
   EXPECT_NE(run({program(), "--help"}).output.find("Example:"), std::string::npos);
 }

@@ -161,5 +161,18 @@ TEST_F(PageCacheTest, LeavesTheReadAheadAsItIsAndTellsIt) {
   EXPECT_GE(parameters.at("read_ahead_bytes"), 4096);
 }
 
+TEST_F(PageCacheTest, PagesBesideWhatCannotBeReadAreRead) {
+  mount_cached({"--unreadable", "102400+1"});
+  const std::string content = random_bytes(256 << 10, 6);
+  make_file(content);
+  const FileDescriptor file = open(O_RDONLY);
+  EXPECT_EQ(read_at(file, 0, 102'400), content.substr(0, 102'400));
+  EXPECT_EQ(read_at(file, 98'304, 8192), content.substr(98'304, 4096)) << "up to the page";
+  std::array<char, 1> byte{};
+  EXPECT_EQ(::pread(file.get(), byte.data(), 1, 106'495), -1);
+  EXPECT_EQ(errno, EIO);
+  EXPECT_EQ(read_at(file, 106'496, 100'000), content.substr(106'496, 100'000));
+}
+
 }  // namespace
 }  // namespace forebay::testbed
