@@ -1,5 +1,3 @@
-#include <signal.h>
-
 #include <cassert>
 #include <cerrno>
 #include <condition_variable>
@@ -9,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/storage/background_thread.hpp"
 #include "core/storage/read_queue.hpp"
 
 namespace forebay {
@@ -16,7 +15,10 @@ namespace {
 
 class ThreadQueue final : public ReadQueue {
  public:
-  explicit ThreadQueue(int depth) : depth_(depth) { ended_ = room(); }
+  explicit ThreadQueue(int depth) : depth_(depth) {
+    ended_ = room();
+    workers_.reserve(static_cast<std::size_t>(depth));  // A thread that was made must have a place.
+  }
 
   ~ThreadQueue() override {
     {
@@ -66,20 +68,13 @@ class ThreadQueue final : public ReadQueue {
   }
 
  private:
-  /// A thread in which all signals are blocked: a program's handlers run on its own threads.
   bool add_worker() {
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    bool made = true;
     try {
-      workers_.emplace_back([this] { work(); });
+      workers_.push_back(background_thread([this] { work(); }));
     } catch (const std::exception&) {  // No thread, or no memory for one more.
-      made = false;
+      return false;
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return made;
+    return true;
   }
 
   void work() {

@@ -8,11 +8,15 @@ import json
 import os
 import random
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 SETTLING_S = 2.1  # core/storage/file_version.hpp
 _CACHESTAT = 451
+
+#: Makes the calls that its input tells.
+TOLD_READS = [sys.executable, str(Path(__file__).resolve().with_name("told_reads.py"))]
 
 
 def make_file(path: Path, size: int, seed: int) -> bytes:
@@ -86,13 +90,15 @@ class Preloaded:
             "FOREBAY_IO_URING": "1" if queue == "uring" else "0",
         }
 
-    def run(self, command: list[str], with_library: bool = True) -> tuple[int, bytes, bytes]:
-        """Exit status, output and messages."""
+    def run(
+        self, command: list[str], with_library: bool = True, told: str = ""
+    ) -> tuple[int, bytes, bytes]:
+        """Exit status, output and messages of a program with `told` as its input."""
         done = subprocess.run(
             command,
             cwd=self.directory,
             env=self.environment if with_library else os.environ,
-            stdin=subprocess.DEVNULL,
+            input=told.encode(),
             capture_output=True,
             check=False,
             timeout=120,

@@ -7,7 +7,7 @@
 #include <span>
 #include <utility>
 
-#include "core/engine/cache/background_thread.hpp"
+#include "core/storage/background_thread.hpp"
 
 namespace forebay {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/engine/cache/background_thread.hpp"
+#include "core/storage/background_thread.hpp"
 
 namespace forebay {
 

@@ -15,7 +15,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/engine/cache/background_thread.hpp"
+#include "core/storage/background_thread.hpp"
 
 namespace forebay {
 namespace {

@@ -6,9 +6,9 @@
 #include <optional>
 #include <utility>
 
-#include "core/engine/cache/background_thread.hpp"
 #include "core/engine/collective/cost_memory.hpp"
 #include "core/engine/collective/scoped_nanoseconds.hpp"
+#include "core/storage/background_thread.hpp"
 #include "core/storage/forwarding_file.hpp"
 #include "core/storage/piece_walk.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "core/engine/cache/background_thread.hpp"
+#include "core/storage/background_thread.hpp"
 
 namespace forebay {
 namespace {

@@ -6,8 +6,8 @@
 #include <new>
 #include <utility>
 
-#include "core/engine/cache/background_thread.hpp"
 #include "core/engine/prefetch/steady_time.hpp"
+#include "core/storage/background_thread.hpp"
 
 namespace forebay {
 

@@ -5,7 +5,7 @@
 #include <new>
 #include <utility>
 
-#include "core/engine/cache/background_thread.hpp"
+#include "core/storage/background_thread.hpp"
 
 namespace forebay {
 namespace {
