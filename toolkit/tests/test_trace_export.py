@@ -17,6 +17,7 @@ import pytest
 from conftest import Forebay
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_runs import MadeRun
 from test_darshan_import import LOGS
 
 from forebay.trace import (
@@ -60,7 +61,10 @@ def test_calls_are_counted_as_darshan_counted_them(tmp_path: Path) -> None:
     (log,) = (log for log in LOGS if log.name == "dxt.darshan")
     darshan_import.import_here(log, tmp_path / "run")
     trace = Trace(tmp_path / "run")
-    mine, theirs = darshan_counters.posix(trace.table("posix")), trace.table("counters_posix")
+    mine, theirs = (
+        darshan_counters.posix(trace.table("posix"), np.zeros(1, np.int64), 1),
+        trace.table("counters_posix"),
+    )
     place = {file: i for i, file in enumerate(tables.integers(theirs, "file").tolist())}
     rows = np.array([place[file] for file in mine.files.tolist()])
     assert len(rows) > 150
@@ -111,9 +115,9 @@ def test_counters_are_those_of_each_process_and_file(listed: _Calls) -> None:
             }
         ),
     )
-    counted = darshan_counters.posix(table)
+    counted = darshan_counters.posix(table, np.arange(3), 0)
     keys = sorted({(p, f) for p, f, *_ in listed if f >= 0})
-    assert list(zip(counted.processes.tolist(), counted.files.tolist(), strict=True)) == keys
+    assert list(zip(counted.ranks.tolist(), counted.files.tolist(), strict=True)) == keys
     for i, key in enumerate(keys):
         own = [(w, o * 4096, n) for p, f, w, o, n in listed if (p, f) == key]
         got = {name: values[i] for name, values in counted.columns.items()}
@@ -216,14 +220,119 @@ def test_darshan_reads_what_is_captured(forebay: Forebay, tmp_path: Path) -> Non
     assert answer.code == 0, answer.errors
     report = darshan.DarshanReport(str(tmp_path / "out.darshan"), read_all=True)
     counters = report.records["POSIX"].to_df()["counters"]
-    assert counters["rank"].tolist() == [0, 0, 1]
-    assert counters["POSIX_OPENS"].tolist() == [1, 0, 0]
-    assert counters["POSIX_BYTES_READ"].tolist() == [0, 4, 0]
-    assert counters["POSIX_CONSEC_WRITES"].tolist() == [0, 0, 1]
+    assert counters["rank"].tolist() == [-1, 0]  # both ranks used the first file
+    assert counters["POSIX_OPENS"].tolist() == [1, 0]
+    assert counters["POSIX_BYTES_READ"].tolist() == [0, 4]
+    assert counters["POSIX_CONSEC_WRITES"].tolist() == [1, 0]
     mpiio = report.records["MPI-IO"].to_df()["counters"]
     assert mpiio["MPIIO_COLL_WRITES"].tolist() == [1]
     (written,) = (r for r in report.records["DXT_POSIX"].to_df() if r["rank"] == 1)
     assert written["write_segments"]["offset"].tolist() == [5, 14]
+
+
+def _exported(made: MadeRun, out: Path) -> Any:  # noqa: ANN401  what PyDarshan has is untyped
+    import darshan
+
+    darshan_export.export(made.trace(), out)
+    return darshan.DarshanReport(str(out), read_all=True)
+
+
+def test_a_file_that_all_ranks_used_has_one_record_for_all(tmp_path: Path) -> None:
+    """As Darshan reduces them, with the fastest and the slowest rank, on which advice rests. Calls
+    follow each other within a process alone; a file that not all used stays with its ranks."""
+    made = MadeRun(tmp_path / "t", processes=3, ranks=3, files=["/scratch/all", "/scratch/some"])
+    for rank, took in enumerate((10, 40, 30)):
+        made.posix("pwrite", rank, took, 100 * rank, offset=100, process=rank)
+        made.posix("pwrite", 100, 5, 10, offset=100 + 100 * rank, process=rank)
+        if rank:
+            made.posix("pwrite", 200, 5, 10, offset=0, file=1, process=rank)
+    frames = _exported(made, tmp_path / "o.darshan").records["POSIX"].to_df()
+    counters, times = frames["counters"], frames["fcounters"]
+    assert counters["rank"].tolist() == [-1, 1, 2]
+    assert counters["POSIX_WRITES"].tolist() == [6, 1, 1]
+    assert counters["POSIX_BYTES_WRITTEN"].tolist() == [330, 10, 10]
+    assert counters["POSIX_CONSEC_WRITES"].tolist() == [3, 0, 0]
+    assert counters["POSIX_FASTEST_RANK"].tolist() == [0, 0, 0]
+    assert counters["POSIX_FASTEST_RANK_BYTES"].tolist() == [10, 0, 0]
+    assert counters["POSIX_SLOWEST_RANK"].tolist() == [1, 0, 0]
+    assert counters["POSIX_SLOWEST_RANK_BYTES"].tolist() == [110, 0, 0]
+    assert times["POSIX_F_SLOWEST_RANK_TIME"].tolist() == pytest.approx([0.045, 0, 0])
+    spread = np.var([0.015, 0.045, 0.035]), np.var([10, 110, 210])
+    assert times["POSIX_F_VARIANCE_RANK_TIME"][0] == pytest.approx(spread[0])
+    assert times["POSIX_F_VARIANCE_RANK_BYTES"][0] == pytest.approx(spread[1])
+
+
+def test_what_darshan_leaves_out_is_left_out(tmp_path: Path) -> None:
+    """Files of the system, calls that failed, and processes beside the ranks that did nothing."""
+    files = ["/etc/hosts", "/scratch/a", "/scratch/missing"]
+    made = MadeRun(tmp_path / "t", processes=4, ranks=2, files=files)
+    for process in range(4):
+        made.posix("read", 0, 1, 10, file=0, offset=0, process=process)
+    made.posix("open", 5, 1, file=2, result=-1, errno=2)
+    made.posix("write", 5, 1, 10, file=1, offset=0, process=3)
+    report = _exported(made, tmp_path / "o.darshan")
+    assert list(report.name_records.values()) == ["/scratch/a"]
+    assert report.metadata["job"]["nprocs"] == 3
+    assert report.records["POSIX"].to_df()["counters"]["rank"].tolist() == [2]
+    told = darshan_export.export(Trace(tmp_path / "t"), tmp_path / "o.darshan")
+    assert told == ["files of the system are left out, as Darshan does: 1"]
+
+
+def test_calls_by_stream_are_those_of_another_module(tmp_path: Path) -> None:
+    """What the program gave to `fwrite` is not what the file system got."""
+    made = MadeRun(tmp_path / "t")
+    made.posix("fopen", 0, 1)
+    made.posix("fwrite", 1, 2, 30, offset=0)
+    made.posix("fwrite", 4, 2, 30, offset=30)
+    made.posix("fflush", 7, 1)
+    made.posix("pread", 9, 1, 5, offset=0)
+    report = _exported(made, tmp_path / "o.darshan")
+    streams = report.records["STDIO"].to_df()
+    names = ("OPENS", "WRITES", "READS", "FLUSHES", "BYTES_WRITTEN", "MAX_BYTE_WRITTEN")
+    found = [int(streams["counters"][f"STDIO_{name}"][0]) for name in names]
+    assert found == [1, 2, 0, 1, 60, 59]
+    assert streams["fcounters"]["STDIO_F_WRITE_TIME"][0] == pytest.approx(0.004)
+    posix = report.records["POSIX"].to_df()["counters"]
+    assert (posix["POSIX_WRITES"][0], posix["POSIX_READS"][0]) == (0, 1)
+    (calls,) = report.records["DXT_POSIX"].to_df()
+    assert (calls["write_count"], calls["read_count"]) == (0, 1)
+
+
+def test_mounts_are_found_by_the_first_that_fits(tmp_path: Path) -> None:
+    """`darshan-parser` takes the first mount point that a path begins with."""
+    points = ["/", "/scratch", "/scratch/fast"]
+    mounts = [{"mount_point": point, "type": f"t{len(point)}"} for point in points]
+    made = MadeRun(tmp_path / "t", run={"file_systems": mounts})
+    made.posix("write", 0, 1, 1, offset=0)
+    found = _exported(made, tmp_path / "o.darshan").mounts
+    assert [tuple(mount) for mount in found] == [
+        ("/scratch/fast", "t13"),
+        ("/scratch", "t8"),
+        ("/", "t1"),
+    ]
+
+
+def test_what_has_no_room_is_cut_where_it_can_be_read(tmp_path: Path) -> None:
+    """PyDarshan reads no log whose texts end within a character; tools split hints at `=`."""
+    hints = {f"key{number:02}": 20 * "ä" for number in range(40)}
+    made = MadeRun(
+        tmp_path / "t",
+        files=["/scratch/" + 3000 * "ü"],
+        hints=[{"odd": "a=b", "two": "a;b"} | hints],
+        run={
+            "command": ["x" + 3000 * "ö"],
+            "file_systems": [{"mount_point": f"/m{i:03}", "type": "t"} for i in range(900)],
+        },
+    )
+    made.posix("write", 0, 1, 1, offset=0)
+    report = _exported(made, tmp_path / "o.darshan")
+    kept = report.metadata["job"]["metadata"]["h"].split(";")
+    assert 15 < len(kept) < 40
+    assert dict(hint.split("=") for hint in kept) == dict(list(hints.items())[: len(kept)])
+    room = 3014 - 2799
+    assert {tuple(m) for m in report.mounts} == {(f"/m{i:03}", "t") for i in range(room // 8)}
+    assert report.metadata["exe"] == "x" + 1399 * "ö"
+    assert list(report.name_records.values()) == ["/scratch/" + 2043 * "ü"]
 
 
 def test_what_cannot_be_exported_is_told(forebay: Forebay, tmp_path: Path) -> None:

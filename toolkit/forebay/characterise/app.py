@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from forebay.characterise import accesses as accesses_of
-from forebay.characterise import bursts, counted, elements, pattern, phases, places
+from forebay.characterise import bursts, counted, elements, pattern, phases
 from forebay.characterise.phases import Phases
-from forebay.trace import calls, tables
+from forebay.trace import calls, places, tables
 from forebay.trace.calls import Kind
 from forebay.trace.directory import Trace
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from forebay.characterise import app, places
+from forebay.characterise import app
 from forebay.characterise.phases import Phase
 from forebay.configure import rates
 from forebay.configure.rates import Point
@@ -12,7 +12,7 @@ from forebay.report import budget as budget_of
 from forebay.report import layers, timeline
 from forebay.report.budget import Budget
 from forebay.report.layers import Layer
-from forebay.trace import tables
+from forebay.trace import places, tables
 from forebay.trace.calls import Kind
 from forebay.trace.directory import Trace
 

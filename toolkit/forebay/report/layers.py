@@ -6,11 +6,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from forebay.characterise import places
-from forebay.characterise.places import OF_THE_KERNEL
-from forebay.trace import calls, tables
+from forebay.trace import calls, places, tables
 from forebay.trace.calls import Kind
 from forebay.trace.directory import Trace
+from forebay.trace.places import OF_THE_KERNEL
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]

@@ -40,6 +40,13 @@ _POSIX = {
 }
 _KIND_OF_POSIX = {call: kind for kind, calls in _POSIX.items() for call in calls.split()}
 
+# By stream and not by descriptor.
+STREAMS = frozenset(
+    {"fopen", "fdopen", "freopen", "fclose", "fflush", "fseek", "fseeko", "rewind", "fsetpos"}
+    | {"fread", "fread_unlocked", "fgets", "fgetc", "getline", "getdelim"}
+    | {"fwrite", "fwrite_unlocked", "fputs", "fputc"}
+)
+
 # Have two rows: what is read, with argument 0, and what is written, with 1.
 COPIES = frozenset({"copy_file_range", "sendfile"})
 

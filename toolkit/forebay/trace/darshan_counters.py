@@ -1,4 +1,5 @@
-"""What Darshan would have counted of the calls in a trace: one record for each process and file."""
+"""What Darshan would have counted of the calls in a trace: one record for each rank and file, and
+one for all ranks together of a file that every one of them used."""
 
 import itertools
 from dataclasses import dataclass
@@ -20,33 +21,43 @@ _SIZE_NAMES = [f"{first}_{last}" for first, last in itertools.pairwise(_ENDS)]
 _COMMON = 4  # sizes and strides that a record names
 _ALIGNMENT = 4096  # bytes; of the file, where nothing better is known
 _UNKNOWN = -1
+_RENAMES = frozenset({"rename", "renameat", "renameat2"})
+
+
+TOGETHER = -1  # in place of a rank: all of them
 
 
 @dataclass(frozen=True)
 class Counted:
-    """Process and file of each record, and the counters under Darshan's names."""
+    """Rank and file of each record, and the counters under Darshan's names."""
 
-    processes: _Ints
+    ranks: _Ints
     files: _Ints
     columns: _Columns
 
 
 class _Groups:
-    """Calls on files, in the order of process, file and start."""
+    """Calls on files, in the order of process, file and start. `ranks`: of each
+    process. A file that the ranks below `size` all used has one record, if they are several."""
 
-    def __init__(self, table: pa.Table) -> None:
+    def __init__(self, table: pa.Table, ranks: _Ints, size: int) -> None:
         file = tables.integers(table, "file")
         known = np.flatnonzero(file >= 0)
         table, file = table.take(pa.array(known)), file[known]
         process, start = tables.integers(table, "process"), tables.integers(table, "start_ns")
         order = np.lexsort((start, file, process))
         self.table = table.take(pa.array(order))
+        process, file = process[order], file[order]
+        turns = np.append(True, (np.diff(process) != 0) | (np.diff(file) != 0))[: len(file)]
+        self.part = np.cumsum(turns)  # one for each process and file, within which calls follow
         self.start = start[order]
         self.duration = tables.integers(self.table, "duration_ns")
         self.kind = calls.kinds(self.table)
         self.bytes = calls.moved_bytes(self.table)
         self.offset = tables.integers(self.table, "offset")
-        pairs = np.stack([process[order], file[order]], axis=1)
+        self.rank = ranks[process]
+        owner = np.where(_used_by_all(self.rank, file, size), TOGETHER, self.rank)
+        pairs = np.stack([owner, file], axis=1)
         self.keys, self.group = np.unique(pairs, axis=0, return_inverse=True)
         self.group = self.group.reshape(-1)
         self.count = len(self.keys)
@@ -75,9 +86,18 @@ class _Groups:
         return np.where(self.number(rows) > 0, result, 0)
 
 
-def posix(table: pa.Table) -> Counted:
-    """The records of module POSIX."""
-    groups = _Groups(table)
+def _used_by_all(rank: _Ints, file: _Ints, size: int) -> NDArray[np.bool_]:
+    """Which calls are by one of the ranks below `size` on a file that each of these used."""
+    own = rank < size
+    users = np.unique(np.stack([file[own], rank[own]], axis=1), axis=0)[:, 0]
+    number = np.bincount(users, minlength=int(file.max(initial=-1)) + 1)
+    return np.asarray(own & (number[file] == size) & (size > 1), np.bool_)
+
+
+def posix(table: pa.Table, ranks: _Ints, size: int) -> Counted:
+    """The records of module POSIX: calls by descriptor. `ranks`: that of each process; the job has
+    `size` of them."""
+    groups = _Groups(table.filter(pa.array(~calls.marked(table, calls.STREAMS))), ranks, size)
     reads, writes = groups.of(Kind.READ), groups.of(Kind.WRITE)
     columns: _Columns = {
         "POSIX_OPENS": groups.number(groups.of(Kind.OPEN)),
@@ -89,29 +109,42 @@ def posix(table: pa.Table) -> Counted:
         "POSIX_FSYNCS": groups.number(calls.marked(groups.table, {"fsync"})),
         "POSIX_FDSYNCS": groups.number(calls.marked(groups.table, {"fdatasync"})),
         "POSIX_DUPS": np.full(groups.count, _UNKNOWN),
+        "POSIX_RENAME_SOURCES": np.full(groups.count, _UNKNOWN),
+        "POSIX_RENAME_TARGETS": groups.number(calls.marked(groups.table, _RENAMES)),
         "POSIX_MEM_NOT_ALIGNED": np.full(groups.count, _UNKNOWN),
         "POSIX_FILE_NOT_ALIGNED": groups.number(
             (reads | writes) & (groups.offset > 0) & (groups.offset % _ALIGNMENT != 0)
         ),
         "POSIX_FILE_ALIGNMENT": np.full(groups.count, _ALIGNMENT),
     }
-    for rows, word, verb in ((reads, "READ", "READS"), (writes, "WRITTEN", "WRITES")):
-        known = rows & (groups.offset >= 0)
-        columns[f"POSIX_MAX_BYTE_{word}"] = groups.largest(
-            known, np.maximum(0, groups.offset + groups.bytes - 1)
-        )
-        follows, touches = _sequential(groups, known)
+    for rows, verb in ((reads, "READS"), (writes, "WRITES")):
+        follows, touches = _sequential(groups, rows & (groups.offset >= 0))
         columns[f"POSIX_SEQ_{verb}"] = groups.number(follows)
         columns[f"POSIX_CONSEC_{verb}"] = groups.number(touches)
-    columns |= _common_to_both(groups, "POSIX", "SIZE")
+    columns |= _last_bytes(groups, "POSIX")
+    columns |= _sizes(groups, "POSIX", "SIZE") | _common_to_all(groups, "POSIX")
     gap, rows = _gaps(groups, reads, writes)
     columns |= _most_common(groups, rows, gap, "POSIX_STRIDE", "STRIDE")
     return Counted(groups.keys[:, 0], groups.keys[:, 1], columns)
 
 
-def mpiio(table: pa.Table) -> Counted:
-    """The records of module MPI-IO."""
-    groups = _Groups(table)
+def stdio(table: pa.Table, ranks: _Ints, size: int) -> Counted:
+    """The records of module STDIO: calls by stream; the rest as in `posix`."""
+    groups = _Groups(table.filter(pa.array(calls.marked(table, calls.STREAMS))), ranks, size)
+    columns: _Columns = {
+        "STDIO_OPENS": groups.number(groups.of(Kind.OPEN)),
+        "STDIO_READS": groups.number(groups.of(Kind.READ)),
+        "STDIO_WRITES": groups.number(groups.of(Kind.WRITE)),
+        "STDIO_SEEKS": groups.number(groups.of(Kind.SEEK)),
+        "STDIO_FLUSHES": groups.number(groups.of(Kind.SYNC)),
+    }
+    columns |= _last_bytes(groups, "STDIO") | _common_to_all(groups, "STDIO")
+    return Counted(groups.keys[:, 0], groups.keys[:, 1], columns)
+
+
+def mpiio(table: pa.Table, ranks: _Ints, size: int) -> Counted:
+    """The records of module MPI-IO; the rest as in `posix`."""
+    groups = _Groups(table, ranks, size)
     numbers, words = tables.codes(groups.table, "call")
     split = np.array([*map(calls.is_split, words), False], np.bool_)[numbers]
     alone = np.array([*map(calls.is_nonblocking, words), False], np.bool_)[numbers]
@@ -129,17 +162,24 @@ def mpiio(table: pa.Table) -> Counted:
         columns[f"MPIIO_SPLIT_{verb}"] = groups.number(rows & split)
         columns[f"MPIIO_COLL_{verb}"] = groups.number(rows & together & ~split & ~alone)
         columns[f"MPIIO_INDEP_{verb}"] = groups.number(rows & ~together & ~split & ~alone)
-    columns |= _common_to_both(groups, "MPIIO", "SIZE", "_AGG")
+    columns |= _sizes(groups, "MPIIO", "SIZE", "_AGG") | _common_to_all(groups, "MPIIO")
     return Counted(groups.keys[:, 0], groups.keys[:, 1], columns)
 
 
-def _common_to_both(groups: _Groups, prefix: str, size: str, aggregate: str = "") -> _Columns:
+def _last_bytes(groups: _Groups, prefix: str) -> _Columns:
+    end = np.maximum(0, groups.offset + groups.bytes - 1)
+    return {
+        f"{prefix}_MAX_BYTE_{word}": groups.largest(groups.of(kind) & (groups.offset >= 0), end)
+        for kind, word in ((Kind.READ, "READ"), (Kind.WRITE, "WRITTEN"))
+    }
+
+
+def _sizes(groups: _Groups, prefix: str, size: str, aggregate: str = "") -> _Columns:
+    """Classes of sizes, the usual ones, the slowest calls, and turns between reads and writes."""
     reads, writes = groups.of(Kind.READ), groups.of(Kind.WRITE)
-    end = groups.start + groups.duration
     columns: _Columns = {}
-    for rows, word, done in ((reads, "READ", "READ"), (writes, "WRITE", "WRITTEN")):
-        columns[f"{prefix}_BYTES_{done}"] = groups.total(rows, groups.bytes)
-        in_class = np.searchsorted(_SIZES, groups.bytes)
+    in_class = np.searchsorted(_SIZES, groups.bytes)
+    for rows, word in ((reads, "READ"), (writes, "WRITE")):
         for place, name in enumerate(_SIZE_NAMES):
             column = f"{prefix}_{size}_{word}{aggregate}_{name}"
             columns[column] = groups.number(rows & (in_class == place))
@@ -147,6 +187,22 @@ def _common_to_both(groups: _Groups, prefix: str, size: str, aggregate: str = ""
         at_longest = rows & (groups.duration == longest[groups.group])
         columns[f"{prefix}_MAX_{word}_TIME_SIZE"] = groups.largest(at_longest, groups.bytes)
         columns[f"{prefix}_F_MAX_{word}_TIME"] = longest / 1e9
+    data = reads | writes
+    places = np.flatnonzero(data)
+    turned = np.zeros(len(data), np.bool_)
+    turned[places[1:]] = (np.diff(groups.kind[places]) != 0) & (np.diff(groups.part[places]) == 0)
+    columns[f"{prefix}_RW_SWITCHES"] = groups.number(turned)
+    columns |= _most_common(groups, data & (groups.bytes > 0), groups.bytes, f"{prefix}_ACCESS")
+    return columns
+
+
+def _common_to_all(groups: _Groups, prefix: str) -> _Columns:
+    """Bytes, times, and which rank took least and most time for a file that all used."""
+    reads, writes = groups.of(Kind.READ), groups.of(Kind.WRITE)
+    end = groups.start + groups.duration
+    columns: _Columns = {}
+    for rows, word, done in ((reads, "READ", "READ"), (writes, "WRITE", "WRITTEN")):
+        columns[f"{prefix}_BYTES_{done}"] = groups.total(rows, groups.bytes)
         columns[f"{prefix}_F_{word}_TIME"] = groups.total(rows, groups.duration) / 1e9
     data = reads | writes
     spans = {
@@ -159,11 +215,30 @@ def _common_to_both(groups: _Groups, prefix: str, size: str, aggregate: str = ""
         columns[f"{prefix}_F_{word}_START_TIMESTAMP"] = groups.first(rows, groups.start) / 1e9
         columns[f"{prefix}_F_{word}_END_TIMESTAMP"] = groups.largest(rows, end) / 1e9
     columns[f"{prefix}_F_META_TIME"] = groups.total(~data, groups.duration) / 1e9
-    places = np.flatnonzero(data)
-    turned = np.zeros(len(groups.group), np.bool_)
-    turned[places[1:]] = (np.diff(groups.kind[places]) != 0) & (np.diff(groups.group[places]) == 0)
-    columns[f"{prefix}_RW_SWITCHES"] = groups.number(turned)
-    columns |= _most_common(groups, data & (groups.bytes > 0), groups.bytes, f"{prefix}_ACCESS")
+    return columns | _differences(groups, prefix, data)
+
+
+def _differences(groups: _Groups, prefix: str, data: NDArray[np.bool_]) -> _Columns:
+    """Between the ranks of records that are of all of them; 0 in the others."""
+    pairs = np.stack([groups.group, groups.rank], axis=1)
+    keys, part = np.unique(pairs, axis=0, return_inverse=True)
+    part, group, rank = part.reshape(-1), keys[:, 0], keys[:, 1]
+    seconds = np.bincount(part, groups.duration, len(keys)) / 1e9
+    moved = np.bincount(part, np.where(data, groups.bytes, 0), len(keys))
+    order = np.lexsort((seconds, group))
+    last = np.cumsum(np.bincount(group, minlength=groups.count)) - 1
+    first = np.append(0, last[:-1] + 1)[: groups.count]
+    together = groups.keys[:, 0] == TOGETHER
+    columns: _Columns = {}
+    for word, place in (("FASTEST", order[first]), ("SLOWEST", order[last])):
+        columns[f"{prefix}_{word}_RANK"] = together * rank[place]
+        columns[f"{prefix}_{word}_RANK_BYTES"] = together * moved[place].astype(np.int64)
+        columns[f"{prefix}_F_{word}_RANK_TIME"] = together * seconds[place]
+    number = np.maximum(1, last - first + 1)
+    for word, values in (("TIME", seconds), ("BYTES", moved)):
+        mean = np.bincount(group, values, groups.count) / number
+        squares = np.bincount(group, (values - mean[group]) ** 2, groups.count)
+        columns[f"{prefix}_F_VARIANCE_RANK_{word}"] = together * squares / number
     return columns
 
 
@@ -175,7 +250,7 @@ def _sequential(
     places = np.flatnonzero(rows)
     last = np.zeros(len(places), np.int64)
     last[1:] = (groups.offset + groups.bytes - 1)[places[:-1]]
-    last[1:][np.diff(groups.group[places]) != 0] = 0
+    last[1:][np.diff(groups.part[places]) != 0] = 0
     follows, touches = np.zeros(len(rows), np.bool_), np.zeros(len(rows), np.bool_)
     follows[places] = groups.offset[places] > last
     touches[places] = groups.offset[places] == last + 1
@@ -190,7 +265,7 @@ def _gaps(
     for rows in (reads, writes):
         places = np.flatnonzero(rows & (groups.offset >= 0))
         end = (groups.offset + groups.bytes)[places[:-1]]
-        same = np.diff(groups.group[places]) == 0
+        same = np.diff(groups.part[places]) == 0
         gap[places[1:]] = np.where(same, groups.offset[places[1:]] - end, 0)
     return gap, gap > 0
 

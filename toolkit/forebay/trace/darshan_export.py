@@ -10,17 +10,19 @@ import xxhash
 from numpy.typing import NDArray
 
 from forebay.errors import ForebayError
-from forebay.trace import calls, darshan_counters, tables
+from forebay.trace import calls, darshan_counters, places, tables
 from forebay.trace.calls import Kind
 from forebay.trace.darshan_counters import Counted
 from forebay.trace.darshan_log import SEGMENT
 from forebay.trace.darshan_writer import DarshanWriter, LogNotWrittenError
 from forebay.trace.directory import Trace
+from forebay.units import show_count
 
 # A module's table of calls, that of counters if the trace came from Darshan, and who counts calls.
 _COUNTED = {
     "POSIX": ("posix", "counters_posix", darshan_counters.posix),
     "MPI-IO": ("mpiio", "counters_mpi_io", darshan_counters.mpiio),
+    "STDIO": ("posix", "counters_stdio", darshan_counters.stdio),
 }
 _DXT = {"DXT_POSIX": "posix", "DXT_MPIIO": "mpiio"}
 _KNOWN_TABLES = frozenset({"counters_posix", "counters_mpi_io", "counters_stdio"})
@@ -33,7 +35,8 @@ def export(trace: Trace, out: Path) -> list[str]:
     unfinished = out.with_name(f".{out.name}.{os.getpid()}")
     try:
         with DarshanWriter(unfinished) as writer:
-            _Export(trace, writer).carry_out()
+            export = _Export(trace, writer)
+            export.carry_out()
         unfinished.chmod(0o666 & ~_umask())
         unfinished.replace(out)
     except LogNotWrittenError as error:
@@ -41,13 +44,24 @@ def export(trace: Trace, out: Path) -> list[str]:
     finally:
         unfinished.unlink(missing_ok=True)
     others = [n for n in trace.names() if n.startswith(tables.COUNTERS_PREFIX)]
-    return [f"{name} is left out" for name in others if name not in _KNOWN_TABLES]
+    notes = [f"{name} is left out" for name in others if name not in _KNOWN_TABLES]
+    if export.system_files:
+        number = show_count(export.system_files)
+        notes.append(f"files of the system are left out, as Darshan does: {number}")
+    return notes
 
 
 def _umask() -> int:
     mask = os.umask(0o022)
     os.umask(mask)
     return mask
+
+
+def _calls(trace: Trace, name: str, kept: NDArray[np.bool_]) -> pa.Table:
+    """Those on files that are `kept`, without the ones that failed, which Darshan does not see."""
+    table = trace.table(name)
+    error = tables.integers(table, "errno" if name == "posix" else "error", 0)
+    return table.filter(pa.array(kept[tables.integers(table, "file")] & (error <= 0)))
 
 
 class _Export:
@@ -69,40 +83,55 @@ class _Export:
             ],
             np.uint64,
         )
+        captured = trace.run.origin.get("kind") == "capture"  # Darshan's own logs have no others
+        kept = (
+            places.applications(trace)
+            if captured
+            else np.append(np.ones(len(self._names), np.bool_), False)
+        )
+        self.system_files = int(np.count_nonzero(~kept[:-1]))
+        self._tables = {name: _calls(trace, name, kept) for name in ("posix", "mpiio")}
+        used = [tables.integers(table, "file") for table in self._tables.values()]
+        self._used = np.unique(np.concatenate(used)) if captured else np.arange(len(self._names))
         processes = trace.table("processes")
-        ranks = processes.column("rank").to_pylist()
-        # Darshan numbers the processes of a job as ranks; those that have none come behind.
-        behind = max((rank for rank in ranks if rank is not None), default=-1) + 1
-        self._ranks: list[int] = []
-        for rank in ranks:
-            self._ranks.append(behind if rank is None else rank)
-            behind += rank is None
+        self._ranks, self._size, self._count = self._numbered(processes.column("rank").to_pylist())
         self._hosts = [host or "" for host in processes.column("host").to_pylist()]
+
+    def _numbered(self, ranks: list[int | None]) -> tuple[NDArray[np.int64], int, int]:
+        """Darshan numbers the processes of a job as ranks; those that have none come behind, if
+        they did something. Gives the number of each, the ranks of the job, and all together."""
+        size = max([self._trace.run.ranks, *(rank + 1 for rank in ranks if rank is not None)])
+        count = size
+        active = {p for table in self._tables.values() for p in tables.integers(table, "process")}
+        numbers = []
+        for process, rank in enumerate(ranks):
+            numbers.append(count if rank is None else rank)
+            count += rank is None and process in active
+        return np.array(numbers, np.int64), size, max(1, count)
 
     def carry_out(self) -> None:
         run, writer = self._trace.run, self._writer
         hints = self._trace.table("hints").to_pylist()
         pairs = dict.fromkeys(f"{hint['key']}={hint['value']}" for hint in hints)
-        metadata = {"lib_ver": "forebay", "h": ";".join(pairs).replace("\n", " ")}
         writer.put_job(
-            max(1, len(self._ranks), run.ranks),
+            self._count,
             run.start_unix_ns,
             run.start_unix_ns + run.wall_ns,
             (int(run.job.get("id") or 0), int(run.job.get("uid") or 0)),
-            metadata,
+            [*pairs],
         )
         writer.put_command(" ".join(run.command))
         writer.put_mounts(
             [(each["mount_point"], each.get("type", "")) for each in run.file_systems]
         )
-        writer.put_names(zip(self._records.tolist(), self._names, strict=True))
+        writer.put_names(
+            (int(self._records[file]), self._names[file]) for file in self._used.tolist()
+        )
         for module, (name, counted, count) in _COUNTED.items():
             if counted in self._trace:
                 self._put_imported(module, counted)
             elif name in self._trace:
-                self._put_counted(module, count(self._trace.table(name)))
-        if "counters_stdio" in self._trace:
-            self._put_imported("STDIO", "counters_stdio")
+                self._put_counted(module, count(self._tables[name], self._ranks, self._size))
         for module, name in _DXT.items():
             if name in self._trace:
                 self._put_segments(module, name)
@@ -118,38 +147,35 @@ class _Export:
         self._writer.put_counters(module, records, tables.integers(table, "rank"), columns)
 
     def _put_counted(self, module: str, counted: Counted) -> None:
-        ranks = np.array(self._ranks, np.int64)[counted.processes]
-        self._writer.put_counters(module, self._records[counted.files], ranks, counted.columns)
+        records = self._records[counted.files]
+        self._writer.put_counters(module, records, counted.ranks, counted.columns)
 
     def _put_segments(self, module: str, name: str) -> None:
-        table = self._trace.table(
-            name,
-            ["process", "file", "call", "offset", "length", "result", "start_ns", "duration_ns"],
-        )
-        kind, file = calls.kinds(table), tables.integers(table, "file")
-        table = table.take(pa.array(np.flatnonzero((kind <= Kind.WRITE) & (file >= 0))))
+        table = self._tables[name]
+        moves = (calls.kinds(table) <= Kind.WRITE) & ~calls.marked(table, calls.STREAMS)
+        table = table.filter(pa.array(moves))
         process, file = tables.integers(table, "process"), tables.integers(table, "file")
+        rank = self._ranks[process]
         start = tables.integers(table, "start_ns")
         write = calls.kinds(table) == Kind.WRITE
         # As in a record: writes before reads, each in the order of their start.
-        order = np.lexsort((start, ~write, file, process))
+        order = np.lexsort((start, ~write, file, rank))
         segments = np.zeros(len(order), SEGMENT)
         segments["offset"] = tables.integers(table, "offset")[order]
         segments["length"] = calls.moved_bytes(table)[order]
         segments["start"] = start[order] / 1e9
         segments["end"] = (start + tables.integers(table, "duration_ns"))[order] / 1e9
-        process, file, write = process[order], file[order], write[order]
-        begins = np.flatnonzero(np.append(True, (np.diff(process) != 0) | (np.diff(file) != 0)))
+        process, rank, file, write = process[order], rank[order], file[order], write[order]
+        begins = np.flatnonzero(np.append(True, (np.diff(rank) != 0) | (np.diff(file) != 0)))
         for first, last in zip(begins, np.append(begins[1:], len(order)), strict=True):
             if first == last:
                 continue
             reads_begin = first + int(np.count_nonzero(write[first:last]))
-            number = int(process[first])
             self._writer.put_segments(
                 module,
                 int(self._records[file[first]]),
-                self._ranks[number],
-                self._hosts[number],
+                int(rank[first]),
+                self._hosts[process[first]],
                 segments[first:reads_begin],
                 segments[reads_begin:last],
             )

@@ -5,6 +5,7 @@ of all records, then the records module by module.
 """
 
 import functools
+import itertools
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -57,9 +58,10 @@ _ZLIB = 0
 # up and removes the log; another byte makes room first. So a record's last bytes come one by one.
 _ONE_BY_ONE = 16
 _NAME_MAX = 4095  # bytes: the library copies a name into so much memory
-_MOUNT_MAX = 3014
+# The command and the mounts share so much memory, which the library overruns without a word.
+_TEXTS_MAX = 3014
 _METADATA_MAX = 1000
-_COMMAND_MAX = 4000
+_COMMAND_MAX = 2800
 
 _RECORD_MAX = 4096  # bytes of a record without segments
 
@@ -85,6 +87,11 @@ _HEADER = np.dtype(
 )
 
 
+def _cut(text: bytes, most: int) -> bytes:
+    """At most so many bytes, and no part of a character at the end: PyDarshan reads only UTF-8."""
+    return text if len(text) <= most else text[:most].decode(errors="ignore").encode()
+
+
 class LogNotWrittenError(Exception):
     """The library could not write a part of the log."""
 
@@ -93,6 +100,7 @@ class DarshanWriter:
     """Creates a log, which must not be there yet. Raises LogNotWrittenError."""
 
     def __init__(self, path: Path) -> None:
+        self._room = _TEXTS_MAX  # for the mounts
         self._log = _library.darshan_log_create(bytes(path), _ZLIB, 0)
         if self._log == _ffi.NULL:
             raise LogNotWrittenError(f"{path} cannot be created")
@@ -114,36 +122,47 @@ class DarshanWriter:
         start_ns: int,
         end_ns: int,
         job: tuple[int, int],
-        metadata: dict[str, str],
+        hints: Sequence[str],
     ) -> None:
-        """`job`: its id and its user's. Times since 1970."""
+        """`job`: its id and its user's. Times since 1970. Of the hints, as many as there is room
+        for; those that Darshan's tools could not tell apart again are left out."""
         record = _ffi.new("struct darshan_job *")
         record.jobid, record.uid = job
         record.nprocs = processes
         record.start_time_sec, record.start_time_nsec = divmod(start_ns, 1_000_000_000)
         record.end_time_sec, record.end_time_nsec = divmod(end_ns, 1_000_000_000)
-        text = "".join(f"{key}={value}\n" for key, value in metadata.items())
-        record.metadata = text.encode()[:_METADATA_MAX]
+        text = "lib_ver=forebay\nh="
+        plain = [hint for hint in hints if hint.count("=") == 1 and not set(hint) & set(";\n")]
+        room = _METADATA_MAX - len(text) - 1
+        sizes = itertools.accumulate(len(hint.encode()) + 1 for hint in plain)
+        written = itertools.takewhile(lambda pair: pair[1] <= room, zip(plain, sizes, strict=True))
+        record.metadata = f"{text}{';'.join(hint for hint, _ in written)}\n".encode()
         self._check(_library.darshan_log_put_job(self._log, record), "the job")
 
     def put_command(self, command: str) -> None:
-        text = _ffi.new("char[]", command.encode(errors="replace")[:_COMMAND_MAX])
+        text = _ffi.new("char[]", _cut(command.encode(errors="replace"), _COMMAND_MAX))
+        self._room = _TEXTS_MAX - len(_ffi.string(text))
         self._check(_library.darshan_log_put_exe(self._log, text), "the command")
 
     def put_mounts(self, mounts: Sequence[tuple[str, str]]) -> None:
-        """Mount points and types of file systems."""
-        listed = _ffi.new("struct darshan_mnt_info[]", max(1, len(mounts)))
-        for entry, (point, kind) in zip(listed, mounts, strict=False):
-            entry.mnt_path = point.encode(errors="replace")[:_MOUNT_MAX]
-            entry.mnt_type = kind.encode(errors="replace")[:_MOUNT_MAX]
-        outcome = _library.darshan_log_put_mounts(self._log, listed, len(mounts))
+        """Mount points and types of file systems. Darshan's tools take a file to be on the first
+        whose name its own begins with, so the longest come first, and as many
+        as there is room for."""
+        named = [tuple(word.encode(errors="replace") for word in mount) for mount in mounts]
+        named.sort(key=lambda mount: -len(mount[0]))
+        sizes = itertools.accumulate(len(point) + len(kind) + 2 for point, kind in named)
+        count = sum(size <= self._room for size in sizes)
+        listed = _ffi.new("struct darshan_mnt_info[]", max(1, count))
+        for entry, (point, kind) in zip(listed, named, strict=False):
+            entry.mnt_path, entry.mnt_type = point, kind
+        outcome = _library.darshan_log_put_mounts(self._log, listed, count)
         self._check(outcome, "the mounts")
 
     def put_names(self, names: Iterable[tuple[int, bytes]]) -> None:
         """The id and the path of each record, without bytes from a NUL on, or beyond 4095."""
         contents = [
             _ffi.from_buffer(
-                record.to_bytes(8, "little") + name.partition(b"\0")[0][:_NAME_MAX] + b"\0"
+                record.to_bytes(8, "little") + _cut(name.partition(b"\0")[0], _NAME_MAX) + b"\0"
             )
             for record, name in names
         ]
@@ -190,7 +209,7 @@ class DarshanWriter:
         """A record of DXT_POSIX or DXT_MPIIO; segments are of `darshan_log.SEGMENT`."""
         header = np.zeros((), _HEADER)
         header["record"], header["rank"] = record, rank
-        header["host"] = host.encode(errors="replace")[:63]
+        header["host"] = _cut(host.encode(errors="replace"), 63)
         header["writes"], header["reads"] = len(writes), len(reads)
         content = (
             header.tobytes() + writes.astype(SEGMENT).tobytes() + reads.astype(SEGMENT).tobytes()
@@ -222,7 +241,7 @@ def _versions() -> dict[str, int]:
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "empty.darshan"
         with DarshanWriter(path) as writer:
-            writer.put_job(1, 0, 0, (0, 0), {})
+            writer.put_job(1, 0, 0, (0, 0), [])
             writer.put_command("")
             writer.put_mounts([])
             writer.put_names([(0, b"")])

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from forebay import filesystem
-from forebay.characterise.places import OF_THE_KERNEL
 from forebay.errors import ForebayError
 from forebay.filesystem import Mount, Stripe
+from forebay.trace.places import OF_THE_KERNEL
 from forebay.units import show_bytes
 
 _IN_MEMORY = frozenset({"tmpfs", "ramfs", "hugetlbfs"})
