@@ -10,6 +10,7 @@ import pytest
 from made_runs import MIB, MadeRun
 
 from forebay import filesystem
+from forebay.evaluate.in_force import NOT_REPORTED
 from forebay.report import contents
 from forebay.report.findings import Finding
 
@@ -117,7 +118,7 @@ def test_hints_that_are_not_in_force_are_found_with_the_calls_they_were_for(
     assert found.title.endswith(": " + ", ".join(asked))
     key = next(iter(asked))
     assert found.evidence[0].startswith(
-        f"{key}: asked {asked[key]}, in force {in_force.get(key, 'not set')}; its "
+        f"{key}: asked {asked[key]}, in force {in_force.get(key, NOT_REPORTED)}; its "
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 from made_runs import MadeRun
 
 from forebay.evaluate import traced_hints
-from forebay.evaluate.in_force import State
+from forebay.evaluate.in_force import NOT_REPORTED, State
 
 OF_ROMIO = {"romio_cb_write": "automatic", "romio_no_indep_rw": "false", "cb_nodes": "2"}
 FILE = "/tmp/.forebay-records-x/romio-hints"
@@ -67,7 +67,7 @@ def test_a_hint_is_compared_with_what_the_mpi_says(
 @pytest.mark.parametrize("asked", ["7", "disable", "automatic", "none"])
 def test_a_hint_of_which_the_mpi_says_nothing_did_not_hold(run: MadeRun, asked: str) -> None:
     opened(run, OF_ROMIO)
-    nothing = (State.NOT_IN_FORCE, (traced_hints.NOT_REPORTED,))
+    nothing = (State.NOT_IN_FORCE, (NOT_REPORTED,))
     assert told(run, made_up_hint=asked) == {"made_up_hint": nothing}
 
 

@@ -59,8 +59,9 @@ _SPELLINGS = {
 }
 # A record of the engine has these wherever they are in force.
 _ALWAYS_RECORDED = ("forebay", "cb_", "romio_cb_", "romio_ds_", "romio_no_indep_rw", "ind_")
-NOT_SET = "not set"
-_SAME_AS_NOT_SET = frozenset({"disable", "none"})
+NOT_SET = "not set"  # by the engine, which leaves out what is as without the hint
+NOT_REPORTED = "not reported by the MPI"
+_SAME_AS_NOT_SET = ("disable", "none", "automatic")
 _VALUES = {
     "true": "enable",
     "false": "disable",
@@ -68,7 +69,6 @@ _VALUES = {
     "flush_immediate": "immediate",
     "flush_onclose": "onclose",
 }
-_LEFT_TO_FOREBAY = "automatic"
 _NO_HINT = frozenset({"path", *intent_file.READ_KEYS})
 
 
@@ -156,23 +156,20 @@ def _observed(key: str, record: Record) -> str | None:
 def compared(key: str, asked: str, observed: Iterable[str | None]) -> Setting:
     """What was asked against what was seen, once or more; None says nothing."""
     seen = tuple(sorted(value for value in observed if value is not None))
-    plain = _plain(asked)
     if not seen:
-        state = State.NOT_RECORDED
-    elif (
-        plain == _LEFT_TO_FOREBAY
-        or plain in {_plain(value) for value in seen}
-        or (NOT_SET in seen and plain in _SAME_AS_NOT_SET)
-    ):
-        state = State.IN_FORCE
-    else:
-        state = State.NOT_IN_FORCE
-    return Setting(key, asked, seen, state)
+        return Setting(key, asked, seen, State.NOT_RECORDED)
+    held = any(alike(asked, value) for value in seen) or (
+        NOT_SET in seen and any(alike(asked, value) for value in _SAME_AS_NOT_SET)
+    )
+    return Setting(key, asked, seen, State.IN_FORCE if held else State.NOT_IN_FORCE)
 
 
 def alike(asked: str, seen: str) -> bool:
-    """Whether two values of a hint are the same to an MPI, which may write one in its own way."""
-    return _plain(asked.strip()).lower() == _plain(seen.strip()).lower()
+    """Whether two values of a hint mean the same, which an MPI may write in its own way. Words are
+    taken in any case, paths are not. A value that stands where `automatic` was asked for is another
+    one: MPIs and the engine say `automatic` as long as they choose."""
+    asked, seen = _plain(asked.strip()), _plain(seen.strip())
+    return asked == seen or (not asked.startswith("/") and asked.lower() == seen.lower())
 
 
 def _plain(value: str) -> str:

@@ -12,12 +12,11 @@ from pathlib import Path
 
 from forebay import stock_hints
 from forebay.evaluate import traced_aggregators
-from forebay.evaluate.in_force import Setting, State, alike
+from forebay.evaluate.in_force import NOT_REPORTED, Setting, State, compared
 from forebay.trace import hint_sets, tables
 from forebay.trace.directory import Trace
 from forebay.trace.hint_sets import Hints
 
-NOT_REPORTED = "not reported by the MPI"
 NOT_READ = f"no MPI that reads {stock_hints.ROMIO_FILE}"
 _AGGREGATORS = "cb_nodes"
 # Hints that OMPIO does not read, but needs not: it has no bound of aggregators on a node, and makes
@@ -54,9 +53,7 @@ def _setting(key: str, asked: str, openings: int, told: list[Hints], unread: boo
     by_parameter = stock_hints.is_parameter(key, asked)
     seen = {hints.get(key) for hints in told}
     if told and not (by_parameter and seen == {None}):
-        held = any(value is not None and alike(asked, value) for value in seen)
-        observed = tuple(sorted({NOT_REPORTED if value is None else value for value in seen}))
-        return Setting(key, asked, observed, State.IN_FORCE if held else State.NOT_IN_FORCE)
+        return compared(key, asked, {NOT_REPORTED if value is None else value for value in seen})
     if unread and not by_parameter and key not in _NEEDLESS:
         return Setting(key, asked, (NOT_READ,), State.NOT_IN_FORCE)
     return Setting(key, asked, (), State.NOT_RECORDED, _SAYS_NOTHING)
@@ -69,8 +66,7 @@ def _striping(key: str, asked: str, trace: Trace) -> Setting:
     seen = sorted({str(v) for place, v in enumerate(stripes) if place in opened and v is not None})
     if not seen:
         return Setting(key, asked, (), State.NOT_RECORDED, _NOT_STRIPED)
-    held = any(alike(asked, value) for value in seen)
-    return Setting(key, asked, tuple(seen), State.IN_FORCE if held else State.NOT_IN_FORCE)
+    return compared(key, asked, seen)
 
 
 def _by_processes(setting: Setting, trace: Trace) -> Setting:

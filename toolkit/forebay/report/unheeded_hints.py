@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from forebay.evaluate.in_force import NOT_SET, State, compared
+from forebay.evaluate.in_force import NOT_REPORTED, NOT_SET, State, compared
 from forebay.report.clue import Clue
 from forebay.report.layers import Flags, Ints, Layer
 from forebay.trace import hint_sets, tables
@@ -93,9 +93,11 @@ def _found(trace: Trace) -> list[_Unheeded]:
         if not seen:
             continue
         for key, asked in sets.get(int(asked_sets[place]), {}).items():
-            if _is_no_matter(key, modes[place] == "engine", seen):
+            by_forebay = modes[place] == "engine"
+            if _is_no_matter(key, by_forebay, seen):
                 continue
-            observed: list[str | None] = [hints.get(key, NOT_SET) for hints in seen]
+            missing = NOT_SET if by_forebay else NOT_REPORTED
+            observed: list[str | None] = [hints.get(key, missing) for hints in seen]
             if key in _STRIPING:
                 told = stripes[_STRIPING[key]][int(files[place])].as_py()
                 observed = observed if told is None else [str(told)]
