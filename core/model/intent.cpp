@@ -24,7 +24,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -97,6 +96,17 @@ Result<toml::table> parsed(std::string_view toml, std::string_view intent_path) 
                  (is_cache_twice ? "; beside [file.cache] the memory for reading ahead is budget"
                                  : "; correct the line") +
                  ", the whole intent file is left out until then");
+}
+
+/// `path` from its last slash on, without it.
+std::string_view last_component(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+/// `pattern` of a section against the absolute path of a file, or against its last component if the
+/// pattern has no slash.
+bool section_matches(const std::string& pattern, const char* file_path) {
+  const bool is_name = pattern.find('/') == std::string::npos;
+  const char* name = is_name ? last_component(file_path).data() : file_path;
+  return ::fnmatch(pattern.c_str(), name, 0) == 0;
 }
 
 class IntentReader {
@@ -214,12 +224,14 @@ std::optional<ReadPolicy> policy_in(std::string_view text) {
 class ReadSectionReader {
  public:
   ReadSectionReader(std::string_view intent_path, std::string pattern)
-      : intent_path_(intent_path), section_{std::move(pattern), {}, {}} {}
+      : intent_path_(intent_path), section_{std::move(pattern), {}, {}, {}} {}
 
   ReadSection read(const toml::table& table) {
     for (const auto& [key, node] : in_file_order(table)) {
       if (key->str() == "willneed") {
         read_extents(*key, *node);
+      } else if (key->str() == "same_size") {
+        read_size(*key, *node, section_.same_size);
       } else if (key->str() == "block") {
         read_size(*key, *node, section_.intent.block);
       } else if (key->str() == "budget" || (key->str() == "cache" && !node->is_table())) {
@@ -296,20 +308,50 @@ class ReadSectionReader {
   ReadSection section_;
 };
 
+/// Characters that two names have in common at their beginnings and at their ends.
+std::ptrdiff_t likeness(std::string_view a, std::string_view b) {
+  // Not by views: clang 14 has no reversed ones with this C++ library.
+  const auto front = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
+  const auto back = std::mismatch(a.rbegin(), a.rend(), b.rbegin(), b.rend()).first - a.rbegin();
+  return front + back;
+}
+
+/// The one that was recorded of a file like this one; null: none was.
+const ReadSection* most_like(std::span<const ReadSection> sections, const char* file_path,
+                             Bytes size) {
+  const ReadSection* best = nullptr;
+  std::ptrdiff_t most = -1;
+  for (const ReadSection& section : sections) {
+    if (section.same_size != size || section.intent.willneed.empty()) continue;
+    const auto like = likeness(last_component(section.pattern), last_component(file_path));
+    if (like > most) best = &section;
+    most = std::max(most, like);
+  }
+  return best;
+}
+
 }  // namespace
 
-bool section_matches(const std::string& pattern, const char* file_path) {
-  const char* name = file_path;
-  if (pattern.find('/') == std::string::npos) {
-    const char* slash = std::strrchr(file_path, '/');
-    if (slash != nullptr) name = slash + 1;
+std::vector<const ReadSection*> sections_for(std::span<const ReadSection> sections,
+                                             std::span<const char* const> file_paths, Bytes size) {
+  const auto named = [&](const ReadSection& section) {
+    return std::ranges::any_of(
+        file_paths, [&](const char* path) { return section_matches(section.pattern, path); });
+  };
+  std::vector<const ReadSection*> result;
+  for (const ReadSection& section : sections) {
+    if (named(section)) result.push_back(&section);
   }
-  return ::fnmatch(pattern.c_str(), name, 0) == 0;
+  const bool declared = std::ranges::any_of(
+      result, [](const ReadSection* section) { return !section->intent.willneed.empty(); });
+  const ReadSection* like = declared ? nullptr : most_like(sections, file_paths.front(), size);
+  if (like != nullptr) result.insert(std::ranges::upper_bound(result, like), like);
+  return result;
 }
 
 bool is_read_key(std::string_view key, bool is_table) {
-  static constexpr std::array<std::string_view, 6> keys = {"willneed", "block", "budget",
-                                                           "ahead",    "gap",   "policy"};
+  static constexpr std::array<std::string_view, 7> keys = {
+      "willneed", "same_size", "block", "budget", "ahead", "gap", "policy"};
   return std::ranges::find(keys, key) != keys.end() || (key == "cache" && !is_table);
 }
 

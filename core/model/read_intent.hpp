@@ -43,6 +43,8 @@ struct ReadIntent {
 struct ReadSection {
   std::string pattern;
   ReadIntent intent;
+  /// It is also for other files of this size: what was recorded of one holds for the next.
+  std::optional<Bytes> same_size;
   std::vector<HintProblem> problems;  ///< Mistakes in it, to be told for the files it is for.
 };
 
@@ -51,15 +53,19 @@ struct ReadSection {
 /// Error: invalid_argument, ready to show, if it is no TOML or of another version.
 Result<std::vector<ReadSection>> read_sections(std::string_view toml, std::string_view intent_path);
 
-/// `pattern` of a section against the absolute path of a file, or against its last component if the
-/// pattern has no slash.
-bool section_matches(const std::string& pattern, const char* file_path);
+/// Those of `sections`, in their order, for a file of `size` bytes with these absolute paths: whose
+/// pattern matches one of them, or its last component if the pattern has no slash. If none of those
+/// has a `willneed`, also the one with one and this `same_size` whose pattern is most like the name
+/// of the file at both ends: of `mesh_001` and `field_001`, `field_001` for `field_002`.
+std::vector<const ReadSection*> sections_for(std::span<const ReadSection> sections,
+                                             std::span<const char* const> file_paths, Bytes size);
 
 /// What the sections together say of a file that matches all of `sections`: of each key the last.
 ReadIntent combined(std::span<const ReadSection* const> sections);
 
-/// Whether a key of a section speaks of reads: willneed, block, budget, ahead, gap, policy; and
-/// `cache`, the paper's word for the budget, unless it is the table of the write-behind cache.
+/// Whether a key of a section speaks of reads: willneed, same_size, block, budget, ahead, gap,
+/// policy; and `cache`, the paper's word for the budget, unless it is the table of the write-behind
+/// cache.
 bool is_read_key(std::string_view key, bool is_table);
 
 }  // namespace forebay

@@ -6,7 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace forebay {
 namespace {
@@ -75,6 +79,45 @@ cache = "16MiB"
   EXPECT_EQ(intent.block, std::nullopt);
 }
 
+/// Patterns of the sections for a file.
+std::vector<std::string> patterns_for(const std::vector<ReadSection>& sections, const char* path,
+                                      Bytes size) {
+  std::vector<std::string> patterns;
+  for (const ReadSection* section : sections_for(sections, std::array{path}, size)) {
+    patterns.push_back(section->pattern);
+  }
+  return patterns;
+}
+
+TEST(ReadIntent, ASectionIsForOtherFilesOfTheSizeThatItNames) {
+  const auto found = sections(R"(
+[[file]]
+path = "*"
+budget = "8MiB"
+[[file]]
+path = "/data/mesh_001.h5"
+same_size = 1000
+willneed = [[0, 10]]
+[[file]]
+path = "/data/field_001.h5"
+same_size = 1000
+willneed = [[5, 10]]
+[[file]]
+path = "/data/named.h5"
+willneed = [[0, 0]]
+)");
+  ASSERT_THAT(found, SizeIs(4));
+  EXPECT_THAT(patterns_for(found, "/data/mesh_001.h5", 1000),
+              ElementsAre("*", "/data/mesh_001.h5"));
+  EXPECT_THAT(patterns_for(found, "/other/mesh_002.h5", 1000),
+              ElementsAre("*", "/data/mesh_001.h5"));
+  EXPECT_THAT(patterns_for(found, "/data/field_002.h5", 1000),
+              ElementsAre("*", "/data/field_001.h5"));
+  EXPECT_THAT(patterns_for(found, "/data/field_002.h5", 1001), ElementsAre("*"));
+  EXPECT_THAT(patterns_for(found, "/data/named.h5", 1000), ElementsAre("*", "/data/named.h5"))
+      << "what is said of it by name counts";
+}
+
 TEST(ReadIntent, CacheIsTheBudgetUnlessItIsTheTableOfTheWriteBehindCache) {
   EXPECT_EQ(sections("[[file]]\npath = '*'\ncache = '8MiB'\n").at(0).intent.budget, 8 * MiB);
   EXPECT_THAT(sections("[[file]]\npath = '*'\n[file.cache]\nmode = 'enable'\n"), IsEmpty());
@@ -105,6 +148,7 @@ willneed = [
   [9223372036854775807, 9223372036854775807],
 ]
 block = "much"
+same_size = "any"
 budget = 0
 ahead = -2
 policy = "best"
@@ -119,10 +163,10 @@ gap = "small"
   std::vector<std::string> told;
   for (const auto& problem : found[0].problems) told.push_back(to_string(problem));
   EXPECT_THAT(
-      told,
-      ElementsAre(HasSubstr("job.toml:5"), HasSubstr("job.toml:6"), HasSubstr("job.toml:7"),
-                  HasSubstr("job.toml:8"), HasSubstr("job.toml:11"), HasSubstr("job.toml:12"),
-                  HasSubstr("job.toml:13"), HasSubstr("job.toml:14"), HasSubstr("job.toml:15")));
+      told, ElementsAre(HasSubstr("job.toml:5"), HasSubstr("job.toml:6"), HasSubstr("job.toml:7"),
+                        HasSubstr("job.toml:8"), HasSubstr("job.toml:11"), HasSubstr("job.toml:12"),
+                        HasSubstr("job.toml:13"), HasSubstr("job.toml:14"),
+                        HasSubstr("job.toml:15"), HasSubstr("job.toml:16")));
 }
 
 TEST(ReadIntent, WhoReadsHintsDoesNotComplainOfThem) {

@@ -22,6 +22,7 @@ class BlockAdvice final : public ReadAdvice {
   /// `willneed` as in FetchPlan; none is the whole file.
   BlockAdvice(std::vector<Extent> willneed, Bytes file_size, Shape shape);
 
+  FetchPlan declared() const override { return {willneed_, file_size_}; }
   std::vector<Item> observe(Extent read) override;
 
  private:

@@ -44,7 +44,7 @@ class ExtentAdvice final : public ReadAdvice {
   bool is_given_up() const override { return is_given_up_; }
   bool is_done() override;
 
-  const FetchPlan& plan() const { return plan_; }
+  FetchPlan declared() const override { return plan_; }
 
  private:
   struct Told {

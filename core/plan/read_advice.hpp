@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/model/extent.hpp"
+#include "core/plan/fetch_plan.hpp"
 
 namespace forebay {
 
@@ -31,6 +32,8 @@ class ReadAdvice {
     std::vector<Extent> declared = {};
     bool operator==(const Item&) const = default;
   };
+  /// What was declared, as it was given.
+  virtual FetchPlan declared() const = 0;
   /// Before the first read.
   virtual std::vector<Item> begin() { return {}; }
   /// The time of what is told next, in nanoseconds of any one clock.

@@ -2,7 +2,8 @@
 declared the next run is served from memory.
 
 Method: the analysis workload declares its own reads: the trace must say the same. Another program
-reads by pread, by a copied descriptor and in a row. Then a run with the trace as intent.
+reads by pread, by a copied descriptor and in a row. Then a run with the trace as intent, on the
+file that was recorded and on another one of its size, which at last is cut and written anew.
 
 usage: record_check.py LIBRARY uring|threads PROGRAM
 """
@@ -20,8 +21,8 @@ from preloaded import Preloaded, evict, make_file, wait_until_settled
 OPTIONS = ["--size", "8MiB", "--reads", "60", "--mean", "50KiB", "--backward", "7"]
 
 PYTHON_READS = """
-import os
-file = os.open("other.dat", os.O_RDONLY)
+import os, sys
+file = os.open(sys.argv[1], os.O_RDONLY)
 os.read(file, 1000), os.read(file, 2000)
 os.pread(file, 5000, 1_000_000)
 copy = os.dup(file)
@@ -31,6 +32,15 @@ os.read(copy, 10_000)
 os.preadv(copy, [bytearray(100), bytearray(200)], 2_000_000)
 os.readv(copy, [bytearray(300), bytearray(400)])
 os.pread(copy, 1000, 3_999_900)
+"""
+#: What was served must not hide what is written.
+REWRITES = """
+import os, sys
+file = os.open(sys.argv[1], os.O_RDONLY)
+os.read(file, 1000)
+with open(sys.argv[1], "wb") as again:
+    again.write(b"n" * 4_000_000)
+assert os.pread(file, 5000, 1_000_000) == b"n" * 5000
 """
 #: By a C stream, as programs do that are built with _FORTIFY_SOURCE.
 STREAM_READS = """
@@ -105,7 +115,7 @@ def main() -> int:
 
         preloaded.environment["FOREBAY_RECORD_READS"] = "1"
         read = (PYTHON_READS, STREAM_READS, TEXT_READS)
-        scripts = [[sys.executable, "-c", script] for script in read]
+        scripts = [[sys.executable, "-c", script, "other.dat"] for script in read]
         for words in (command, *scripts):
             code, _, errors = preloaded.run(words)
             if code != 0:
@@ -122,16 +132,31 @@ def main() -> int:
             failures.append("something was read ahead")
 
         del preloaded.environment["FOREBAY_RECORD_READS"]
-        replay = f"[[file]]\npath = 'other.dat'\nwillneed = {READ_THERE}\n"
-        (directory / "intent.toml").write_text(replay)
+        replay = "[[file]]\npath = 'other.dat'\nsame_size = 4000000\n"
+        (directory / "intent.toml").write_text(f"{replay}willneed = {READ_THERE}\n")
+        make_file(directory / "next.dat", 4_000_000, 4)
+        make_file(directory / "longer.dat", 4_000_001, 5)
         wait_until_settled(directory)
-        emptied = evict(directory / "other.dat")
-        preloaded.run([sys.executable, "-c", PYTHON_READS])
+        print(f"{len(found)} files recorded")
+        for name in ("other.dat", "next.dat"):
+            emptied = evict(directory / name)
+            preloaded.run([sys.executable, "-c", PYTHON_READS, name])
+            (record,) = preloaded.take_records()
+            print(f"{name}: {record['bytes_served']} bytes served in the replay")
+            if emptied and record["bytes_served"] == 0:
+                failures.append(f"nothing was served: {record}")
+        preloaded.run([sys.executable, "-c", PYTHON_READS, "longer.dat"])
+        if preloaded.take_records():
+            failures.append("a file of another size was read ahead")
+        evict(directory / "next.dat")
+        code, _, errors = preloaded.run([sys.executable, "-c", REWRITES, "next.dat"])
         (record,) = preloaded.take_records()
-        served = int(str(record["bytes_served"]))
-        print(f"{len(found)} files recorded, {served} bytes served in the replay")
-        if emptied and served == 0:
-            failures.append(f"nothing was served: {record}")
+        # Either may be seen first.
+        if code != 0 or record["stopped"] not in (
+            "it was opened for writing",
+            "the file was changed",
+        ):
+            failures.append(f"not what was written: {errors!r}, {record}")
     print("\n".join(failures) or "all as it was read")
     return 1 if failures else 0
 

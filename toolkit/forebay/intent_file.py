@@ -16,7 +16,7 @@ from forebay.units import parse_size, show_bytes
 
 FORMAT_VERSION = 1
 # And "cache", if it is a size.
-READ_KEYS = frozenset({"willneed", "block", "budget", "ahead", "gap", "policy"})
+READ_KEYS = frozenset({"willneed", "same_size", "block", "budget", "ahead", "gap", "policy"})
 
 Extent = tuple[int, int]
 """Offset and length in bytes."""
@@ -28,6 +28,7 @@ class DeclaredReads:
 
     path: Path
     extents: list[Extent]
+    same_size: int | None = None  # other files of so many bytes will be read alike
 
     def __str__(self) -> str:
         amount = show_bytes(sum(length for _, length in self.extents))
@@ -58,7 +59,10 @@ def as_toml(files: Iterable[DeclaredReads], comment: str) -> str:
     lines = [f"# {line}".rstrip() for line in printable.split("\n")]
     lines.append(f"version = {FORMAT_VERSION}")
     for file in files:
-        lines += ["", "[[file]]", f"path = {_pattern(file.path)}", "willneed = ["]
+        lines += ["", "[[file]]", f"path = {_pattern(file.path)}"]
+        if file.same_size is not None:
+            lines.append(f"same_size = {file.same_size}")
+        lines.append("willneed = [")
         lines += [f"  [{offset}, {length}]," for offset, length in file.extents]
         lines.append("]")
     return "\n".join(lines) + "\n"

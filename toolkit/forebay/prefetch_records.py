@@ -19,20 +19,23 @@ _SUMS = (
     "reads",
     "reads_served",
     "bytes_asked",
+    "bytes_asked_declared",
     "bytes_served",
     "stalls",
     "seconds_waited",
     "requests",
     "requests_failed",
     "bytes_fetched",
+    "bytes_refetched",
     "bytes_between",
     "bytes_unused",
     "bytes_resident",
     "bytes_planned",
     "extents_outside",
     "plans_given_up",
+    "helper_cpu_seconds",
 )
-_SECONDS = ("seconds_waited",)  # of the sums
+_SECONDS = ("seconds_waited", "helper_cpu_seconds")  # of the sums
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,19 @@ class PrefetchedFile:
         """Of the bytes that the program asked for, 0 to 1."""
         asked = self.totals["bytes_asked"]
         return self.totals["bytes_served"] / asked if asked else 0.0
+
+    @property
+    def share_declared(self) -> float | None:
+        """Of the bytes that the program asked for, 0 to 1. None: nothing was declared, or what was
+        read is not known (C streams, mappings)."""
+        asked = self.totals["bytes_asked"]
+        known = asked and self.totals["bytes_planned"]
+        return self.totals["bytes_asked_declared"] / asked if known else None
+
+    @property
+    def bytes_unique(self) -> int:
+        """Fetched, each byte counted once in an opening."""
+        return int(self.totals["bytes_fetched"] - self.totals["bytes_refetched"])
 
 
 @dataclass(frozen=True)
@@ -107,6 +123,8 @@ def as_json(records: PrefetchRecords) -> dict[str, Any]:
             "path": file.path,
             "openings": file.openings,
             **file.totals,
+            "bytes_unique": file.bytes_unique,
+            "share_declared": file.share_declared,
             "memory_peak": file.memory_peak,
             "latency_seconds": file.latency_seconds,
             "stopped": file.stopped,
@@ -148,6 +166,14 @@ def _lines(file: PrefetchedFile) -> list[Text]:
             f"for nothing; memory {show_bytes(file.memory_peak)}"
         ),
     ]
+    if total["bytes_refetched"]:
+        unique, again = show_bytes(file.bytes_unique), show_bytes(total["bytes_refetched"])
+        lines.append(Text(f"  different bytes of it: {unique}; fetched again: {again}"))
+    if file.share_declared is not None:
+        lines.append(Text(f"  of what was read, {file.share_declared:.0%} had been declared"))
+    if file.totals["helper_cpu_seconds"] > 0:
+        helper = show_seconds(file.totals["helper_cpu_seconds"])
+        lines.append(Text(f"  processor time of reading ahead: {helper}"))
     if total["bytes_between"]:
         between = show_bytes(total["bytes_between"])
         lines.append(Text(f"  fetched with it, for fewer requests: {between} of gaps"))

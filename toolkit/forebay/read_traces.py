@@ -17,6 +17,7 @@ class Trace:
     """The reads of one opening, in their order."""
 
     path: Path
+    size: int  # of the file
     reads: int
     bytes: int
     left_out: int  # reads that were too many to be kept
@@ -47,7 +48,7 @@ def load(places: list[Path]) -> Recording:
         by_path.setdefault(trace.path, []).append(trace)
     large = {p: t for p, t in by_path.items() if sum(one.bytes for one in t) >= FEWEST_BYTES}
     return Recording(
-        files=[DeclaredReads(path, _joined(openings)) for path, openings in large.items()],
+        files=[_declared(path, openings) for path, openings in large.items()],
         small=len(by_path) - len(large),
         left_out=sum(trace.left_out for trace in traces),
         rejected=rejected,
@@ -60,10 +61,10 @@ def _parsed(record: dict[str, Any]) -> Trace:
         raise ValueError("a path that no file has")
     if not isinstance(record["extents"], list):
         raise ValueError("extents is no list")
-    reads, amount, left_out = (
-        record_files.count(record[name], name) for name in ("reads", "bytes", "left_out")
+    size, reads, amount, left_out = (
+        record_files.count(record[name], name) for name in ("size", "reads", "bytes", "left_out")
     )
-    return Trace(Path(path), reads, amount, left_out, [_extent(e) for e in record["extents"]])
+    return Trace(Path(path), size, reads, amount, left_out, [_extent(e) for e in record["extents"]])
 
 
 def _extent(value: object) -> Extent:
@@ -73,6 +74,12 @@ def _extent(value: object) -> Extent:
     if length < 1 or offset + length > record_files.MOST:
         raise ValueError("an extent that no file has")
     return offset, length
+
+
+def _declared(path: Path, openings: list[Trace]) -> DeclaredReads:
+    sizes = {trace.size for trace in openings}
+    same_size = sizes.pop() if len(sizes) == 1 and 0 not in sizes else None
+    return DeclaredReads(path, _joined(openings), same_size)
 
 
 def _joined(openings: list[Trace]) -> list[Extent]:

@@ -1,5 +1,6 @@
 #include "toolkit/native/page_readers.hpp"
 
+#include <array>
 #include <utility>
 
 #include "core/engine/prefetch/node_readers.hpp"
@@ -15,18 +16,15 @@ namespace forebay {
 void PageReaders::opened(const OpenedFiles::Opened& file) {
   const FileId id = file.version.id;
   if (file.was_written || readers_.contains(id)) return;
-  std::vector<const ReadSection*> matching;
-  for (const ReadSection& section : sections_) {
-    if (section_matches(section.pattern, file.path.c_str())) matching.push_back(&section);
-  }
-  const ReadIntent wishes = combined(matching);
+  const ReadIntent wishes =
+      combined(sections_for(sections_, std::array{file.path.c_str()}, file.version.size));
   if (wishes.willneed.empty()) return;
   auto source = open_fetch_source(file.descriptor, file.path, Through::widened_page_cache);
   if (!source) return;
   const Bytes budget = wishes.budget.value_or(Prefetcher::usual_budget);
   auto advice = std::make_unique<ExtentAdvice>(wishes.willneed, file.version.size, budget,
                                                wishes.gap.value_or(GapChoice{}).bytes);
-  auto readers = NodeReaders::join(file.version, advice->plan().extents(), budget);
+  auto readers = NodeReaders::join(file.version, advice->declared().extents(), budget);
   auto fetch = std::make_unique<PageCacheFetch>(std::move(readers), file.version.size);
   readers_[id].file =
       adviser_.add(file.path, *std::move(source), std::move(advice), std::move(fetch));

@@ -73,7 +73,14 @@ def test_the_summary_tells_what_was_read_ahead(forebay: Forebay, tmp_path: Path)
     (tmp_path / "reads.toml").write_text(READS)
     staged = tmp_path / "staged"
     staged.mkdir()
-    leave(staged, record(reads=4, bytes_asked=4096, bytes_served=2048, plans_given_up=1))
+    leave(
+        staged,
+        record(
+            reads=4, bytes_asked=4096, bytes_asked_declared=1024, bytes_served=2048,
+            bytes_fetched=8192, bytes_refetched=4096, bytes_planned=2048, plans_given_up=1,
+            helper_cpu_seconds=0.25,
+        ),
+    )  # fmt: skip
     answer = forebay(
         "run", "--json", "r.json", "--intent", "reads.toml",
         "--", "sh", "-c", f'cp {staged}/*.reads "$FOREBAY_REPORT_DIR"',
@@ -81,6 +88,10 @@ def test_the_summary_tells_what_was_read_ahead(forebay: Forebay, tmp_path: Path)
     assert answer.code == 0
     assert "50% of the bytes from memory" in answer.errors
     assert "the reads were not those foreseen" in answer.errors
+    assert "different bytes of it: 4.0 KiB; fetched again: 4.0 KiB" in answer.errors
+    assert "of what was read, 25% had been declared" in answer.errors
+    assert "processor time of reading ahead: 250.0 ms" in answer.errors
     assert "no MPI file was seen" not in answer.errors
     (file,) = read_json(tmp_path / "r.json")["prefetch"]["files"]
     assert (file["path"], file["reads"]) == ("/data/a.dat", 4)
+    assert (file["bytes_unique"], file["share_declared"]) == (4096, 0.25)

@@ -50,6 +50,14 @@ def test_openings_that_read_the_same_count_once_and_others_follow(tmp_path: Path
     assert file.extents == [(0, 10), (50, 10), (100, 15)]
 
 
+def test_a_file_that_changed_its_size_says_nothing_of_others(tmp_path: Path) -> None:
+    for number, size in enumerate((2 << 20, 3 << 20)):
+        leave(tmp_path, number, size=size)
+        leave(tmp_path, number + 2, path="/data/b", size=4 << 20)
+    first, second = sorted(read_traces.load([tmp_path]).files, key=lambda file: file.path)
+    assert (first.same_size, second.same_size) == (None, 4 << 20)
+
+
 def test_files_of_which_little_was_read_are_left_out(tmp_path: Path) -> None:
     leave(tmp_path, 0, path="/lib/small.py", bytes=FEWEST_BYTES - 1)
     for number in (1, 2):
@@ -80,7 +88,9 @@ def test_a_recorded_run_leaves_an_intent_file_and_its_own_status(
     assert "/data/a: 2 extents, 2.0 MiB" in answer.errors
     assert "forebay run --intent reads.toml -- ..." in answer.errors
     (section,) = tomllib.loads((tmp_path / "reads.toml").read_text())["file"]
-    assert section == {"path": "/data/a", "willneed": [[5, 1 << 20], [0, 1 << 20]]}
+    assert section == {
+        "path": "/data/a", "same_size": 9, "willneed": [[5, 1 << 20], [0, 1 << 20]],
+    }  # fmt: skip
     answer = forebay("run", "--intent-out", "other.toml", "--", "true")
     assert answer.code == 0
     assert "no file was read that would be worth reading ahead" in answer.errors

@@ -15,15 +15,21 @@ AdvisedFile::AdvisedFile(Adviser& adviser, std::string path, std::unique_ptr<Fet
                          std::unique_ptr<ReadAdvice> advice, std::unique_ptr<PageCacheFetch> fetch)
     : adviser_(adviser),
       path_(std::move(path)),
+      declared_(advice->declared().extents()),
       source_(std::move(source)),
       advice_(std::move(advice)),
-      fetch_(std::move(fetch)) {}
+      fetch_(std::move(fetch)) {
+  const FetchPlan plan = advice_->declared();
+  figures_.bytes_planned = plan.bytes();
+  figures_.extents_outside = static_cast<std::int64_t>(plan.outside());
+}
 
 void AdvisedFile::note(Extent read) {
   {
     const std::lock_guard lock(mutex_);
     ++figures_.reads;
     figures_.bytes_asked += read.length;
+    figures_.bytes_asked_declared += declared_.overlap(read);
   }
   if (!read.empty()) adviser_.add_note({shared_from_this(), read});
 }
@@ -83,6 +89,11 @@ PrefetchFigures AdvisedFile::figures() const {
   return figures_;
 }
 
+void AdvisedFile::count_cpu(std::int64_t nanoseconds) {
+  const std::lock_guard lock(mutex_);
+  figures_.helper_cpu_ns += nanoseconds;
+}
+
 /// `read`: empty at the beginning.
 void AdvisedFile::act(Extent read) {
   const std::lock_guard acting(acting_);
@@ -140,12 +151,14 @@ void AdvisedFile::carry_out(const std::vector<ReadAdvice::Item>& items) {
     } else {
       const bool is_taken = source_->advise(extent, is_needed).has_value();
       if (!is_needed) continue;
-      done = {is_taken ? extent.length : 0, 0, 1, is_taken ? 0 : 1};
+      done = {extent, is_taken ? extent.length : 0, 0, 1, is_taken ? 0 : 1};
     }
+    const Bytes before = std::min(done.fetched, fetched_.add(done.missing));
     const std::lock_guard lock(mutex_);
     figures_.requests += done.requests;
     figures_.requests_failed += done.failed;
     figures_.bytes_fetched += done.fetched;
+    figures_.bytes_refetched += before;
     figures_.bytes_resident += done.resident;
   }
   const std::lock_guard lock(mutex_);
@@ -236,6 +249,7 @@ std::vector<std::shared_ptr<AdvisedFile>> Adviser::watched() {
 
 void Adviser::work() {
   auto between_looks = shortest_look;
+  std::int64_t counted_ns = thread_cpu_ns();
   std::unique_lock lock(mutex_);
   for (;;) {
     const auto files = watched();
@@ -246,9 +260,19 @@ void Adviser::work() {
     is_changed_ = false;
     const auto notes = std::exchange(notes_, {});
     lock.unlock();
-    for (const Note& note : notes) note.file->act(note.read);
-    const bool found =
-        std::ranges::count_if(files, [](const auto& file) { return file->look(); }) > 0;
+    const auto counted = [&counted_ns](AdvisedFile& file) {
+      const std::int64_t now_ns = thread_cpu_ns();
+      file.count_cpu(now_ns - std::exchange(counted_ns, now_ns));
+    };
+    for (const Note& note : notes) {
+      note.file->act(note.read);
+      counted(*note.file);
+    }
+    bool found = false;
+    for (const auto& file : files) {
+      found |= file->look();
+      counted(*file);
+    }
     between_looks = found || called ? shortest_look : std::min(2 * between_looks, longest_look);
     lock.lock();
   }

@@ -15,6 +15,7 @@
 
 #include "core/engine/prefetch/page_cache_fetch.hpp"
 #include "core/engine/prefetch/prefetch_figures.hpp"
+#include "core/model/extent_set.hpp"
 #include "core/plan/read_advice.hpp"
 #include "core/storage/fetch_source.hpp"
 #include "core/storage/read_progress.hpp"
@@ -53,6 +54,7 @@ class AdvisedFile : public std::enable_shared_from_this<AdvisedFile> {
   friend class Adviser;
 
   void act(Extent read);
+  void count_cpu(std::int64_t nanoseconds);
   void agree();
   bool look();
   void carry_out(const std::vector<ReadAdvice::Item>& items);
@@ -65,12 +67,14 @@ class AdvisedFile : public std::enable_shared_from_this<AdvisedFile> {
 
   Adviser& adviser_;
   const std::string path_;
+  const ExtentSet declared_;
   std::atomic<bool> is_finishing_{false};
 
   std::mutex acting_;                    ///< Held while advice is given.
   std::unique_ptr<FetchSource> source_;  ///< Guarded by acting_, as is what follows; may be null.
   std::unique_ptr<ReadAdvice> advice_;
   std::unique_ptr<PageCacheFetch> fetch_;  ///< Null: the kernel is told what the advice says.
+  ExtentSet fetched_{most_fetched_apart};
 
   mutable std::mutex mutex_;
   PrefetchFigures figures_;  ///< Guarded by mutex_, as is progress_.

@@ -92,6 +92,18 @@ TEST(Adviser, TellsWhatFollowsAReadAndGivesUpTheOldest) {
   EXPECT_EQ(file->figures().bytes_asked, 20);
 }
 
+TEST(Adviser, CountsWhatHadBeenDeclared) {
+  Told told;
+  Adviser adviser;
+  auto advice = std::make_unique<BlockAdvice>(std::vector<Extent>{{0, 10}, {200, 5}}, 100,
+                                              BlockAdvice::Shape{10, 2, 1});
+  const auto file = adviser.add("a", std::make_unique<ToldSource>(told), std::move(advice));
+  file->note({5, 20});
+  EXPECT_EQ(file->figures().bytes_asked_declared, 5);
+  EXPECT_EQ(file->figures().bytes_planned, 10);
+  EXPECT_EQ(file->figures().extents_outside, 1);
+}
+
 TEST(Adviser, ARefusalIsCounted) {
   Told told;
   Adviser adviser;

@@ -40,7 +40,7 @@ PageCacheFetch::Brought PageCacheFetch::bring(FetchSource& source, Extent extent
   const NodeReaders::Turn turn(readers_.get());
   result.resident = std::min(source.resident(whole), whole.length);
   const auto parts = declared.empty() ? std::span(&whole, 1) : declared;
-  Extent missing;
+  Extent& missing = result.missing;
   if (result.resident < whole.length) {
     missing = declared.empty() ? whole : missing_of(source, declared);
     const Bytes there = missing == whole ? result.resident : source.resident(missing);

@@ -22,7 +22,8 @@ class PageCacheFetch {
   PageCacheFetch(std::unique_ptr<NodeReaders> readers, Bytes file_size);
 
   struct Brought {
-    Bytes fetched = 0;
+    Extent missing;      ///< All that was asked for lies in it.
+    Bytes fetched = 0;   ///< Of it.
     Bytes resident = 0;  ///< Was there already.
     int requests = 0;
     int failed = 0;  ///< Of them.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -7,27 +8,33 @@
 
 namespace forebay {
 
+/// For bytes_refetched: extents that lie apart and are remembered. They take 256 KiB.
+constexpr std::size_t most_fetched_apart = 16384;
+
 /// What reading ahead did for one opening of a file.
 struct PrefetchFigures {
   std::int64_t reads = 0;            ///< Of the program.
   std::int64_t reads_served = 0;     ///< Wholly from memory.
   Bytes bytes_asked = 0;             ///< By the program.
+  Bytes bytes_asked_declared = 0;    ///< Of them, those that had been declared.
   Bytes bytes_served = 0;            ///< From memory.
   std::int64_t stalls = 0;           ///< Reads that waited more than 1 ms for what was on its way.
   std::int64_t waited_ns = 0;        ///< In all reads, for what was on its way.
   std::int64_t requests = 0;         ///< To the storage.
   std::int64_t requests_failed = 0;  ///< Of them.
   Bytes bytes_fetched = 0;
-  Bytes bytes_between = 0;   ///< Of them, what lay between extents, for fewer requests.
-  Bytes bytes_unused = 0;    ///< Of them, those of pieces of which the program read nothing.
-  Bytes bytes_resident = 0;  ///< Not fetched, as the page cache had them.
-  Bytes bytes_planned = 0;   ///< Declared, inside the file.
+  Bytes bytes_refetched = 0;  ///< Of them, those that were fetched before.
+  Bytes bytes_between = 0;    ///< Of them, what lay between extents, for fewer requests.
+  Bytes bytes_unused = 0;     ///< Of them, those of pieces of which the program read nothing.
+  Bytes bytes_resident = 0;   ///< Not fetched, as the page cache had them.
+  Bytes bytes_planned = 0;    ///< Declared, inside the file.
   std::int64_t extents_outside = 0;  ///< Declared, not in the file.
   std::int64_t plans_given_up = 0;   ///< The program read other things than was foreseen.
   Bytes memory_peak = 0;
-  std::int64_t latency_ns = 0;  ///< The shortest request; 0: there was none.
-  double bytes_per_second = 0;  ///< The highest rate.
-  std::string stopped;          ///< Why nothing more was fetched; empty: it went on to the end.
+  std::int64_t latency_ns = 0;     ///< The shortest request; 0: there was none.
+  double bytes_per_second = 0;     ///< The highest rate.
+  std::int64_t helper_cpu_ns = 0;  ///< Of the thread that reads ahead, for this file.
+  std::string stopped;             ///< Why nothing more was fetched; empty: it went on to the end.
 };
 
 }  // namespace forebay

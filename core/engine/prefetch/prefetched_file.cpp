@@ -52,6 +52,7 @@ void PrefetchedFile::begin(const FileVersion& version, std::int64_t now_ns) {
   version_ = version;
   state_ = State::active;
   plan_ = FetchPlan(intent_.willneed, version.size);
+  declared_ = ExtentSet(plan_.extents());
   figures_.bytes_planned = plan_.bytes();
   figures_.extents_outside = static_cast<std::int64_t>(plan_.outside());
 }
@@ -83,6 +84,7 @@ PrefetchedFile::Served PrefetchedFile::serve(std::span<std::byte> into, Bytes of
   ++figures_.reads;
   figures_.bytes_asked += read.length;
   if (state_ == State::unsettled) begin(version, now_ns);
+  figures_.bytes_asked_declared += declared_.overlap(read);
   if (state_ == State::active && version != version_) halt("the file was changed");
   if (state_ != State::active || read.empty()) return {0, false, state_ == State::stopped};
   const Bytes served = copy(into, offset, lock);
@@ -326,6 +328,7 @@ void PrefetchedFile::ended(const ReadOutcome& outcome) {
   const auto piece = std::ranges::find(live_, outcome.tag, &Live::tag);
   if (piece == live_.end()) return;
   figures_.bytes_fetched += outcome.moved;
+  figures_.bytes_refetched += fetched_.add({piece->held.offset, outcome.moved});
   if (state_ != State::active) {
     release(piece);
   } else if (outcome.os_errno != 0 || outcome.moved < piece->held.length) {
@@ -344,6 +347,11 @@ void PrefetchedFile::ended(const ReadOutcome& outcome) {
     if (version != version_) halt("the file was changed");
   }
   arrived_.notify_all();
+}
+
+void PrefetchedFile::count_cpu(std::int64_t nanoseconds) {
+  const std::lock_guard lock(mutex_);
+  figures_.helper_cpu_ns += nanoseconds;
 }
 
 void PrefetchedFile::release(const Piece& piece) {

@@ -13,6 +13,7 @@
 
 #include "core/engine/prefetch/fetch_buffer.hpp"
 #include "core/engine/prefetch/prefetch_figures.hpp"
+#include "core/model/extent_set.hpp"
 #include "core/model/read_intent.hpp"
 #include "core/plan/access_pattern.hpp"
 #include "core/plan/fetch_piece.hpp"
@@ -56,6 +57,8 @@ class PrefetchedFile {
   /// What to fetch now; none while the window is full. Its tag is the file's own.
   std::optional<ReadRequest> next_request();
   void ended(const ReadOutcome& outcome);
+  /// What fetching for this file cost the thread that does it.
+  void count_cpu(std::int64_t nanoseconds);
 
   /// Nothing is fetched or served any more. `why` is for the figures; the first one counts.
   void stop(const char* why);
@@ -126,6 +129,8 @@ class PrefetchedFile {
   enum class State { unsettled, active, stopped } state_ = State::unsettled;
   FileVersion version_;  ///< Of what is fetched, once active.
   FetchPlan plan_;
+  ExtentSet declared_;
+  ExtentSet fetched_{most_fetched_apart};
   std::optional<FetchPiece> upcoming_;  ///< Cut from the plan, not begun.
   bool by_pattern_ = false;             ///< The plan is a guess.
   AccessPattern pattern_;

@@ -63,6 +63,19 @@ TEST(PrefetchedFile, ServesWhatWasDeclaredInItsOrder) {
   EXPECT_EQ(figures.memory_peak, 20 * KiB) << "in units of transfer";
 }
 
+TEST(PrefetchedFile, CountsWhatItFetchesAgainAndWhatHadBeenDeclared) {
+  Rig rig(reads({{0, 4096}, {100 * KiB, 4096}, {0, 8192}}));
+  for (const Extent& read : {Extent{0, 4096}, Extent{100 * KiB, 8192}, Extent{0, 8192}}) {
+    fetch_all(*rig.file);
+    rig.read(read.offset, read.length);
+  }
+  const auto figures = rig.file->figures();
+  EXPECT_EQ(figures.bytes_fetched, 16 * KiB);
+  EXPECT_EQ(figures.bytes_refetched, 4 * KiB);
+  EXPECT_EQ(figures.bytes_asked, 20 * KiB);
+  EXPECT_EQ(figures.bytes_asked_declared, 16 * KiB);
+}
+
 TEST(PrefetchedFile, GoesOnAsBlocksAreReadAndKeepsToItsMemory) {
   Rig rig(reads({{0, 0}}), MiB, 6);
   for (Bytes at = 0; at < MiB; at += 4 * KiB) {

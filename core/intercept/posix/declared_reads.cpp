@@ -1,5 +1,7 @@
 #include "core/intercept/posix/declared_reads.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -28,15 +30,14 @@ const DeclaredReads* DeclaredReads::load() {
   return sections->empty() ? nullptr : new DeclaredReads(*std::move(sections));
 }
 
-DeclaredReads::Sections DeclaredReads::sections_for(const OpenedName& name) const {
-  Sections result;
-  for (const ReadSection& section : sections_) {
-    if (section_matches(section.pattern, name.named()) ||
-        section_matches(section.pattern, name.real())) {
-      result.push_back(&section);
-    }
-  }
-  return result;
+DeclaredReads::DeclaredReads(std::vector<ReadSection> sections)
+    : sections_(std::move(sections)),
+      goes_by_size_(std::ranges::any_of(
+          sections_, [](const ReadSection& section) { return section.same_size.has_value(); })),
+      told_(sections_.size()) {}
+
+DeclaredReads::Sections DeclaredReads::sections_for(const OpenedName& name, Bytes size) const {
+  return forebay::sections_for(sections_, std::array{name.named(), name.real()}, size);
 }
 
 void DeclaredReads::tell(const Sections& sections) const {

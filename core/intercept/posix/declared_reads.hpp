@@ -18,17 +18,19 @@ class DeclaredReads {
   static const DeclaredReads* load();
 
   using Sections = std::vector<const ReadSection*>;
-  /// Those for a file, by either of its names.
-  Sections sections_for(const OpenedName& name) const;
+  /// Those for a file of `size` bytes, by either of its names.
+  Sections sections_for(const OpenedName& name, Bytes size) const;
+  /// Which files they are for does not depend on names alone.
+  bool goes_by_size() const { return goes_by_size_; }
 
   /// Tells what is wrong in `sections`, of each once in the process.
   void tell(const Sections& sections) const;
 
  private:
-  explicit DeclaredReads(std::vector<ReadSection> sections)
-      : sections_(std::move(sections)), told_(sections_.size()) {}
+  explicit DeclaredReads(std::vector<ReadSection> sections);
 
   const std::vector<ReadSection> sections_;
+  const bool goes_by_size_;
   mutable std::vector<std::atomic_flag> told_;  ///< By section.
 };
 

@@ -113,8 +113,18 @@ void after_fork_in_child() {
   inside = false;
 }
 
+/// The C++ library gets memory for exceptions at its start. Where that failed, throwing one ends
+/// the program; then there is not this much either.
+bool has_memory_for_exceptions() {
+  constexpr std::size_t enough = std::size_t{1} << 20;
+  void* const volatile place = std::malloc(enough);  // Volatile: else nothing is asked for.
+  std::free(place);
+  return place != nullptr;
+}
+
 [[gnu::constructor(102)]] void load() {
   const Inside guard;
+  if (!has_memory_for_exceptions()) return;
   while_memory_lasts([] {
     const char* record = std::getenv("FOREBAY_RECORD_READS");
     const bool is_recorded = record != nullptr && std::strcmp(record, "1") == 0;
@@ -162,9 +172,11 @@ void look_at(int descriptor, int directory, const char* path, int flags, Reader 
     if ((flags & O_ACCMODE) == O_RDONLY) record(descriptor, version, name.named(), reader);
     return;
   }
-  const auto sections = declared->sections_for(name);
-  if (sections.empty()) return;
-  if ((flags & O_ACCMODE) != O_RDONLY) {
+  const auto sections = declared->sections_for(name, version.size);
+  const bool writes = (flags & O_ACCMODE) != O_RDONLY;
+  // It may have had another size when it was opened for reading.
+  if (sections.empty() && !(writes && declared->goes_by_size())) return;
+  if (writes) {
     stop_serving(version.id);
   } else if ((flags & (O_DIRECT | O_SYNC | O_DSYNC)) == 0) {
     declared->tell(sections);

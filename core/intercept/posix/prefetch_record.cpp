@@ -21,12 +21,14 @@ std::string content_of(const std::string& path, const PrefetchFigures& figures) 
                        {"reads", figures.reads},
                        {"reads_served", figures.reads_served},
                        {"bytes_asked", figures.bytes_asked},
+                       {"bytes_asked_declared", figures.bytes_asked_declared},
                        {"bytes_served", figures.bytes_served},
                        {"stalls", figures.stalls},
                        {"seconds_waited", seconds(figures.waited_ns)},
                        {"requests", figures.requests},
                        {"requests_failed", figures.requests_failed},
                        {"bytes_fetched", figures.bytes_fetched},
+                       {"bytes_refetched", figures.bytes_refetched},
                        {"bytes_between", figures.bytes_between},
                        {"bytes_unused", figures.bytes_unused},
                        {"bytes_resident", figures.bytes_resident},
@@ -36,6 +38,7 @@ std::string content_of(const std::string& path, const PrefetchFigures& figures) 
                        {"memory_peak", figures.memory_peak},
                        {"latency_seconds", seconds(figures.latency_ns)},
                        {"bytes_per_second", figures.bytes_per_second},
+                       {"helper_cpu_seconds", seconds(figures.helper_cpu_ns)},
                        {"stopped", figures.stopped}};
   // A path may hold any byte; what is no UTF-8 is replaced.
   return record.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

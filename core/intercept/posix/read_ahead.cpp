@@ -56,7 +56,7 @@ std::shared_ptr<AdvisedFile> advise(Registry& state, int descriptor, const FileV
   const Bytes budget = wishes.budget.value_or(Prefetcher::usual_budget);
   auto advice = std::make_unique<ExtentAdvice>(wishes.willneed, version.size, budget,
                                                wishes.gap.value_or(GapChoice{}).bytes);
-  auto readers = NodeReaders::join(version, advice->plan().extents(), budget);
+  auto readers = NodeReaders::join(version, advice->declared().extents(), budget);
   auto fetch = std::make_unique<PageCacheFetch>(std::move(readers), version.size);
   return adviser->add(path, protect(*std::move(source)), std::move(advice), std::move(fetch));
 }

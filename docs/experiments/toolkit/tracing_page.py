@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -10,7 +10,6 @@ from typing import Any
 import page_parts as parts
 from forebay.statistics import median_ratio
 from forebay.units import show_bytes
-from results import Result
 from toolkit_pages import SCRIPT, spread, stolen_text, stored_rounds
 from tracing_runs import MILLION, PROGRAMS, RANKS
 
@@ -38,7 +37,7 @@ def write(output: Path) -> Path:
     lines += parts.notes(output, "tracing")
     raw = [one.raw for one in rounds]
     lines += _calls(raw)
-    lines += _programs(rounds, raw)
+    lines += _programs(raw)
     lines += _million(raw)
     page = output / "tracing.md"
     page.write_text("\n".join(lines).rstrip() + "\n")
@@ -61,27 +60,18 @@ def _calls(rounds: list[dict[str, Any]]) -> list[str]:
     ]
     if not rounds:
         return lines + parts.NOTHING
+    tables = [{"C library": one["libc_calls"], **one["mpi_calls"]} for one in rounds]
     rows = []
-    for title, of in _call_tables(rounds):
-        for name in of(rounds[0]):
-            plain = [of(one)[name]["plain_ns"] for one in rounds]
-            added = [of(one)[name]["added_ns"] for one in rounds]
+    for title, calls in tables[0].items():
+        for name in calls:
+            plain = [of[title][name]["plain_ns"] for of in tables]
+            added = [of[title][name]["added_ns"] for of in tables]
             bar = "-" if name in _NO_BAR else verdict(added, CALL_NS)
             rows.append([f"{title}: `{name}`", spread(plain), spread(added), bar])
     return [*lines, *parts.table(["call", "untraced", "added", "verdict"], rows), ""]
 
 
-def _call_tables(
-    rounds: list[dict[str, Any]],
-) -> list[tuple[str, Callable[[dict[str, Any]], dict[str, dict[str, float]]]]]:
-    def of_mpi(key: str) -> Callable[[dict[str, Any]], dict[str, dict[str, float]]]:
-        return lambda one: one["mpi_calls"][key]
-
-    tables = [("C library", lambda one: one["libc_calls"])]
-    return tables + [(key, of_mpi(key)) for key in rounds[0]["mpi_calls"]]
-
-
-def _programs(results: list[Result], rounds: list[dict[str, Any]]) -> list[str]:
+def _programs(rounds: list[dict[str, Any]]) -> list[str]:
     place = rounds[0]["file_system"] if rounds else "a local file system"
     lines = [
         "## A run",
@@ -92,7 +82,7 @@ def _programs(results: list[Result], rounds: list[dict[str, Any]]) -> list[str]:
         f"The bar is {100 * WALL_SHARE:.0f} % as said.",
         "",
     ]
-    if not results:
+    if not rounds:
         return lines + parts.NOTHING
     rows = []
     for workload in PROGRAMS:

@@ -22,7 +22,6 @@ _AGGREGATORS = "cb_nodes"
 # Hints that OMPIO does not read, but needs not: it has no bound of aggregators on a node, and makes
 # collective calls collective by itself.
 _NEEDLESS = ("cb_config_list", "romio_cb_write", "romio_cb_read")
-_STRIPING = {"striping_factor": "stripe_count", "striping_unit": "stripe_size"}
 _OF_ROMIO = ("romio_", "cb_")
 _NO_FILE = "the traced run opened no file through MPI"
 _NO_HINT = "it is a parameter of Open MPI, and no hint of a file"
@@ -38,7 +37,7 @@ def settings(hints: Mapping[str, str], trace: Trace) -> list[Setting]:
     unread = bool(openings) and not told and _is_unread(trace)
     found = [
         _striping(key, asked, trace)
-        if key in _STRIPING and openings
+        if key in hint_sets.OF_FILES and openings
         else _setting(key, asked, openings, told, unread)
         for key, asked in hints.items()
     ]
@@ -62,7 +61,8 @@ def _setting(key: str, asked: str, openings: int, told: list[Hints], unread: boo
 def _striping(key: str, asked: str, trace: Trace) -> Setting:
     """By the files: MPIs echo it for file systems that have no stripes."""
     opened = set(trace.table("openings")["file"].to_pylist())
-    stripes = trace.table("files")[_STRIPING[key]].to_pylist()
+    column = hint_sets.OF_FILES[key]
+    stripes = trace.table("files", [column])[column].to_pylist()
     seen = sorted({str(v) for place, v in enumerate(stripes) if place in opened and v is not None})
     if not seen:
         return Setting(key, asked, (), State.NOT_RECORDED, _NOT_STRIPED)

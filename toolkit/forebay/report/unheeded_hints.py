@@ -21,7 +21,6 @@ _INFORMATION = frozenset(
 )
 _INFORMATION_ABOUT = ("chunked",)
 _OF_FOREBAY = ("forebay", "e10_")
-_STRIPING = {"striping_factor": "stripe_count", "striping_unit": "stripe_size"}
 _COLLECTIVE = ("cb_", "romio_cb_", "collective_buffering")
 _INDEPENDENT = ("ind_", "romio_ds_")
 _HINTS_SHOWN = 6
@@ -86,7 +85,7 @@ def _found(trace: Trace) -> list[_Unheeded]:
     files = tables.integers(table, "file")
     modes = table["mode"].to_pylist()
     in_force = hint_sets.in_force(trace, len(asked_sets))
-    stripes = trace.table("files", list(_STRIPING.values()))
+    stripes = trace.table("files", list(hint_sets.OF_FILES.values()))
     found: dict[tuple[str, str, tuple[str, ...]], _Unheeded] = {}
     for place in np.flatnonzero(asked_sets >= 0).tolist():
         seen = [sets[number] for number in in_force[place] if sets.get(number)]
@@ -98,8 +97,8 @@ def _found(trace: Trace) -> list[_Unheeded]:
                 continue
             missing = NOT_SET if by_forebay else NOT_REPORTED
             observed: list[str | None] = [hints.get(key, missing) for hints in seen]
-            if key in _STRIPING:
-                told = stripes[_STRIPING[key]][int(files[place])].as_py()
+            if key in hint_sets.OF_FILES:
+                told = stripes[hint_sets.OF_FILES[key]][int(files[place])].as_py()
                 observed = observed if told is None else [str(told)]
             setting = compared(key, asked, observed)
             if setting.state is State.NOT_IN_FORCE:

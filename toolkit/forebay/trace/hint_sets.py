@@ -7,6 +7,9 @@ from forebay.trace.directory import Trace
 
 Hints = dict[str, str]
 
+#: What a hint asks of the file itself, and the column of files that tells it.
+OF_FILES = {"striping_factor": "stripe_count", "striping_unit": "stripe_size"}
+
 
 def of(trace: Trace) -> dict[int, Hints]:
     """By number. One without hints is not in it: the table has a row for each hint."""

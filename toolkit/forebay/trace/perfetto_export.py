@@ -2,7 +2,6 @@
 track for each thread."""
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,8 +25,7 @@ def export(trace: Trace, out: Path, window: _Window = (0.0, float("inf"))) -> in
     paths = trace.table("files").column("path").to_pylist()
     shown = pa.array([*map(_quoted, paths), "null"], pa.string())
     plain = _plain_threads(trace)
-    # Arrow takes paths that are no UTF-8 as bytes alone.
-    file = pa.OSFile(os.fsencode(out), "wb")
+    file = tables.opened(out, "wb")
     with file, pa.output_stream(file, "gzip" if out.suffix == ".gz" else None) as stream:
         stream.write(b'{"displayTimeUnit":"ns","traceEvents":[\n')
         stream.write(",\n".join(_process_names(trace)).encode())

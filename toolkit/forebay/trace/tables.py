@@ -215,7 +215,7 @@ class TableFile:
         if self._name in CALLS:
             table = self._as_gaps(table)
         if self._writer is None:
-            self._file = _opened(self._path, "wb")
+            self._file = opened(self._path, "wb")
             self._writer = _writer(self._file, table.schema)
         self._writer.write_table(table.cast(self._writer.schema), row_group_size=_ROW_GROUP)
         self.rows += table.num_rows
@@ -244,7 +244,7 @@ class TableFile:
         return table.set_column(place, _SINCE, pa.array(since))
 
 
-def _opened(path: Path, mode: str) -> pa.NativeFile:
+def opened(path: Path, mode: str) -> pa.NativeFile:
     """Arrow takes paths that are no UTF-8 as bytes alone."""
     return pa.OSFile(os.fsencode(path), mode)
 
@@ -287,7 +287,7 @@ def read(name: str, path: Path, columns: list[str] | None = None) -> pa.Table:
 
 def _stored(path: Path, columns: list[str] | None) -> pa.Table:
     # pq.read_table would import what data sets of files need.
-    with _opened(path, "rb") as source, pq.ParquetFile(source) as file:
+    with opened(path, "rb") as source, pq.ParquetFile(source) as file:
         missing = set(columns or ()).difference(file.schema_arrow.names)
         if missing:
             raise pa.ArrowInvalid(f"there is no column {', '.join(sorted(missing))}")
