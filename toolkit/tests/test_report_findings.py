@@ -11,7 +11,7 @@ from made_runs import MIB, MadeRun
 
 from forebay import filesystem
 from forebay.evaluate.in_force import NOT_REPORTED
-from forebay.report import contents
+from forebay.report import asked_hints, contents
 from forebay.report.findings import Finding
 
 KB = 1000
@@ -141,6 +141,49 @@ def test_hints_that_hold_or_of_which_nothing_is_told_are_no_finding(
 ) -> None:
     hinted(run, asked, in_force, **opening)
     assert finding(run, "hints-not-in-force") is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "in_force", "opening", "state", "reason"),
+    [
+        ("cb_nodes", {"cb_nodes": "8", "romio_ds_write": "automatic"}, {}, "in force", ""),
+        ("cb_nodes", {"cb_nodes": "1"}, {}, "not in force", ""),
+        # It gives back what it was given, known or not.
+        ("cb_nodes", {"cb_nodes": "8"}, {}, "not recorded", "the MPI does not tell"),
+        ("cb_nodes", {}, {}, "not recorded", "the MPI does not tell"),
+        (
+            "striping_factor",
+            {"striping_factor": "8", "cb_nodes": "1"},
+            {},
+            "not recorded",
+            "the file",
+        ),
+        ("e10_cache_threads", {"cb_nodes": "1"}, {}, "not recorded", "it is for Forebay"),
+        ("cb_nodes", {"cb_nodes": "8"}, {"mode": "engine"}, "in force", ""),
+        ("e10_cache_threads", {"forebay_cache_threads": "8"}, {"mode": "engine"}, "in force", ""),
+        ("e10_cache_threads", {"cb_nodes": "8"}, {"mode": "engine"}, "not recorded", ""),
+    ],
+)
+def test_each_hint_that_was_asked_for_is_told_with_what_became_of_it(
+    run: MadeRun,
+    asked: str,
+    in_force: dict[str, str],
+    opening: dict[str, str],
+    state: str,
+    reason: str,
+) -> None:
+    hinted(run, {asked: "8", "access_style": "read_once"}, in_force, **opening)
+    (told,) = asked_hints.of(run.trace())
+    assert (told.setting.key, told.setting.asked, told.setting.state) == (asked, "8", state)
+    assert told.setting.reason.startswith(reason)
+    assert bool(told.setting.reason) == bool(reason)
+    assert told.paths == run.files[:1]
+
+
+def test_a_size_with_a_unit_is_not_in_force_where_the_mpi_knows_none(run: MadeRun) -> None:
+    hinted(run, {"cb_buffer_size": "1MiB"}, {"cb_buffer_size": "1MiB", "cb_nodes": "1"})
+    (told,) = asked_hints.of(run.trace())
+    assert (told.setting.state, told.setting.observed) == ("not in force", ("1",))
 
 
 def test_a_hint_that_one_view_had_is_no_finding(run: MadeRun) -> None:

@@ -36,6 +36,7 @@ SECTIONS = [
     "offsets",
     "funnel",
     "findings",
+    "settings",
     "provenance",
 ]
 SYSTEM = Path(__file__).with_name("reports") / "system.json"
@@ -49,11 +50,15 @@ def full_run(path: Path) -> MadeRun:
         run.posix("open", 5, 20, process=rank, file=1, argument=0)
         for turn in range(6):
             start = 100 + 300 * turn + 5 * rank
-            run.mpi("write_at_all", start, 150, MIB, process=rank, collective=True)
+            run.mpi(
+                "write_at_all", start, 150, MIB, process=rank, collective=True, opening=0, hints=1
+            )
             place = (turn * 4 + rank) * 4 * MIB
             run.posix("pread", start + 5, 40, 2 * MIB, process=rank, within="mpi", offset=place)
             run.posix("pwrite", start + 50, 60, 2 * MIB, process=rank, within="mpi", offset=place)
             run.posix("pread", start + 200, 30, MIB, process=rank, file=1, offset=rank * MIB)
+    run.hints = [{"cb_nodes": "8", "note": NASTY}, {"cb_nodes": "8", "note": NASTY}]
+    run.openings = [{"hints_asked": 0}]
     run.run = {
         "overhead": {"ns_per_call": 31.0, "calls": 76, "share_of_wall": 0.0012},
         "mpi": {"name": "mpich", "version": "4.0.2"},
@@ -190,7 +195,9 @@ def test_the_command_writes_the_page_and_says_the_same(forebay: Forebay, tmp_pat
     found = read_json(tmp_path / "found.json")
     assert found["verdict"] in answer.output
     assert "1. Amplification" in answer.output
+    assert "hints that the program gave: 2 not recorded" in answer.output
     assert found["findings"][0]["key"] == "amplification"
+    assert [each["key"] for each in found["settings"]] == ["cb_nodes", "note"]
     assert "Amplification" in (tmp_path / "a page.html").read_text()
 
 

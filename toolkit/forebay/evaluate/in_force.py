@@ -133,9 +133,14 @@ def _matches(pattern: str, path: str) -> bool:
     return fnmatch.fnmatchcase(path if "/" in pattern else Path(path).name, python)
 
 
+def spelled(key: str) -> str:
+    """As records and traces of the engine have this hint."""
+    return _SPELLINGS.get(key, key)
+
+
 def _observed(key: str, record: Record) -> str | None:
     """What a record has in place of a hint; None if it does not say."""
-    name = _SPELLINGS.get(key, key)
+    name = spelled(key)
     of_engine = record.mode == "engine" and bool(record.hints)
     if name == "forebay" and not of_engine:
         return "disable"

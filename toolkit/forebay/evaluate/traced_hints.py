@@ -22,11 +22,10 @@ _AGGREGATORS = "cb_nodes"
 # Hints that OMPIO does not read, but needs not: it has no bound of aggregators on a node, and makes
 # collective calls collective by itself.
 _NEEDLESS = ("cb_config_list", "romio_cb_write", "romio_cb_read")
-_OF_ROMIO = ("romio_", "cb_")
 _NO_FILE = "the traced run opened no file through MPI"
 _NO_HINT = "it is a parameter of Open MPI, and no hint of a file"
-_NOT_STRIPED = "the file system does not tell how the files are striped"
-_SAYS_NOTHING = "the MPI does not tell which hints it has"
+NOT_STRIPED = "the file system does not tell how the files are striped"
+SAYS_NOTHING = "the MPI does not tell which hints it has"
 
 
 def settings(hints: Mapping[str, str], trace: Trace) -> list[Setting]:
@@ -41,7 +40,7 @@ def settings(hints: Mapping[str, str], trace: Trace) -> list[Setting]:
         else _setting(key, asked, openings, told, unread)
         for key, asked in hints.items()
     ]
-    return [_by_processes(each, trace) if each.reason == _SAYS_NOTHING else each for each in found]
+    return [_by_processes(each, trace) if each.reason == SAYS_NOTHING else each for each in found]
 
 
 def _setting(key: str, asked: str, openings: int, told: list[Hints], unread: bool) -> Setting:
@@ -55,7 +54,7 @@ def _setting(key: str, asked: str, openings: int, told: list[Hints], unread: boo
         return compared(key, asked, {NOT_REPORTED if value is None else value for value in seen})
     if unread and not by_parameter and key not in _NEEDLESS:
         return Setting(key, asked, (NOT_READ,), State.NOT_IN_FORCE)
-    return Setting(key, asked, (), State.NOT_RECORDED, _SAYS_NOTHING)
+    return Setting(key, asked, (), State.NOT_RECORDED, SAYS_NOTHING)
 
 
 def _striping(key: str, asked: str, trace: Trace) -> Setting:
@@ -65,7 +64,7 @@ def _striping(key: str, asked: str, trace: Trace) -> Setting:
     stripes = trace.table("files", [column])[column].to_pylist()
     seen = sorted({str(v) for place, v in enumerate(stripes) if place in opened and v is not None})
     if not seen:
-        return Setting(key, asked, (), State.NOT_RECORDED, _NOT_STRIPED)
+        return Setting(key, asked, (), State.NOT_RECORDED, NOT_STRIPED)
     return compared(key, asked, seen)
 
 
@@ -91,8 +90,7 @@ def _told(trace: Trace, openings: int) -> list[Hints]:
     for place, numbers in enumerate(hint_sets.in_force(trace, openings)):
         own = sets.get(int(asked[place]), {})
         for number in numbers:
-            more = sets.get(number, {}).keys() - own
-            if any(key.startswith(_OF_ROMIO) for key in more):
+            if hint_sets.tells_more(sets.get(number, {}), own):
                 found[number] = sets[number]
     return list(found.values())
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from forebay.characterise import app
 from forebay.characterise.app import Application
+from forebay.report import asked_hints, grids, ladder, layers, timeline
 from forebay.report import budget as budget_of
 from forebay.report import funnel as funnel_of
-from forebay.report import grids, ladder, layers, timeline
+from forebay.report.asked_hints import AskedHint
 from forebay.report.budget import Budget
 from forebay.report.findings import LEAST_SHARE, Finding, Search
 from forebay.report.funnel import Funnel
@@ -36,6 +37,7 @@ class Contents:
     offsets: OffsetTime | None
     funnel: Funnel
     findings: list[Finding]
+    settings: list[AskedHint]
     application: Application
 
     def as_json(self) -> dict[str, Any]:
@@ -52,6 +54,7 @@ class Contents:
             "ladder": None if self.ladder is None else self.ladder.as_json(),
             "funnel": self.funnel.as_json(),
             "findings": [dict(vars(finding)) for finding in self.findings],
+            "settings": [each.as_json() for each in self.settings],
             "complete": run.complete,
             "losses": run.losses,
             "overhead": run.overhead,
@@ -89,6 +92,7 @@ def examine(trace: Trace, system: System | None = None) -> Contents:
         offsets=offsets,
         funnel=funnel,
         findings=findings,
+        settings=asked_hints.of(trace),
         application=app.characterise(trace),
     )
 

@@ -38,6 +38,7 @@ def render(contents: Contents) -> str:
         offsets_picture=contents.offsets and pictures.offset_time(contents.offsets),
         layers=_phases(contents),
         flows=_flows(contents),
+        settings_shown=_LISTED,
         environment=sorted(trace.run.environment.items())[:_LISTED],
         tables=[(name, trace.rows(name)) for name in trace.names()],
         stored_bytes=trace.stored_bytes(),

@@ -1,9 +1,12 @@
 """The report for a person at a terminal: what the page says, without its pictures."""
 
+from collections import Counter
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from forebay.evaluate.in_force import State
 from forebay.report.contents import Contents
 from forebay.report.timeline import NAMES
 from forebay.units import show_bytes, show_count, show_seconds, show_share
@@ -42,6 +45,14 @@ def show(console: Console, contents: Contents) -> None:
         _say(console, f"   {finding.advice}")
     if not contents.findings:
         _say(console, "findings: none with 1 % of the run's time or more")
+    if contents.settings:
+        _say(console, _settings(contents))
+
+
+def _settings(contents: Contents) -> str:
+    number = Counter(each.setting.state for each in contents.settings)
+    told = ", ".join(f"{number[state]} {state}" for state in State if number[state])
+    return f"hints that the program gave: {told}"
 
 
 def _say(console: Console, line: str) -> None:

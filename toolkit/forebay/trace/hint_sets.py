@@ -11,6 +11,15 @@ Hints = dict[str, str]
 OF_FILES = {"striping_factor": "stripe_count", "striping_unit": "stripe_size"}
 
 
+_OF_ROMIO = ("romio_", "cb_")
+
+
+def tells_more(hints: Hints, asked: Hints) -> bool:
+    """Whether what an MPI says of its hints names one of ROMIO that nobody asked for: it tells what
+    it has, and does not give back what it was given."""
+    return any(key.startswith(_OF_ROMIO) for key in hints.keys() - asked.keys())
+
+
 def of(trace: Trace) -> dict[int, Hints]:
     """By number. One without hints is not in it: the table has a row for each hint."""
     table = trace.table("hints")
