@@ -10,7 +10,7 @@ from typing import Any
 
 from forebay.configurations import Configuration, sections_toml
 from forebay.errors import ForebayError
-from forebay.stock_hints import stock_variables
+from forebay.stock_hints import for_romio, stock_variables
 from forebay.units import parse_size
 
 _STRIPE_COUNT = ("striping_factor", "stripe_width")
@@ -70,7 +70,7 @@ def _script(configuration: Configuration, shape: str, command: str) -> Applicati
     variables = dict(configuration.environment)
     start = command if configuration.stock else f"forebay run -- {command}"
     if configuration.stock:
-        romio = {k: v for k, v in configuration.hints.items() if not k.startswith("OMPI_MCA_")}
+        romio = for_romio(configuration.hints)
         if romio:
             lines += _here(f"{name}.romio", [f"{key} {value}" for key, value in romio.items()])
             undo.append(f"rm {name}.romio")
@@ -111,12 +111,11 @@ def _romio(configuration: Configuration, _directory: Path) -> Application:
     name = configuration.name
     known = {
         key: value
-        for key, value in configuration.hints.items()
-        if not key.startswith((*_FOREBAY_ONLY, "OMPI_MCA_"))
+        for key, value in for_romio(configuration.hints).items()
+        if not key.startswith(_FOREBAY_ONLY)
     }
     _require(bool(known), configuration, "no hint for all files that ROMIO knows")
-    size_keys = ("cb_buffer_size", "ind_rd_buffer_size", "ind_wr_buffer_size", *_STRIPE_SIZE)
-    lines = [f"{k} {parse_size(v) if k in size_keys else v}" for k, v in known.items()]
+    lines = [f"{key} {value}" for key, value in known.items()]
     left_out = [key for key in configuration.hints if key not in known]
     left_out += [f"section of {section['path']}" for section in configuration.sections]
     left_out += list(configuration.environment)

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from forebay import intent_file
+from forebay import intent_file, stock_hints
 from forebay.errors import ForebayError
-from forebay.units import parse_size
 
 FORMAT_VERSION = 1
 FILE_NAME = "configurations.toml"  # what is looked for where no file is named
@@ -19,10 +18,6 @@ DEFAULT = "default"
 STOCK = "stock"
 
 ENGINES = ("forebay", "mpi")
-# Which the stock MPIs read as a plain number of bytes.
-_SIZES = frozenset(
-    {"cb_buffer_size", "ind_rd_buffer_size", "ind_wr_buffer_size", "striping_unit", "stripe_size"}
-)
 _KEYS = frozenset({"description", "engine", "hints", "environment", "file"})
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
@@ -137,7 +132,7 @@ def _configuration(name: str, table: dict[str, Any], where: str) -> Configuratio
         name=name,
         stock=stock,
         description=description,
-        hints=_in_bytes(hints) if stock else hints,
+        hints=stock_hints.in_bytes(hints) if stock else hints,
         environment=_texts(table.get("environment", {}), f"{where}: environment"),
         sections=sections,
     )
@@ -166,10 +161,6 @@ def _texts(table: object, where: str) -> dict[str, str]:
         )
         found[key] = text
     return found
-
-
-def _in_bytes(hints: dict[str, str]) -> dict[str, str]:
-    return {k: str(parse_size(v)) if k in _SIZES else v for k, v in hints.items()}
 
 
 def _only(known: Iterable[str], table: dict[str, Any], where: str) -> None:
