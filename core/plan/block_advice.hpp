@@ -22,7 +22,7 @@ class BlockAdvice final : public ReadAdvice {
   /// `willneed` as in FetchPlan; none is the whole file.
   BlockAdvice(std::vector<Extent> willneed, Bytes file_size, Shape shape);
 
-  FetchPlan declared() const override { return {willneed_, file_size_}; }
+  const FetchPlan& declared() const override { return declared_; }
   std::vector<Item> observe(Extent read) override;
 
  private:
@@ -31,6 +31,7 @@ class BlockAdvice final : public ReadAdvice {
 
   const std::vector<Extent> willneed_;
   const Bytes file_size_;
+  const FetchPlan declared_;
   const Shape shape_;
   std::deque<Bytes> announced_;  ///< Indices of blocks, in the order of their announcement.
 };

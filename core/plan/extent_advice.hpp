@@ -44,7 +44,7 @@ class ExtentAdvice final : public ReadAdvice {
   bool is_given_up() const override { return is_given_up_; }
   bool is_done() override;
 
-  FetchPlan declared() const override { return plan_; }
+  const FetchPlan& declared() const override { return plan_; }
 
  private:
   struct Told {

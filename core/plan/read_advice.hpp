@@ -33,7 +33,7 @@ class ReadAdvice {
     bool operator==(const Item&) const = default;
   };
   /// What was declared, as it was given.
-  virtual FetchPlan declared() const = 0;
+  virtual const FetchPlan& declared() const = 0;
   /// Before the first read.
   virtual std::vector<Item> begin() { return {}; }
   /// The time of what is told next, in nanoseconds of any one clock.

@@ -10,13 +10,12 @@ from typing import Any
 
 from forebay.configurations import Configuration, sections_toml
 from forebay.errors import ForebayError
-from forebay.stock_hints import for_romio, stock_variables
+from forebay.stock_hints import FOREBAY_ONLY, for_romio, stock_variables
 from forebay.units import parse_size
 
 _STRIPE_COUNT = ("striping_factor", "stripe_width")
 _STRIPE_SIZE = ("striping_unit", "stripe_size")
 _FIRST_SERVER = ("start_iodevice",)
-_FOREBAY_ONLY = ("forebay", "e10_")
 _WILDCARDS = re.compile(r"[*?\[\\]")
 
 
@@ -112,7 +111,7 @@ def _romio(configuration: Configuration, _directory: Path) -> Application:
     known = {
         key: value
         for key, value in for_romio(configuration.hints).items()
-        if not key.startswith(_FOREBAY_ONLY)
+        if not key.startswith(FOREBAY_ONLY)
     }
     _require(bool(known), configuration, "no hint for all files that ROMIO knows")
     lines = [f"{key} {value}" for key, value in known.items()]

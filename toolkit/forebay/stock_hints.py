@@ -19,6 +19,8 @@ _SIZES = frozenset(
 )
 _MCA_PREFIX = "OMPI_MCA_"
 _COLLECTIVE = ("romio_cb_write", "romio_cb_read")
+#: How hints begin that no stock MPI knows.
+FOREBAY_ONLY = ("forebay", "e10_")
 ROMIO_FILE = "ROMIO_HINTS"  # the variable that names it
 
 

@@ -19,7 +19,7 @@ AdvisedFile::AdvisedFile(Adviser& adviser, std::string path, std::unique_ptr<Fet
       source_(std::move(source)),
       advice_(std::move(advice)),
       fetch_(std::move(fetch)) {
-  const FetchPlan plan = advice_->declared();
+  const FetchPlan& plan = advice_->declared();
   figures_.bytes_planned = plan.bytes();
   figures_.extents_outside = static_cast<std::int64_t>(plan.outside());
 }
@@ -249,7 +249,7 @@ std::vector<std::shared_ptr<AdvisedFile>> Adviser::watched() {
 
 void Adviser::work() {
   auto between_looks = shortest_look;
-  std::int64_t counted_ns = thread_cpu_ns();
+  ThreadCpu cpu;
   std::unique_lock lock(mutex_);
   for (;;) {
     const auto files = watched();
@@ -260,18 +260,14 @@ void Adviser::work() {
     is_changed_ = false;
     const auto notes = std::exchange(notes_, {});
     lock.unlock();
-    const auto counted = [&counted_ns](AdvisedFile& file) {
-      const std::int64_t now_ns = thread_cpu_ns();
-      file.count_cpu(now_ns - std::exchange(counted_ns, now_ns));
-    };
     for (const Note& note : notes) {
       note.file->act(note.read);
-      counted(*note.file);
+      note.file->count_cpu(cpu.take_ns());
     }
     bool found = false;
     for (const auto& file : files) {
       found |= file->look();
-      counted(*file);
+      file->count_cpu(cpu.take_ns());
     }
     between_looks = found || called ? shortest_look : std::min(2 * between_looks, longest_look);
     lock.lock();

@@ -102,7 +102,7 @@ std::vector<std::shared_ptr<Prefetcher::Member>> Prefetcher::members() {
 }
 
 void Prefetcher::work() {
-  std::int64_t counted_ns = thread_cpu_ns();
+  ThreadCpu cpu;
   while (!stopping_.load()) {
     // Before looking: who makes room after the look finds it set, and wakes us.
     idle_.store(true);
@@ -115,8 +115,7 @@ void Prefetcher::work() {
       const UnderWay request = std::move(place->second);
       under_way_.erase(place);
       request.member->file->ended({request.tag, outcome.moved, outcome.os_errno});
-      const std::int64_t now_ns = thread_cpu_ns();
-      request.member->file->count_cpu(now_ns - std::exchange(counted_ns, now_ns));
+      request.member->file->count_cpu(cpu.take_ns());
     }
   }
   // end() waits for the rest; their memory is kept by under_way_ until then.

@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from analysis_runs import BANDWIDTH, CASES, COMPUTE_US, LATENCY_MS, SLOTS
-from kernel_picture import Panel, draw
+from kernel_picture import Panel, drawn
 from page_claims import (
     MADE_BY,
     Claim,
@@ -52,9 +52,7 @@ def write(output: Path) -> Path:
             part, panel = _part(kind, rounds)
             lines += part
             panels.append(panel)
-    if panels:
-        lines[picture_at:picture_at] = ["", "![Run time, requests and bytes by case](analysis.svg)"]
-        draw(output / "analysis.svg", panels)
+    lines[picture_at:picture_at] = drawn(output, "analysis", panels)
     page = output / "analysis.md"
     page.write_text("\n".join(lines) + "\n")
     return page

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from analysis_runs import BANDWIDTH, COMPUTE_US, LATENCY_MS, SLOTS
-from kernel_picture import Panel, draw, draw_by_processes
+from kernel_picture import Panel, draw_by_processes, drawn
 from kernel_runs import (
     BUDGET,
     CASES,
@@ -150,9 +150,7 @@ def _measured(output: Path, subject: Subject, runs: list[Run]) -> list[str]:
         name = f"{subject.stem}-processes.svg"
         draw_by_processes(output / name, kinds, subject.storage)
         lines += ["", f"![Run time and requests by processes]({name})"]
-    name = f"{subject.stem}.svg"
-    draw(output / name, panels, subject.storage)
-    return [*lines, "", f"![Run time, requests and bytes by case]({name})", *tables]
+    return [*lines, *drawn(output, subject.stem, panels, subject.storage), *tables]
 
 
 def _part(subject: Subject, kind: str, processes: int, runs: list[Run]) -> tuple[list[str], Panel]:

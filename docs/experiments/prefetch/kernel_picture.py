@@ -51,7 +51,17 @@ class Panel:
     bars: list[Bar]
 
 
-def draw(path: Path, panels: list[Panel], storage: str = "server") -> None:
+def drawn(output: Path, stem: str, panels: list[Panel], storage: str = "server") -> list[str]:
+    """Draws the picture by case of a page, if there is anything to draw. Returns the lines that
+    show it."""
+    if not panels:
+        return []
+    name = f"{stem}.svg"
+    _draw(output / name, panels, storage)
+    return ["", f"![Run time, requests and bytes by case]({name})"]
+
+
+def _draw(path: Path, panels: list[Panel], storage: str = "server") -> None:
     """Writes the picture by case as SVG; requests and bytes are the `storage`'s. The same panels
     give the same file."""
     figure, grid = _figure(

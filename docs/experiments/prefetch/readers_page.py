@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from analysis_runs import BANDWIDTH, LATENCY_MS, SLOTS
-from kernel_picture import Panel, draw
+from kernel_picture import Panel, drawn
 from kernel_runs import KERNEL
 from page_claims import (
     MADE_BY,
@@ -76,9 +76,7 @@ def write(output: Path) -> Path:
             part, panel = _part(reader, rounds)
             lines += part
             panels.append(panel)
-    if panels:
-        lines[picture_at:picture_at] = ["", "![Run time, requests and bytes by case](readers.svg)"]
-        draw(output / "readers.svg", panels)
+    lines[picture_at:picture_at] = drawn(output, "readers", panels)
     page = output / "readers.md"
     page.write_text("\n".join(lines) + "\n")
     return page

@@ -3,11 +3,12 @@ tells."""
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from forebay import stock_hints
 from forebay.evaluate.in_force import (
     NOT_REPORTED,
     NOT_SET,
@@ -26,17 +27,16 @@ _INFORMATION = frozenset(
     {"access_style", "file_perm", "filename", "io_node_list", "nb_proc", "num_io_nodes"}
 )
 _INFORMATION_ABOUT = ("chunked",)
-_OF_FOREBAY = ("forebay", "e10_")
 _FOR_FOREBAY = "it is for Forebay, which did not open the file"
 
 
-@dataclass
+@dataclass(frozen=True)
 class AskedHint:
     """A hint with one value, what was seen in its place, and which openings had that."""
 
     setting: Setting
-    openings: list[int] = field(default_factory=list)
-    paths: list[str] = field(default_factory=list)  # of their files, each once
+    openings: list[int]
+    paths: list[str]  # of their files, each once
 
     def as_json(self) -> dict[str, Any]:
         return {**vars(self.setting), "files": self.paths}
@@ -50,11 +50,11 @@ def of(trace: Trace) -> list[AskedHint]:
         return []
     sets = hint_sets.of(trace)
     asked_sets = tables.integers(table, "hints_asked")
-    files = tables.integers(table, "file")
+    files = tables.integers(table, "file").tolist()
     modes = table["mode"].to_pylist()
     in_force = hint_sets.in_force(trace, len(asked_sets))
     columns = trace.table("files", ["path", *hint_sets.OF_FILES.values()])
-    found: dict[Setting, AskedHint] = {}
+    found: dict[Setting, list[int]] = {}
     for place in np.flatnonzero(asked_sets >= 0).tolist():
         seen = [sets[number] for number in in_force[place] if sets.get(number)]
         own = sets.get(int(asked_sets[place]), {})
@@ -66,16 +66,19 @@ def of(trace: Trace) -> list[AskedHint]:
                 if modes[place] == "engine"
                 else _by_mpi(key, asked, seen, own)
             )
-            file = int(files[place])
-            if seen and key in hint_sets.OF_FILES and file >= 0:
-                told = columns[hint_sets.OF_FILES[key]][file].as_py()
+            if seen and key in hint_sets.OF_FILES and files[place] >= 0:
+                told = columns[hint_sets.OF_FILES[key]][files[place]].as_py()
                 setting = setting if told is None else compared(key, asked, [str(told)])
-            each = found.setdefault(setting, AskedHint(setting))
-            each.openings.append(place)
-            path = columns["path"][file].as_py() if file >= 0 else ""
-            if path and path not in each.paths:
-                each.paths.append(path)
-    return list(found.values())
+            found.setdefault(setting, []).append(place)
+    paths = columns["path"].to_pylist()
+    return [
+        AskedHint(
+            setting,
+            openings,
+            list(dict.fromkeys(paths[files[place]] for place in openings if files[place] >= 0)),
+        )
+        for setting, openings in found.items()
+    ]
 
 
 def _by_forebay(key: str, asked: str, seen: Iterable[Hints]) -> Setting:
@@ -93,7 +96,7 @@ def _as_romio_reads(value: str) -> str:
 
 
 def _by_mpi(key: str, asked: str, seen: list[Hints], own: Hints) -> Setting:
-    if key.startswith(_OF_FOREBAY):
+    if key.startswith(stock_hints.FOREBAY_ONLY):
         return Setting(key, asked, (), State.NOT_RECORDED, _FOR_FOREBAY)
     tells = any(hint_sets.tells_more(hints, own) for hints in seen)
     observed = {hints.get(key, NOT_REPORTED) for hints in seen}

@@ -69,7 +69,8 @@ def examine(trace: Trace, system: System | None = None) -> Contents:
     budget = budget_of.of(trace, posix, mpi, moments)
     own = layers.of_the_application(trace, posix)
     funnel = funnel_of.of(trace, own, mpi)
-    findings = Search(trace, own, mpi, budget, funnel).carry_out(moments)
+    settings = asked_hints.of(trace)
+    findings = Search(trace, own, mpi, budget, funnel, settings).carry_out(moments)
     ranks = offsets = None
     if len(posix) + len(mpi):
         counts = budget_of.counted_processes(trace, posix, mpi)
@@ -92,7 +93,7 @@ def examine(trace: Trace, system: System | None = None) -> Contents:
         offsets=offsets,
         funnel=funnel,
         findings=findings,
-        settings=asked_hints.of(trace),
+        settings=settings,
         application=app.characterise(trace),
     )
 

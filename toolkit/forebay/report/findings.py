@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from forebay.report import budget as budget_of
 from forebay.report import small_files, timeline, unheeded_hints
+from forebay.report.asked_hints import AskedHint
 from forebay.report.budget import Budget
 from forebay.report.clue import Clue
 from forebay.report.extents import coverage
@@ -55,8 +56,15 @@ class Search:
     """Looks for findings in the calls of a run."""
 
     def __init__(
-        self, trace: Trace, posix: Layer, mpi: Layer, budget: Budget, funnel: Funnel
+        self,
+        trace: Trace,
+        posix: Layer,
+        mpi: Layer,
+        budget: Budget,
+        funnel: Funnel,
+        settings: list[AskedHint],
     ) -> None:
+        self._settings = settings
         counts = budget_of.counted_processes(trace, posix, mpi)
         front = counts[posix.process] & ~posix.behind
         self._posix = posix.only(front)
@@ -87,7 +95,9 @@ class Search:
         self._read_by_all()
         self._uneven(segments)
         self._take(small_files.striped(self._trace, self._posix))
-        self._take(unheeded_hints.unheeded(self._trace, self._every_mpi, self._counts))
+        self._take(
+            unheeded_hints.unheeded(self._trace, self._settings, self._every_mpi, self._counts)
+        )
         told = [finding for finding in self._found if finding.share >= LEAST_SHARE]
         return sorted(told, key=lambda finding: (-finding.seconds, finding.key))
 

@@ -4,7 +4,6 @@ of an opened file, against what it was asked for."""
 import numpy as np
 
 from forebay.evaluate.in_force import State
-from forebay.report import asked_hints
 from forebay.report.asked_hints import AskedHint
 from forebay.report.clue import Clue
 from forebay.report.layers import Flags, Layer
@@ -18,10 +17,11 @@ _INDEPENDENT = ("ind_", "romio_ds_")
 _HINTS_SHOWN = 6
 
 
-def unheeded(trace: Trace, mpi: Layer, counts: Flags) -> Clue | None:
-    """`mpi`: every call of the trace's table. Counted are the calls that a hint was for: what it
-    would have changed of them the trace does not show."""
-    found = [each for each in asked_hints.of(trace) if each.setting.state is State.NOT_IN_FORCE]
+def unheeded(trace: Trace, settings: list[AskedHint], mpi: Layer, counts: Flags) -> Clue | None:
+    """`settings`: what became of the hints that the program gave. `mpi`: every call of the trace's
+    table. Counted are the calls that a hint was for: what it would have changed of them the trace
+    does not show."""
+    found = [each for each in settings if each.setting.state is State.NOT_IN_FORCE]
     if not found or len(mpi) == 0:
         return None
     opening = tables.integers(trace.table("mpiio", ["opening"]), "opening")
