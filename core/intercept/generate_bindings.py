@@ -78,6 +78,12 @@ TRACED_CHANGES = {
     "set_info": "trace_hints(file, {0}, {1});",
 }
 
+# Functions that set the individual file pointer, and to which place, in etypes, if they succeed.
+SETS_POINTER = {
+    "seek": "{2} == MPI_SEEK_SET ? {1} : TracedPosition::unknown",
+    "set_view": "0",
+}
+
 # Functions whose wrapper is hand-written as a whole, since they make or end a handle.
 WHOLE = frozenset(("open", "close"))
 
@@ -195,6 +201,13 @@ def traced_arguments(function: Prototype, number: int) -> str:
             members.append(f".{member} = {names[declaration]}")
     if status_of(function):
         members.append(f".status = {status_of(function)}")
+    if writes_all(function):
+        members.append(".moves_all = true")
+    if place := SETS_POINTER.get(function.base):
+        members.append(".sets_pointer = true")
+        members.append(
+            f".pointer_after = {place.format(*(name for _, name in function.parameters))}"
+        )
     return "{" + ", ".join(members) + "}"
 
 
@@ -203,6 +216,17 @@ def status_of(function: Prototype) -> str:
     if function.base not in OWN or not re.match(r"read|write", function.base):
         return ""
     return next((name for text, name in function.parameters if "MPI_Status" in text), "")
+
+
+def writes_all(function: Prototype) -> bool:
+    """Whether a call is told how much to write, and has written that when it returns, if it
+    succeeds: nobody has to ask the MPI for a status that the program does not want."""
+    declarations = [declaration for declaration, _ in function.parameters]
+    return (
+        function.base.startswith("write")
+        and "MPI_Datatype datatype" in declarations
+        and status_of(function) != ""
+    )
 
 
 def own_parameters(function: Prototype) -> str:
@@ -234,7 +258,7 @@ def wrapper(function: Prototype, number: int) -> str:
     if function.base in OWN:
         own = f", [&](OpenFile& file) {{ return own::{function.base}({own_arguments(function)}); }}"
     lines = [f"{function.result} wrapped_{function.name}({function.declared}) noexcept {{"]
-    if status := status_of(function):
+    if (status := status_of(function)) and not writes_all(function):
         lines += ["  MPI_Status seen;", f"  {status} = seen_status({status}, seen);"]
     lines += [
         f"  return traced({traced_arguments(function, number)}, [&] {{",

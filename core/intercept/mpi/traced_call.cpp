@@ -88,6 +88,8 @@ TracedMpiCall::TracedMpiCall(const TracedArguments& told)
     if (is_by_individual()) position_ = position_of(*file_, told.file);
     byte_offset_ = file_->view.byte_offset(position_);
     type_ = traced_type(told.datatype);
+  } else if (moves_pointer()) {
+    file_->position.begin();
   }
   door_.begin_mpi();
   begun_ = door_.ticks();
@@ -97,13 +99,8 @@ void TracedMpiCall::finish(int code, std::int64_t opening) {
   const std::uint64_t ended = door_.ticks();
   door_.end_mpi();
   const auto number = static_cast<std::int32_t>(opening);
-  const Bytes asked = bytes_asked();
-  const std::int64_t moved = code == MPI_SUCCESS ? bytes_in(told_.status, asked) : -1;
-  if (is_by_individual()) {
-    file_->position.end(position_after(asked, moved));
-  } else if (file_ != nullptr && told_.pointer == TracedPointer::none) {
-    file_->position.forget();
-  }
+  const std::int64_t moved = bytes_moved(code);
+  if (moves_pointer()) file_->position.end(position_after(code, moved));
   const TraceEvent call{.begin = begun_,
                         .duration = ended - begun_,
                         .offset = position_,
@@ -138,9 +135,20 @@ Bytes TracedMpiCall::bytes_asked() const {
   return asked;
 }
 
-/// Where a call by the individual pointer has left it: behind what it was asked for, if it moved
-/// all of that. What MPIs do after less is not the same.
-std::int64_t TracedMpiCall::position_after(Bytes asked, std::int64_t moved) const {
+/// -1: none, or not known.
+std::int64_t TracedMpiCall::bytes_moved(int code) const {
+  if (code != MPI_SUCCESS) return -1;
+  const Bytes asked = bytes_asked();
+  return told_.moves_all && told_.status == MPI_STATUS_IGNORE ? asked
+                                                              : bytes_in(told_.status, asked);
+}
+
+/// Where a call has left the individual pointer: behind what it was asked for, if it moved all of
+/// that. What MPIs do after less is not the same.
+std::int64_t TracedMpiCall::position_after(int code, std::int64_t moved) const {
+  if (told_.sets_pointer)
+    return code == MPI_SUCCESS ? told_.pointer_after : TracedPosition::unknown;
+  const Bytes asked = bytes_asked();
   if (moved < 0 || position_ < 0 || asked != moved) return TracedPosition::unknown;
   const auto etypes = file_->view.etypes_in(asked);
   return etypes ? position_ + *etypes : TracedPosition::unknown;

@@ -24,6 +24,9 @@ struct TracedArguments {
   MPI_Count count = 0;
   MPI_Datatype datatype = MPI_DATATYPE_NULL;
   const MPI_Status* status = nullptr;
+  bool moves_all = false;  ///< Or fails; what a status says goes before.
+  bool sets_pointer = false;
+  std::int64_t pointer_after = TracedPosition::unknown;  ///< Of one that sets it: to where, etypes.
 };
 
 /// A call of MPI-IO in a traced process, from its beginning on.
@@ -45,9 +48,13 @@ class TracedMpiCall {
   bool is_by_individual() const {
     return file_ != nullptr && told_.pointer == TracedPointer::individual;
   }
+  bool moves_pointer() const {
+    return is_by_individual() || (file_ != nullptr && told_.sets_pointer);
+  }
   std::uint64_t cost(std::uint64_t ended) const;
   Bytes bytes_asked() const;
-  std::int64_t position_after(Bytes asked, std::int64_t moved) const;
+  std::int64_t bytes_moved(int code) const;
+  std::int64_t position_after(int code, std::int64_t moved) const;
 
   const trace::Door& door_;
   const TracedArguments& told_;

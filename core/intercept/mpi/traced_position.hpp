@@ -42,12 +42,6 @@ class TracedPosition {
     }
   }
 
-  /// What happened may have moved it.
-  void forget() {
-    begin();
-    end(unknown);
-  }
-
  private:
   static constexpr std::uint32_t overlapped = 1;
   static constexpr std::uint32_t one_call = 2;

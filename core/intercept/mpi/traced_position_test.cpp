@@ -26,8 +26,7 @@ TEST(TracedPosition, follows_from_the_call_before) {
   position.end(unknown);
   EXPECT_EQ(position.begin(), unknown);
   position.end(30);
-  position.forget();
-  EXPECT_EQ(position.begin(), unknown);
+  EXPECT_EQ(position.begin(), 30);
 }
 
 TEST(TracedPosition, of_calls_that_overlap_nobody_knows_the_last) {
@@ -45,10 +44,11 @@ TEST(TracedPosition, of_calls_that_overlap_nobody_knows_the_last) {
   EXPECT_EQ(position.begin(), 50);
 }
 
-TEST(TracedPosition, what_may_have_moved_it_meanwhile_counts_too) {
+TEST(TracedPosition, of_one_call_within_another_neither_says_the_last) {
   TracedPosition position;
   position.begin();
-  position.forget();
+  position.begin();
+  position.end(5);
   position.end(10);
   EXPECT_EQ(position.begin(), unknown);
   position.end(20);
