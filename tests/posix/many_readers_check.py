@@ -23,6 +23,10 @@ block = "64KiB"
 budget = "1MiB"
 """
 
+#: Who gets no processor in time fetches nothing that the program has not read itself by then: on a
+#: busy machine whole runs are like that.
+MOST_RUNS = 20
+
 
 def main() -> int:
     library, queue = sys.argv[1:3]
@@ -37,17 +41,20 @@ def main() -> int:
         preloaded.run([program, "make", "many.dat"], with_library=False)
         wait_until_settled(directory)
         for what in ("threads", "signals", "allocating", "cancelled", "openings"):
-            emptied = evict(directory / "many.dat")
-            code, _, errors = preloaded.run([program, what, "many.dat"])
-            records = preloaded.take_records()
-            served = total(records, "bytes_served")
-            print(f"{what}: status {code}, {len(records)} openings, {served} bytes served")
+            for _ in range(MOST_RUNS):
+                emptied = evict(directory / "many.dat")
+                code, _, errors = preloaded.run([program, what, "many.dat"])
+                records = preloaded.take_records()
+                served = total(records, "bytes_served")
+                print(f"{what}: status {code}, {len(records)} openings, {served} bytes served")
+                if code != 0 or served > 0 or not emptied or what not in must_serve:
+                    break
+            else:
+                failures += 1
+                print("nothing was served")
             if code != 0:
                 failures += 1
                 print(errors.decode(errors="replace"))
-            elif emptied and what in must_serve and served == 0:
-                failures += 1
-                print("nothing was served")
     return 1 if failures else 0
 
 
