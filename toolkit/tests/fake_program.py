@@ -5,8 +5,8 @@ Fault model: `--differ` writes other bytes under the engine, `--fail-engine` exi
 `--fail` always does, `--fail-traced` under a trace, `--no-record` leaves none, `--torn` leaves one
 whose checksum is wrong, `--grow` writes one byte more than the file beside it says. FAKE_SPEED
 stands for `--speed`.
-Under the engine, `--best K=V` makes it half as fast for each such hint that it does not have,
-`--fail-with K=V` and `--differ-with K=V` act on a hint, `--deaf K` records another value of it, and
+`--best K=V` makes it half as fast for each such hint, or variable, that it does not have. Under the
+engine, `--fail-with K=V` and `--differ-with K=V` act on a hint, `--deaf K` records another value of it, and
 `--kill-at N` kills the command that started it at the end of the N-th run.
 """
 
@@ -135,8 +135,8 @@ def main() -> int:
         file.write(content)
     if options.no_record or mode == "off":
         return 0
-    options.speed /= 2.0 ** len(set(options.best) - hints)
     write_s = 0.1 if mode == "observe" else 0.1 / options.speed
+    write_s *= 2.0 ** len(set(options.best) - hints)
     raw = record(options.path, mode, write_s, write_s if options.read else 0.0, options.size)
     if options.obey:
         held = {"forebay": "enable", **hints_of_environment()} if mode == "engine" else {}

@@ -19,8 +19,14 @@ from made_runs import MIB, MadeRun
 from rich.console import Console
 
 from forebay import written_files
+from forebay.comparison import Side
 from forebay.configure import search
 from forebay.configure.factors import Variable
+from forebay.evaluate import traced_run
+from forebay.evaluate.in_force import Setting
+from forebay.evaluate.in_force import State as Held
+from forebay.evaluate.traced_run import TracedRun
+from forebay.timed_runs import TimedRuns, Way
 
 WORDS = ["--time", "write", "--json", "s.json", "--constraint", "cache=disable"]
 WORDS += ["--constraint", "engine=forebay"]
@@ -280,6 +286,97 @@ def test_stock_hints_are_tried_where_forebay_is_not_to_be_used(
     assert content["reference"] == "stock"
     assert {each["engine"] for each in content["configurations"].values()} == {"mpi"}
     assert not any("cache" in run["settings"] for run in content["runs"])
+
+
+NODES, BUFFER = "OMPI_MCA_io_ompio_num_aggregators", "OMPI_MCA_io_ompio_bytes_per_agg"
+
+
+def searched_stock(
+    forebay: Forebay, program: list[str], tmp_path: Path, *words: str
+) -> tuple[dict[str, Any], str]:
+    """Twice as fast by a number of aggregators, and again by a size of buffers."""
+    options = [*WORDS[:4], "--constraint", "engine=mpi", "--constraint", "collective=automatic"]
+    command = [*program, "out.dat", "--obey", "--best", f"{NODES}=2"]
+    command += ["--best", f"{BUFFER}=1048576"]
+    trace = tmp_path / "job.trace"
+    if not trace.is_dir():
+        traced(tmp_path)
+    answer = forebay("configure", trace, *options, "--max-runs", "26", *words, "--", *command)
+    assert answer.code == 0, answer.output + answer.errors
+    return read_json(tmp_path / "s.json"), answer.output
+
+
+def traces(monkeypatch: pytest.MonkeyPatch, vain: dict[str, str]) -> list[dict[str, str]]:
+    """Traced runs are made up: all hints hold but those of `vain`. Returns what each asked for."""
+    asked: list[dict[str, str]] = []
+
+    def settings(
+        runs: TimedRuns, way: Way, hints: dict[str, str], timeout_s: float | None
+    ) -> TracedRun:
+        assert way.stock
+        runs.reset()
+        asked.append(hints)
+        found = [
+            Setting(key, value, ("1",), Held.NOT_IN_FORCE)
+            if vain.get(key) == value
+            else Setting(key, value, (value,), Held.IN_FORCE)
+            for key, value in hints.items()
+        ]
+        return TracedRun(found, Side(timeout_s or 1.0, None, None, None, None, 0))
+
+    monkeypatch.setattr(traced_run, "settings", settings)
+    return asked
+
+
+def test_hints_of_the_mpi_that_are_proposed_are_proven_by_a_traced_run(
+    forebay: Forebay, program: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = traces(monkeypatch, {})
+    content, output = searched_stock(forebay, program, tmp_path)
+    best = content["configurations"][content["best"]]["hints"]
+    assert (best["cb_nodes"], best["cb_buffer_size"]) == ("2", "1048576")
+    assert "not proven" not in output
+    runs = [run for run in content["runs"] if run["why"] == "traced"]
+    assert [run["state"] for run in runs] == ["measured"] * len(asked)
+    assert {run["seconds"] for run in runs} == {None}  # what is traced is not timed
+    told = [(key, value) for hints in asked for key, value in hints.items()]
+    assert len(told) == len(set(told))  # nothing is asked twice
+    assert set(best.items()) <= set(told)
+    assert len(content["runs"]) <= 26
+
+
+def test_hints_that_traced_runs_disprove_are_given_up(
+    forebay: Forebay, program: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What looks faster by a hint that did not take effect is no setting to propose."""
+    traces(monkeypatch, {"cb_nodes": "2"})
+    content, output = searched_stock(forebay, program, tmp_path)
+    best = content["configurations"][content["best"]]["hints"]
+    assert best["cb_buffer_size"] == "1048576"
+    assert best.get("cb_nodes") != "2"
+    vain = [run for run in content["runs"] if run["state"] == "not in force"]
+    assert [run["why"] for run in vain] == ["traced"]
+    assert vain[0]["reason"] == "cb_nodes: asked 2, observed 1"
+    assert f"{vain[0]['configuration']}: not in force: cb_nodes: asked 2" in output
+    ranked = {each["configuration"] for each in content["ranking"]}
+    settings = {run["configuration"]: run["settings"] for run in content["runs"]}
+    assert not any(settings[name].get("aggregators") == "2" for name in ranked)
+    after = [run for run in content["runs"] if run["number"] > vain[0]["number"]]
+    assert not any(run["settings"].get("aggregators") == "2" for run in after)
+    more, _ = searched_stock(forebay, program, tmp_path, "--max-runs", "28")
+    known = len(content["runs"])
+    assert not any(r["settings"].get("aggregators") == "2" for r in more["runs"][known:])
+
+
+def test_where_nothing_can_be_traced_what_is_proposed_is_said_to_be_unproven(
+    forebay: Forebay, program: list[str], tmp_path: Path
+) -> None:
+    content, output = searched_stock(forebay, program, tmp_path)
+    tried = [run for run in content["runs"] if run["why"] == "traced"]
+    reason = "libforebay-trace.so is not installed"
+    assert [(run["state"], run["reason"]) for run in tried] == [("failed", reason)]
+    assert f"{content['best']}: not proven that " in output
+    assert reason in output
 
 
 def test_a_variable_of_the_program_is_tried(

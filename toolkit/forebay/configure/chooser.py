@@ -80,6 +80,7 @@ class Chooser:
         self._shunned = np.zeros(len(candidates), np.bool_)  # that are like those
         self._failed: list[_Values] = []
         self._not_in_force: set[tuple[str, str]] = set()
+        self._disproven: list[_Values] = []  # by traced runs, for the engine that ignores them
         self._good: set[tuple[str, str]] = set()
         self._estimate: Estimate | None = None
 
@@ -111,6 +112,10 @@ class Chooser:
         if state in (State.STARTED, State.INTERRUPTED):
             return
         self._runs += 1
+        if why is Why.TRACED:
+            if state is State.NOT_IN_FORCE:
+                self._disprove(candidate, not_in_force)
+            return
         values = frozenset(self.candidates[candidate].settings.items())
         if state is State.MEASURED and seconds:
             if why is Why.WARM_UP:
@@ -130,6 +135,15 @@ class Chooser:
             if state in (State.FAILED, State.OTHER_FILES):
                 self._failed.append(values)
         self._shun()
+
+    def _disprove(self, candidate: int, settings: Iterable[tuple[str, str]]) -> None:
+        """Timed runs of the MPI do not tell whether its hints held. What a traced run disproves was
+        in vain in them, too: none of them is a setting that can be proposed."""
+        self._bad[candidate] = True
+        engine = {("engine", self.candidates[candidate].settings.get("engine", "forebay"))}
+        self._disproven += [frozenset({setting} | engine) for setting in settings]
+        for number, each in enumerate(self.candidates[1:], start=1):
+            self._bad[number] |= any(pair <= each.settings.items() for pair in self._disproven)
 
     def _take(self, candidate: int, seconds: float) -> None:
         if candidate not in self._expected:
@@ -170,9 +184,14 @@ class Chooser:
             self._estimate = self._residual.learn(places, seconds)
         return self._estimate
 
+    @property
+    def left(self) -> int:
+        """Runs that may be made."""
+        return max(0, self._runs_max - self._runs)
+
     def next(self) -> Choice | str:
         """The next run, or why there is none."""
-        left = self._runs_max - self._runs
+        left = self.left
         if left <= 0:
             return "runs"
         if self._runs == 0:

@@ -40,6 +40,7 @@ class Why(StrEnum):
     MODEL = "model"
     SEARCH = "search"
     AGAIN = "again"
+    TRACED = "traced"
 
 
 @dataclass(frozen=True)

@@ -73,12 +73,19 @@ class SearchResult:
     def given_up(self) -> list[SearchRun]:
         """The latest run of each configuration that failed, did not hold or left other files."""
         bad = (State.FAILED, State.NOT_IN_FORCE, State.OTHER_FILES)
-        return list({run.configuration: run for run in self.runs if run.state in bad}.values())
+        return list(
+            {
+                run.configuration: run
+                for run in self.runs
+                if run.state in bad and (run.why, run.state) != (Why.TRACED, State.FAILED)
+            }.values()
+        )
 
     @property
     def counted(self) -> list[SearchRun]:
         """Runs whose times count."""
-        return [r for r in self.runs if r.state is State.MEASURED and r.why is not Why.WARM_UP]
+        unused = (Why.WARM_UP, Why.TRACED)
+        return [r for r in self.runs if r.state is State.MEASURED and r.why not in unused]
 
     def disturbed(self) -> list[SearchRun]:
         """Those of them that are set aside, since most with the same settings were much faster."""

@@ -18,46 +18,29 @@ from forebay.comparison import FOREBAY, STOCK, Failure
 from forebay.configurations import BUILT_IN, Configuration
 from forebay.configurations import DEFAULT as DEFAULT_NAME
 from forebay.configurations import STOCK as STOCK_NAME
+from forebay.configure import asked, rates, result, space, workload
 from forebay.configure import candidate as candidate_of
-from forebay.configure import rates, result, space, workload
-from forebay.configure.chooser import Candidate, Choice, Chooser
+from forebay.configure.chooser import Candidate, Choice, Chooser, Ranked
 from forebay.configure.constraints import Constraints
 from forebay.configure.factors import Variable
 from forebay.configure.history import History, Search, SearchRun, State, Why
 from forebay.configure.model import Model
+from forebay.configure.proof import Proof
 from forebay.configure.rates import Rates
 from forebay.configure.result import SearchResult
 from forebay.errors import ForebayError
-from forebay.evaluate import in_force, ways
-from forebay.evaluate.in_force import Setting
+from forebay.evaluate import in_force, traced_run, ways
 from forebay.evaluate.output_sizes import difference, output_sizes
 from forebay.file_checks import FileChecks, RunFiles
 from forebay.run import why_no_record, wrong_launcher
 from forebay.statistics import median
-from forebay.timed_runs import TimedRun, TimedRuns
+from forebay.timed_runs import TimedRun, TimedRuns, Way
 from forebay.trace.directory import RUN_FILE, Trace, printable
 from forebay.units import show_duration, show_seconds
 
 # A run of so many times the reference's wall time is of no interest, and ended.
 _SLOWER_MOST = 5
 _SLOWER_S = 10.0
-
-# What shows in a record -> the factor that asked for it (candidate.py).
-_FACTORS = {
-    "romio_cb_write": "collective",
-    "romio_cb_read": "collective",
-    "romio_ds_write": "sieving",
-    "romio_ds_read": "sieving",
-    "cb_nodes": "aggregators",
-    "cb_buffer_size": "buffer_size",
-    "striping_factor": "stripe_count",
-    "striping_unit": "stripe_size",
-    "forebay_cache": "cache",
-    "forebay_cache_path": "cache_path",
-    "forebay_cache_flush": "cache_flush",
-    "forebay_cache_redundancy": "redundancy",
-    "reading ahead": "prefetch",
-}
 
 
 @dataclass(frozen=True)
@@ -124,6 +107,7 @@ class Searcher:
         self._controls: dict[tuple[str, ...], RunFiles] = {}
         self._chooser: Chooser | None = None
         self._named = 0  # candidates with a number
+        self._proof = Proof()
         self._varying: set[str] = set()  # files that differ between runs of the reference
 
     def run(self) -> SearchResult:
@@ -143,6 +127,7 @@ class Searcher:
             self._recall(history)
             self._carry_out(history)
             self.result.ranking = self._chooser.ranking()
+            self._note_unproven()
             self.result.notes += [
                 f"run {run.number} took {show_seconds(run.seconds or 0.0)}, more than twice as "
                 f"long as most runs of {run.configuration}: it does not count"
@@ -258,19 +243,17 @@ class Searcher:
             if run.configuration not in self.result.configurations:
                 self._configure(run.configuration, run.settings)
                 self._named += run.configuration not in BUILT_IN
+            self._proof.take(run)
             if place is None or (place == 0 and run.state is not State.MEASURED):
                 continue  # a reference that failed may have been repaired
             self.result.names[place] = run.configuration
             candidate = self._chooser.candidates[place]
-            broken = self._broken(run.reason, candidate) if run.state is State.NOT_IN_FORCE else []
+            broken = (
+                asked.named_in(run.reason, candidate.settings)
+                if run.state is State.NOT_IN_FORCE
+                else []
+            )
             self._chooser.add(place, run.why, run.state, run.lasted_s, broken)
-
-    @staticmethod
-    def _broken(reason: str, candidate: Candidate) -> list[tuple[str, str]]:
-        """Of a run whose settings did not hold: those, by the words of the reason."""
-        keys = [part.split(":", 1)[0] for part in reason.split("; ")]
-        names = {_FACTORS.get(key, key) for key in keys}
-        return [(k, v) for k, v in candidate.settings.items() if k in names]
 
     def _carry_out(self, history: History) -> None:
         options, found = self._options, self.result
@@ -344,7 +327,31 @@ class Searcher:
             spent = self._spent_s + time.monotonic() - session.began_s
             if spent + median(walls) > budget:
                 return result.BUDGET
-        return self._chooser.next()
+        choice = self._chooser.next()
+        unproven = self._unproven()
+        if unproven is None or self._chooser.left == 0:
+            return choice
+        # What looks best after one run alone may be luck: then it costs no traced run.
+        if isinstance(choice, str) or self._chooser.left == 1 or unproven.runs > 1:
+            return Choice(unproven.candidate, Why.TRACED, None)
+        return choice
+
+    def _unproven(self) -> Ranked | None:
+        """What would be proposed, if it has hints of which nothing tells whether they hold."""
+        assert self._chooser is not None
+        found = self.result
+        found.ranking = self._chooser.ranking()
+        best = found.best
+        if best is None:
+            return None
+        configuration = found.configurations[found.name(best)]
+        return best if self._proof.unknown(configuration, found.runs) else None
+
+    def _note_unproven(self) -> None:
+        found = self.result
+        if found.best is not None:
+            configuration = found.configurations[found.name(found.best)]
+            found.notes += self._proof.notes(configuration, found.runs)
 
     def _one(self, choice: Choice, session: "_Session", history: History) -> None:
         """A run, and what came of it."""
@@ -353,7 +360,7 @@ class Searcher:
         name = self._name(choice.candidate)
         configuration = self.result.configurations[name]
         first = not session.started
-        if not first:
+        if not first and choice.why is not Why.TRACED:
             session.runs.reset()
         session.started = True
         run = SearchRun(
@@ -371,18 +378,23 @@ class Searcher:
         way = ways.way(
             configuration, session.intents, self._options.mpi, self._options.ranks_per_node
         )
+        timed: TimedRun | None = None
         try:
-            timed = session.runs.run(way, timeout_s=self._timeout(choice))
+            if choice.why is Why.TRACED:
+                broken = self._prove(run, choice, configuration, way, session)
+            else:
+                timed = session.runs.run(way, timeout_s=self._timeout(choice))
         except KeyboardInterrupt:
             run.state, run.reason = State.INTERRUPTED, "the search was interrupted"
             history.update(run)
             raise
-        broken = self._judge(run, candidate, configuration, timed)
+        if timed is not None:
+            broken = self._judge(run, candidate, configuration, timed)
         kept = set(session.runs.files.kept)
         run.written = [path for path in session.runs.files.paths if path not in kept]
         history.update(run)
         self._chooser.add(choice.candidate, run.why, run.state, run.lasted_s, broken)
-        if choice.candidate == 0:
+        if choice.candidate == 0 and timed is not None:
             self._judge_reference(run, timed)
             if first:
                 self._note_first(timed, session)
@@ -427,7 +439,34 @@ class Searcher:
             run.state, run.reason = State.OTHER_FILES, f"other bytes in {', '.join(other[:4])}"
         elif lacking:
             run.state, run.reason = State.NOT_IN_FORCE, "; ".join(map(str, lacking))
-        return [pair for setting in lacking for pair in _asked(setting, candidate)]
+        return [pair for setting in lacking for pair in asked.of(setting, candidate.settings)]
+
+    def _prove(
+        self,
+        run: SearchRun,
+        choice: Choice,
+        configuration: Configuration,
+        way: Way,
+        session: "_Session",
+    ) -> list[tuple[str, str]]:
+        """A traced run, which is not timed: writes into `run` what it showed of the hints; returns
+        the settings that did not hold."""
+        unknown = self._proof.unknown(configuration, self.result.runs)
+        traced = traced_run.settings(session.runs, way, unknown, self._timeout(choice))
+        run.side = None if traced.side is None else asdict(traced.side)
+        run.observed = [asdict(setting) for setting in traced.settings]
+        lacking = [each for each in traced.settings if each.state is in_force.State.NOT_IN_FORCE]
+        run.state = State.MEASURED
+        if traced.side is None or traced.side.exit != 0:
+            run.state, run.reason = State.FAILED, traced.settings[0].reason
+        elif lacking:
+            run.state, run.reason = State.NOT_IN_FORCE, "; ".join(map(str, lacking))
+        self._proof.take(run)
+        if traced.side is None:
+            self._proof.give_up()
+        assert self._chooser is not None
+        candidate = self._chooser.candidates[choice.candidate]
+        return [pair for setting in lacking for pair in asked.of(setting, candidate.settings)]
 
     def _other_files(self, candidate: Candidate, files: RunFiles) -> list[str]:
         """The files written through MPI that are not as the first run with the same variables of
@@ -535,12 +574,3 @@ class _Session:
 def _told(failure: Failure) -> str:
     last = failure.stderr.strip().splitlines()[-1:] or failure.stdout.strip().splitlines()[-1:]
     return f"{failure.how}{': ' + last[0] if last else ''}"
-
-
-def _asked(setting: Setting, candidate: Candidate) -> list[tuple[str, str]]:
-    """The factor and value that asked for a setting."""
-    factor = _FACTORS.get(setting.key, setting.key)
-    if factor == "stripe_size" and "alignment" in candidate.settings:
-        factor = "alignment"
-    factors = ("stripe_count", "stripe_size") if setting.key == "path" else (factor,)
-    return [(name, candidate.settings[name]) for name in factors if name in candidate.settings]

@@ -196,7 +196,7 @@ class Campaign:
         unknown = {each.key: each.asked for each in known if each.state == State.NOT_RECORDED}
         if unknown:
             found = traced_run.settings(self._runs, self._ways[name], unknown)
-            self._traced[name] = {setting.key: setting for setting in found}
+            self._traced[name] = {setting.key: setting for setting in found.settings}
             self.result.settings[name] = self._with_traced(name, known)
 
     def _with_traced(self, name: str, settings: list[Setting]) -> list[Setting]:

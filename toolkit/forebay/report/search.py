@@ -305,6 +305,7 @@ PURPOSES = {
     Why.MODEL: "best by the model",
     Why.SEARCH: "search",
     Why.AGAIN: "repeated",
+    Why.TRACED: "traced, not timed",
 }
 
 

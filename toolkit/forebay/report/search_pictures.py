@@ -18,10 +18,18 @@ RUN_COLOURS = {
     Why.MODEL: COLOURS["metadata"],
     Why.SEARCH: COLOURS["read"],
     Why.AGAIN: COLOURS["mpi"],
+    Why.TRACED: drawing.GREY,
 }
 BEST_COLOUR = COLOURS["write"]
 LOST_COLOUR = "#d64576"
-_MARKERS = {Why.WARM_UP: "v", Why.REFERENCE: "o", Why.MODEL: "D", Why.SEARCH: "s", Why.AGAIN: "^"}
+_MARKERS = {
+    Why.WARM_UP: "v",
+    Why.REFERENCE: "o",
+    Why.MODEL: "D",
+    Why.SEARCH: "s",
+    Why.AGAIN: "^",
+    Why.TRACED: "x",
+}
 _MOST_TICKS = 14
 # From fastest to slowest; beyond it the axis goes by factors.
 _WIDE = 8.0
