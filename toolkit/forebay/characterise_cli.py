@@ -29,7 +29,8 @@ def app_command(
     processes: Annotated[bool, typer.Option("--processes", help="Show each process, too.")] = False,
     phases: Annotated[int, typer.Option(min=0, metavar="N", help="Phases to show.")] = 10,
     all_files: Annotated[
-        bool, typer.Option("--all-files", help="Files of the system (/proc, /usr, ...), too.")
+        bool,
+        typer.Option("--all-files", help="Files of the system (/proc, ...) and of the MPI, too."),
     ] = False,
     pause: Annotated[
         str | None,

@@ -5,9 +5,9 @@ Fault model: `--differ` writes other bytes under the engine, `--fail-engine` exi
 `--fail` always does, `--fail-traced` under a trace, `--no-record` leaves none, `--torn` leaves one
 whose checksum is wrong, `--grow` writes one byte more than the file beside it says. FAKE_SPEED
 stands for `--speed`.
-`--best K=V` makes it half as fast for each such hint, or variable, that it does not have. Under the
-engine, `--fail-with K=V` and `--differ-with K=V` act on a hint, `--deaf K` records another value of it, and
-`--kill-at N` kills the command that started it at the end of the N-th run.
+`--best K=V` makes it half as fast for each such hint, or variable, that it does not have.
+Under the engine, `--fail-with K=V` and `--differ-with K=V` act on a hint, and `--deaf K` records
+another value of it. `--kill-at N` kills the command that started it at the end of the N-th run.
 """
 
 import argparse

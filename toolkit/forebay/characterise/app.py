@@ -9,9 +9,10 @@ import numpy as np
 from forebay.characterise import accesses as accesses_of
 from forebay.characterise import bursts, counted, elements, pattern, phases
 from forebay.characterise.phases import Phases
-from forebay.trace import calls, places, tables
+from forebay.trace import calls, mpi_files, places, tables
 from forebay.trace.calls import Kind
 from forebay.trace.directory import Trace
+from forebay.trace.mpi_files import MpiFiles
 
 FORMAT_VERSION = 1
 #: What the program itself asked for comes first. A capture has C streams among POSIX.
@@ -42,6 +43,7 @@ class Application:
     layers: list[Layer]
     files: list[str]
     warnings: list[str]
+    mpi_files: MpiFiles | None = None  # what its MPI did for itself, and no layer has
 
     def as_json(self) -> dict[str, Any]:
         run = self.trace.run
@@ -56,6 +58,7 @@ class Application:
             "losses": run.losses,
             "warnings": self.warnings,
             "files": self.files,
+            "mpi_files": None if self.mpi_files is None else self.mpi_files.as_json(),
             "layers": {
                 layer.name: {
                     "level": layer.level,
@@ -77,7 +80,8 @@ def characterise(
     trace: Trace, pause_s: float | None = None, all_files: bool = False
 ) -> Application:
     """The patterns of a trace. Pauses from `pause_s` seconds on part bursts; if None, those that
-    are clearly longer than others. `all_files`: those of the system, too."""
+    are clearly longer than others. `all_files`: those of the system and
+    of the MPI, too."""
     layers = []
     for name in LAYERS:
         layer = None
@@ -87,7 +91,9 @@ def characterise(
             layer = _of_counters(trace, name)
         if layer is not None:
             layers.append(layer)
-    return Application(trace, layers, trace.table("files")["path"].to_pylist(), trace.run.caveats())
+    paths = trace.table("files")["path"].to_pylist()
+    own = None if all_files else mpi_files.of(trace)
+    return Application(trace, layers, paths, trace.run.caveats(), own)
 
 
 def _moves_data(trace: Trace, name: str) -> bool:

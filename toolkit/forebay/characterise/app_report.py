@@ -25,6 +25,8 @@ def show(console: Console, application: Application, phases: int, each_process: 
         console.print(Text.assemble(("warning: ", "yellow"), warning), soft_wrap=True)
     if not application.layers:
         _say(console, "no reads or writes of files are in the trace")
+    if application.mpi_files is not None:
+        _say(console, f"not counted below: {application.mpi_files}")
     for layer in application.layers:
         console.print()
         console.print(_dimensions(layer))
@@ -35,7 +37,8 @@ def show(console: Console, application: Application, phases: int, each_process: 
             _say(
                 console,
                 f"left out: {show_count(layer.left_out)} calls with "
-                f"{show_bytes(layer.left_out_bytes)} on files of the system (--all-files)",
+                f"{show_bytes(layer.left_out_bytes)} on files of the system and the MPI "
+                "(--all-files)",
             )
         _show_phases(console, application, layer, phases)
         _show_sharing(console, application, layer)

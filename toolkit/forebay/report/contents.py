@@ -42,7 +42,7 @@ class Contents:
 
     def as_json(self) -> dict[str, Any]:
         """docs/guide/report.md says what is in it."""
-        run = self.trace.run
+        run, mpi_files = self.trace.run, self.application.mpi_files
         return {
             "version": JSON_VERSION,
             "trace": str(self.trace.path),
@@ -53,6 +53,7 @@ class Contents:
             "budget": self.budget.as_json(),
             "ladder": None if self.ladder is None else self.ladder.as_json(),
             "funnel": self.funnel.as_json(),
+            "mpi_files": None if mpi_files is None else mpi_files.as_json(),
             "findings": [dict(vars(finding)) for finding in self.findings],
             "settings": [each.as_json() for each in self.settings],
             "complete": run.complete,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from forebay.trace import calls, places, tables
 from forebay.trace.calls import Kind
 from forebay.trace.directory import Trace
-from forebay.trace.places import OF_THE_KERNEL
+from forebay.trace.places import OF_THE_KERNEL, Owner
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -76,8 +76,11 @@ def load(trace: Trace) -> dict[str, Layer]:
 
 
 def of_the_application(trace: Trace, posix: Layer) -> Layer:
-    """`posix` without reads and writes of the system's files, as libraries or MPI's memory."""
-    return posix.only(~posix.data | places.applications(trace)[posix.file])
+    """`posix` without the MPI's own files, and without reads and writes of the system's, such as
+    libraries."""
+    owner = places.owners(trace)[posix.file]
+    of_system = posix.data & (owner == Owner.SYSTEM)
+    return posix.only((owner != Owner.MPI) & ~of_system)
 
 
 def _layer(trace: Trace, name: str) -> Layer:

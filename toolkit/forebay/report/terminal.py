@@ -31,6 +31,8 @@ def show(console: Console, contents: Contents) -> None:
     times = contents.funnel.amplification
     if times is not None:
         _say(console, f"amplification below MPI-IO: {times:.2f}")
+    if contents.application.mpi_files is not None:
+        _say(console, f"not counted there: {contents.application.mpi_files}")
     for number, finding in enumerate(contents.findings, start=1):
         console.print(
             Text.assemble(

@@ -16,6 +16,7 @@ from forebay.trace.darshan_counters import Counted
 from forebay.trace.darshan_log import SEGMENT
 from forebay.trace.darshan_writer import DarshanWriter, LogNotWrittenError
 from forebay.trace.directory import Trace
+from forebay.trace.places import Owner
 from forebay.units import show_count
 
 # A module's table of calls, that of counters if the trace came from Darshan, and who counts calls.
@@ -57,6 +58,15 @@ def _umask() -> int:
     return mask
 
 
+def _as_darshan(trace: Trace, paths: list[bytes]) -> NDArray[np.bool_]:
+    """Which files Darshan has records of: the application's, and of the MPI's those on disks."""
+    owner = places.owners(trace)
+    in_memory = np.array([*(path.startswith(b"/dev/") for path in paths), True], np.bool_)
+    kept: NDArray[np.bool_] = owner == Owner.APPLICATION
+    kept |= (owner == Owner.MPI) & ~in_memory
+    return kept
+
+
 def _calls(trace: Trace, name: str, kept: NDArray[np.bool_]) -> pa.Table:
     """Those on files that are `kept`, without the ones that failed, which Darshan does not see."""
     table = trace.table(name)
@@ -85,7 +95,7 @@ class _Export:
         )
         captured = trace.run.origin.get("kind") == "capture"  # Darshan's own logs have no others
         kept = (
-            places.applications(trace)
+            _as_darshan(trace, self._names)
             if captured
             else np.append(np.ones(len(self._names), np.bool_), False)
         )
