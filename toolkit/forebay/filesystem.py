@@ -63,6 +63,11 @@ def is_over_network(type_of_mount: str) -> bool:
     return type_of_mount in _NETWORK_TYPES
 
 
+def is_local_disk(type_of_mount: str) -> bool:
+    """Whether it is on disks of this node, as far as the type tells."""
+    return type_of_mount in _DISK_TYPES
+
+
 def mounts() -> list[Mount]:
     """All mounts of this process, in the order in which they were made."""
     found = []

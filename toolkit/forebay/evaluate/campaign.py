@@ -16,7 +16,7 @@ from forebay.compare import progress_bar, terminate_as_interrupt
 from forebay.comparison import FOREBAY, STOCK
 from forebay.configurations import Configuration
 from forebay.errors import ForebayError
-from forebay.evaluate import background, in_force, traced_run, ways
+from forebay.evaluate import background, in_force, storage_probe, traced_run, ways
 from forebay.evaluate.blocks import shuffled
 from forebay.evaluate.evaluation import EvaluatedRun, Evaluation
 from forebay.evaluate.in_force import Setting, State
@@ -73,6 +73,7 @@ class Campaign:
         self._sizes: dict[str, dict[str, int]] = {}  # of each configuration's latest run
         self._undecided = list(self.result.candidates)
         self._ways: dict[str, Way] = {}
+        self._places: list[Path] = []  # of the program's file systems
         self._traced: dict[str, dict[str, Setting]] = {}  # what traces tell, by configuration
 
     def run(self) -> Evaluation:
@@ -131,6 +132,8 @@ class Campaign:
         self.result.environment = environment.describe(
             self._options.command, records, self._runs.files.paths
         )
+        used = [*self._runs.files.paths, *(record.path for record in records)]
+        self._places = storage_probe.places_of(dict.fromkeys(used or [str(Path.cwd() / "any")]))
         self._note_surprises(found)
         self._check_files(found)
         if getattr(found[reference].side, self._options.quantity) is None:
@@ -146,10 +149,16 @@ class Campaign:
         found: dict[str, TimedRun] = {}
         for name in shuffled([result.reference, *self._undecided], generator):
             self._runs.reset()
+            storage_before = storage_probe.probe(self._places)
             before = background.probe()
             found[name] = self._one(name)
             after = background.probe()
-            result.runs.append(EvaluatedRun(block, name, found[name].side, before, after))
+            storage_after = storage_probe.probe(self._places)
+            result.runs.append(
+                EvaluatedRun(
+                    block, name, found[name].side, before, after, storage_before, storage_after
+                )
+            )
             advance()
         self._check_files(found)
         seconds = {

@@ -1,17 +1,22 @@
 """What an evaluation found: the value that `forebay evaluate` prints and writes as JSON."""
 
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from forebay.comparison import Failure, FileCheck, Side
 from forebay.configurations import Configuration
+from forebay.evaluate import storage_probe
 from forebay.evaluate.background import Load
 from forebay.evaluate.in_force import Setting, State
 from forebay.evaluate.sequential import PairedTest
+from forebay.evaluate.storage_probe import StorageLoad
 from forebay.evaluate.verdict import Plan, Verdict, judge, not_in_force
 
 VERSION = 1  # of its JSON
+# From so many blocks on, and such a share of them, uneven loads are worth a word.
+_UNEVEN_BLOCKS, _UNEVEN_SHARE = 2, 0.2
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,9 @@ class EvaluatedRun:
     side: Side
     before: Load | None
     after: Load | None
+    # How soon the program's file systems answered.
+    storage_before: list[StorageLoad] = field(default_factory=list)
+    storage_after: list[StorageLoad] = field(default_factory=list)
 
 
 @dataclass
@@ -100,7 +108,24 @@ class Evaluation:
         lacking = self.lacking(name)
         if lacking:
             return not_in_force(lacking, self.tests[name].blocks, self.plan)
-        return judge(self.tests[name], self.plan)
+        return replace(judge(self.tests[name], self.plan), reasons=self._uneven_loads(name))
+
+    def _uneven_loads(self, name: str) -> tuple[str, ...]:
+        """Of the file systems, beside the runs of a candidate and the reference, if that was so in
+        many blocks: what was there before each, since what comes after is also the run's own."""
+        runs = {(run.block, run.configuration): run.storage_before for run in self.runs}
+        blocks = [block for block, of in runs if of == name and (block, self.reference) in runs]
+        found = Counter(
+            path
+            for block in blocks
+            for path in storage_probe.uneven(runs[block, name], runs[block, self.reference])
+        )
+        return tuple(
+            f"{path} was loaded otherwise beside one run than beside the other in {number} of "
+            f"{len(blocks)} blocks: a quieter time needs fewer runs"
+            for path, number in found.items()
+            if number >= max(_UNEVEN_BLOCKS, _UNEVEN_SHARE * len(blocks))
+        )
 
     def seconds(self, name: str) -> list[float]:
         """The times of a configuration, block by block."""

@@ -12,6 +12,7 @@ from forebay.errors import ForebayError
 from forebay.evaluate import in_force
 from forebay.evaluate.background import Load
 from forebay.evaluate.evaluation import VERSION, EvaluatedRun, Evaluation
+from forebay.evaluate.storage_probe import StorageLoad
 from forebay.evaluate.verdict import Kind, Plan, Verdict
 
 _NEEDED = {"verdicts", "log_ratios", "runs"}
@@ -86,10 +87,21 @@ def _evaluation(document: dict[str, Any]) -> StoredEvaluation:
 
 
 def _run(entry: dict[str, Any]) -> EvaluatedRun:
-    loads = (_load(entry[at]) for at in ("before", "after"))
     seconds = {key: _number(value) for key, value in entry["side"].items()}
-    side = Side(**seconds | {"wall": float(entry["side"]["wall"])})
-    return EvaluatedRun(int(entry["block"]), str(entry["configuration"]), side, *loads)
+    return EvaluatedRun(
+        block=int(entry["block"]),
+        configuration=str(entry["configuration"]),
+        side=Side(**seconds | {"wall": float(entry["side"]["wall"])}),
+        before=_load(entry["before"]),
+        after=_load(entry["after"]),
+        # An earlier result has no loads of file systems.
+        storage_before=[_storage(each) for each in entry.get("storage_before", [])],
+        storage_after=[_storage(each) for each in entry.get("storage_after", [])],
+    )
+
+
+def _storage(entry: dict[str, Any]) -> StorageLoad:
+    return StorageLoad(str(entry["path"]), _number(entry["write_s"]), _number(entry["read_s"]))
 
 
 def _load(entry: dict[str, Any] | None) -> Load | None:

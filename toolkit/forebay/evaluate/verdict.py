@@ -41,7 +41,7 @@ class Verdict:
     smallest_detectable: float | None = None
     # Until the least gain would be detectable, where it is too noisy; None: no number would do.
     more_blocks: int | None = None
-    reasons: tuple[str, ...] = ()  # why it is not in force
+    reasons: tuple[str, ...] = ()  # why it is not in force, or what disturbed the runs
 
 
 def is_decided(test: PairedTest, plan: Plan) -> bool:
