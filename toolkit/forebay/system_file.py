@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from forebay import json_document
+from forebay import contention, json_document
+from forebay.contention import CampaignRate
 from forebay.errors import ForebayError
 from forebay.trace.directory import checksum
+from forebay.units import show_bytes
 
 FORMAT = "forebay system"
 VERSION = 1
@@ -40,6 +42,15 @@ class Limit:
     stripe_count: int | None = None
     stripe_size_bytes: int | None = None
     hosts: int = 1
+    by_campaign: tuple[CampaignRate, ...] = ()  # where there were several
+
+    @property
+    def moved(self) -> str:
+        """How it moved between campaigns, in words; empty where nothing shows contention."""
+        if contention.moved(self.by_campaign) is None:
+            return ""
+        by_hour = zip(contention.hours(self.by_campaign), self.by_campaign, strict=True)
+        return ", ".join(f"{hour} {show_bytes(rate.median)}/s" for hour, rate in by_hour)
 
 
 @dataclass(frozen=True)
@@ -81,7 +92,8 @@ def load(path: Path) -> System:
         )
     try:
         host = str(document["host"])
-        limits = _known(document["limits"], _limit)
+        campaigns = [dict(campaign) for campaign in document.get("campaigns", [])]
+        limits = _known(document["limits"], lambda entry: _limit(entry, campaigns))
         metadata = _known(document.get("metadata", []), _metadata_rate)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ForebayError(f"{path} is damaged: {error!r}", advice, exit_code=1) from error
@@ -99,8 +111,9 @@ def _known(
     return [entry for entry in found if entry is not None]
 
 
-def _limit(entry: dict[str, Any]) -> Limit | None:
+def _limit(entry: dict[str, Any], campaigns: list[dict[str, Any]]) -> Limit | None:
     size = int(entry["size_bytes"])
+    rates = contention.by_campaign(entry, campaigns)
     limit = Limit(
         level=str(entry["level"]),
         path=str(entry.get("path", "")),
@@ -116,6 +129,7 @@ def _limit(entry: dict[str, Any]) -> Limit | None:
         engine=str(entry.get("engine", "mpi")),
         **_stripe(entry),
         hosts=int(entry.get("hosts", 1)),
+        by_campaign=tuple(rates) if len(rates) > 1 else (),
     )
     if size <= 0:
         raise ValueError(f"a limit of {size} bytes")

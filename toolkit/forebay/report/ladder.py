@@ -1,6 +1,6 @@
 """What share of each level's limit an application used, for like sizes, modes and operations."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class Step:
         return "a cache effect"
 
     def as_json(self) -> dict[str, object]:
-        limit = None if self.limit is None else dict(vars(self.limit))
+        limit = None if self.limit is None else asdict(self.limit)
         return {**vars(self), "limit": limit, "share": self.share}
 
 

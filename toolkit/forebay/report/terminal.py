@@ -98,6 +98,10 @@ def _show_ladder(console: Console, contents: Contents) -> None:
         limit = f"{show_bytes(step.limit.median)}/s ({step.limit.mode})"
         table.add_row(step.limit.level, Text(what), limit, rate, used)
     console.print(table)
+    for step in contents.ladder.steps:
+        if step.limit is not None and step.limit.moved:
+            limit = f"{step.limit.level}, {step.operation} ({step.limit.mode})"
+            _say(console, f"contention: the limit of {limit} was {step.limit.moved}")
 
 
 def _flows(contents: Contents) -> Table | None:

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from forebay import system_file
+from forebay import contention, system_file
 from forebay.characterise.system.sample import (
     LIMITS,
     METADATA,
@@ -59,6 +60,11 @@ class Results:
         }
         for part in RATE_KEYS:
             content[part] = [*self._unsampled(part), *self._summarised(part)]
+        if len(content["campaigns"]) > 1:
+            for entry in (each for part in RATE_KEYS for each in content[part]):
+                rates = contention.by_campaign(entry, content["campaigns"])
+                if len(rates) > 1:
+                    entry["by_campaign"] = [asdict(rate) for rate in rates]
         content = printable(content)
         content["checksum"] = checksum(content)
         return content

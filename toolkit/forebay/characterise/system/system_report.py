@@ -7,13 +7,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from forebay import contention
 from forebay.characterise.system.sample import LIMITS, METADATA, RATE_KEYS
-from forebay.statistics import median
 from forebay.system_file import LEVELS
 from forebay.units import show_bytes, show_count, show_seconds
 
 _UNSTEADY = 0.5  # range in proportion to the median, from which on it is marked
 _WIDE = 130  # columns of a terminal that has room for the range and for operations a second
+_MOVED_SHOWN = 12
 _SMALL = 1024  # bytes of a message, up to which its time says more than its rate
 _Entry = dict[str, Any]
 _TITLES = {
@@ -40,6 +41,7 @@ def show(console: Console, document: dict[str, Any]) -> None:
         entries = [entry for entry in metadata if entry["path"] == path]
         title = f"Metadata and small files: {path}"
         _print_table(console, title, _METADATA_COLUMNS, entries, METADATA, campaigns)
+    _show_contention(console, document)
     _show_legend(console, document, campaigns)
 
 
@@ -166,7 +168,8 @@ def _print_table(
         if wide and part == LIMITS:
             cells.append(Text(_show_operations(found["median"] / entry["size_bytes"])))
         if campaigns > 1:
-            cells.append(Text(", ".join(shown(rate) for rate in by_campaign(entry))))
+            each = contention.by_campaign(entry, [])
+            cells.append(Text(", ".join(shown(rate.median) for rate in each)))
         table.add_row(*(Text(cell(entry)) for _, cell in columns), *cells)
     console.print(table)
     console.print()
@@ -189,12 +192,49 @@ def _without_stripes(cell: Callable[[_Entry], str]) -> Callable[[_Entry], str]:
     )
 
 
-def by_campaign(entry: _Entry) -> list[float]:
-    """The median of each campaign's samples."""
-    samples: dict[int, list[float]] = {}
-    for campaign, _, rate in entry.get("samples", []):
-        samples.setdefault(campaign, []).append(rate)
-    return [median(rates) for _, rates in sorted(samples.items())]
+def _show_contention(console: Console, document: dict[str, Any]) -> None:
+    """What moved from campaign to campaign by more than its own samples, largest first."""
+    campaigns = document.get("campaigns", [])
+    lines: list[tuple[float, str]] = []
+    for part in RATE_KEYS:
+        shown = _show_rate if part == LIMITS else _show_operations
+        for entry in document.get(part, []):
+            rates = contention.by_campaign(entry, campaigns)
+            ends = contention.moved(rates)
+            if ends is None:
+                continue
+            by_hour = zip(contention.hours(rates), rates, strict=True)
+            told = ", ".join(f"{hour} {shown(rate.median)}" for hour, rate in by_hour)
+            slow, fast = ends
+            factor = fast.median / slow.median
+            lines.append((factor, f"{_named(entry)}: {told} ({factor:.2g} times)"))
+    if not lines:
+        return
+    console.print(
+        Text("Contention: what moved from campaign to campaign by more than its own runs")
+    )
+    for _, line in sorted(lines, key=lambda each: -each[0])[:_MOVED_SHOWN]:
+        console.print(f"  {line}", markup=False, soft_wrap=True)
+    if len(lines) > _MOVED_SHOWN:
+        console.print(f"  and {len(lines) - _MOVED_SHOWN} more")
+    console.print()
+
+
+def _named(entry: _Entry) -> str:
+    """A limit in one line."""
+    processes = entry.get("processes", 1)
+    words = [
+        entry.get("path", ""),
+        entry.get("level", ""),
+        entry.get("access", "") if entry.get("level") == "library" else "",
+        entry.get("engine", "") if entry.get("level") == "library" else "",
+        entry.get("mode", ""),
+        entry["operation"],
+        f"of {show_bytes(entry['size_bytes'])}" if entry.get("size_bytes") else "",
+        _how(entry) if "mode" in entry else _stripes(entry),
+        f"by {processes} processes" if processes > 1 else "",
+    ]
+    return " ".join(word for word in words if word)
 
 
 def _show_rate(rate: float) -> str:
