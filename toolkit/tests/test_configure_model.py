@@ -141,6 +141,38 @@ def test_redundancy_takes_nodes_and_keeps_to_the_constraint(tmp_path: Path) -> N
     assert not any("cache" in c for c in space.candidates(found, rule, 1))
 
 
+@pytest.mark.parametrize(
+    ("hosts", "rule", "why"),
+    [
+        (1, "redundancy>=1", "there is one node"),
+        (2, "redundancy>=2", "there is none, partner, parity:4+1 on 2 nodes"),
+        (3, "redundancy>=3", "there is none, partner, parity:4+1, parity:4+2 on 3 nodes"),
+    ],
+)
+def test_redundancy_that_the_cache_cannot_have_leaves_it_out_or_says_so(
+    tmp_path: Path, hosts: int, rule: str, why: str
+) -> None:
+    of_run = workload.of(writing(tmp_path, hosts=hosts).trace())
+    found = built(of_run, rule)
+    told = {(out.factor, out.value): out.reason for out in found.left_out}
+    assert told["cache", "enable"].startswith(f"{rule} cannot be kept by what waits there: ")
+    assert why in told["cache", "enable"]
+    assert found.kept_by().startswith("is kept: nothing waits in a cache. ")
+    settings = space.candidates(found, Constraints((parse(rule),)), 1)
+    assert not any("cache" in each for each in settings)
+    with pytest.raises(ForebayError, match=f"cache=enable and {rule} cannot both be kept: ") as no:
+        built(of_run, rule, "cache=enable")
+    assert why in no.value.message
+
+
+@pytest.mark.parametrize("rule", ["redundancy=none", "redundancy<1", "redundancy<=partner"])
+def test_redundancy_that_is_not_asked_for_leaves_the_cache(tmp_path: Path, rule: str) -> None:
+    found = built(workload.of(writing(tmp_path).trace()), rule)
+    assert found.values["cache"] == [None, "enable"]
+    assert "by what waits in the cache. " in found.kept_by()
+    assert "--variable" in found.kept_by()
+
+
 def test_a_close_that_does_not_wait_is_tried_only_by_name(tmp_path: Path) -> None:
     of_run = workload.of(writing(tmp_path).trace())
     assert "deferred" not in built(of_run).values["cache_flush"]

@@ -205,6 +205,9 @@ class Searcher:
         candidates = [
             Candidate(each, built.effective(each), model.predict(each)) for each in settings
         ]
+        found.notes += [
+            f"{rule} {built.kept_by()}" for rule in options.constraints.of("redundancy")
+        ]
         found.factors, found.left_out = built.values, built.left_out
         found.considered, found.candidates = built.considered, candidates
         if all(each.predicted is None for each in candidates):

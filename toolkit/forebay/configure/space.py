@@ -26,6 +26,7 @@ _BUFFERS = (512 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20)
 _STRIPES = (1 << 20, 4 << 20, 16 << 20)
 _SERVERS_TRIED = (1, 4, 16)  # where nothing tells how many there are
 _REDUNDANCY = ("none", "partner", "parity:4+1", "parity:4+2")
+_ALONE = "logs are protected by other nodes, and there is one node"
 # More combinations are drawn from at random: to rank them takes a second for some thousands.
 MOST_CANDIDATES = 20_000
 
@@ -70,6 +71,17 @@ class Space:
         """What is in force under `settings`, of the factors that then mean something."""
         whole = {**self.defaults, **settings}
         return {key: value for key, value in whole.items() if _means_something(key, whole)}
+
+    def kept_by(self) -> str:
+        """How a constraint on redundancy is kept: what a user may have meant otherwise."""
+        cached = any(self.values.get("cache", []))
+        how = (
+            "is kept by what waits in the cache" if cached else "is kept: nothing waits in a cache"
+        )
+        return (
+            f"{how}. How a file system protects what has reached it (RAID, parity, copies) no run "
+            "chooses: make a directory of each kind, and name them by --variable"
+        )
 
 
 class SpaceBuilder:
@@ -239,16 +251,36 @@ class SpaceBuilder:
                         "that was closed: allow it by --constraint cache_flush=immediate,deferred")
             )  # fmt: skip
         self._add("cache_flush", flushes, "immediate")
-        if self._nodes < 2:
-            alone = "logs are protected by other nodes, and there is one node"
-            if not self._constraints.allow("redundancy", "none"):
-                self._space.values["cache"] = [None]
-                self._space.left_out.append(LeftOut("cache", "enable", f"a constraint: {alone}"))
-            self._out(("redundancy",), alone)
-        else:
-            fitting = [v for v in _REDUNDANCY if _pieces(v) < self._nodes]
-            values: list[str | None] = [None if value == "none" else value for value in fitting]
-            self._add("redundancy", values, "none")
+        self._redundancy()
+
+    def _redundancy(self) -> None:
+        """Of the cache's logs. Raises ForebayError where the user wants the cache, and redundancy
+        that it cannot have here."""
+        fitting = [v for v in _REDUNDANCY if _pieces(v) < self._nodes]
+        if any(self._constraints.allow("redundancy", value) for value in fitting):
+            if len(fitting) > 1:
+                values: list[str | None] = [None if v == "none" else v for v in fitting]
+                self._add("redundancy", values, "none")
+            else:
+                self._out(("redundancy",), _ALONE)
+            return
+        rules = " and ".join(map(str, self._constraints.of("redundancy")))
+        reason = (
+            _ALONE
+            if len(fitting) == 1
+            else (f"there is {', '.join(fitting)} on {self._nodes} nodes")
+        )
+        if not self._constraints.allow("cache", "disable"):
+            wanted = " and ".join(map(str, self._constraints.of("cache")))
+            raise ForebayError(
+                f"{wanted} and {rules} cannot both be kept: {reason}",
+                "Take one of them away, or run on more nodes.",
+            )
+        self._space.values["cache"] = [None]
+        self._space.left_out.append(
+            LeftOut("cache", "enable", f"{rules} cannot be kept by what waits there: {reason}")
+        )
+        self._out(("redundancy",), reason)
 
     def _cache_paths(self) -> list[str | None]:
         """Node-local places with room for what the program writes; not the one that holds the
