@@ -65,7 +65,7 @@ IgnoreOption = Annotated[
 ]
 TimeoutOption = Annotated[
     float | None,
-    typer.Option("--timeout", metavar="SECONDS", help="End a run that takes longer."),
+    typer.Option("--timeout", metavar="SECONDS", min=0.001, help="End a run that takes longer."),
 ]
 PrepareOption = Annotated[
     str | None,

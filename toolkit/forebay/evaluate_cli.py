@@ -14,6 +14,7 @@ from forebay.command_options import (
     RanksPerNodeOption,
     TimeOption,
     TimeoutOption,
+    writable_file,
 )
 from forebay.errors import ForebayError
 
@@ -168,7 +169,9 @@ def apply_command(
     ] = Path(),
     write: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Also write the lines into a new file."),
+        typer.Option(
+            metavar="FILE", callback=writable_file, help="Also write the lines into a new file."
+        ),
     ] = None,
     json: JsonOption = None,
 ) -> None:

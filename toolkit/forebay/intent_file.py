@@ -15,6 +15,7 @@ from forebay.record_files import MOST
 from forebay.units import parse_size, show_bytes
 
 FORMAT_VERSION = 1
+_BYTES_MOST = 256 << 20  # of a file that is read
 # And "cache", if it is a size.
 READ_KEYS = frozenset({"willneed", "same_size", "block", "budget", "ahead", "gap", "policy"})
 
@@ -90,10 +91,14 @@ def toml_value(value: object) -> str:
 def load(path: Path) -> dict[str, Any]:
     """The content of an intent file. Raises ForebayError where it is no TOML."""
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            content = file.read(_BYTES_MOST + 1)  # of a device there may be no end
+        if len(content) > _BYTES_MOST:
+            raise ForebayError(f"{path} is too large", "Name an intent file.")
+        found = tomllib.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:  # also of numbers of thousands of digits
         raise ForebayError(f"{path} is no TOML: {error}", "Correct the line.") from error
-    return content
+    return found
 
 
 def sections(content: dict[str, Any]) -> list[dict[str, Any]]:

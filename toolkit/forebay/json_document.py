@@ -6,6 +6,22 @@ from pathlib import Path
 from typing import Any
 
 from forebay.errors import ForebayError
+from forebay.units import show_bytes
+
+_BYTES_MOST = 256 << 20
+
+
+def parsed(path: Path) -> Any:  # noqa: ANN401
+    """What a file of JSON holds. Raises ValueError for what is none, or too large for one of ours:
+    of a device there may be no end."""
+    with path.open("rb") as file:
+        content = file.read(_BYTES_MOST + 1)
+    if len(content) > _BYTES_MOST:
+        raise ValueError(f"it has more than {show_bytes(_BYTES_MOST)}")
+    try:
+        return json.loads(content)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
 
 
 def load(
@@ -18,7 +34,7 @@ def load(
     """The object. Raises ForebayError for what is no JSON, no object that `is_one`, or of another
     version; `what` names such a file, and `advice` says where one is to be had."""
     try:
-        document = json.loads(path.read_bytes())
+        document = parsed(path)
     except ValueError as error:
         raise ForebayError(f"{path} is no JSON: {error}", advice, exit_code=1) from error
     if not isinstance(document, dict) or not is_one(document):

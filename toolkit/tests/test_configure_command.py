@@ -174,6 +174,9 @@ def test_a_killed_search_goes_on(
     assert runs[4]["reason"] == "the search was killed"
     assert [run["why"] for run in runs].count("warm-up") == 2
     assert len(runs) == 10  # 9 that count
+    as_before = forebay(*words)
+    assert "the runs are used up" in as_before.output
+    assert read_json(tmp_path / "s.json")["runs"] == runs  # and no warm-up for nothing
     more = forebay(*(word if word != "9" else "11" for word in words))
     assert len(read_json(tmp_path / "s.json")["runs"]) > 10, more.errors
     other = forebay(*words, "--read")
@@ -232,6 +235,29 @@ def test_a_command_that_fails_or_varies_ends_it(
     assert "after one run of 'default'" in varying.output
 
 
+def test_a_candidate_that_does_not_start_is_given_up_and_the_search_goes_on(
+    forebay: Forebay, tmp_path: Path
+) -> None:
+    """Under a variable that takes the program away, as PATH does."""
+    (tmp_path / "bin").mkdir()
+    tool = tmp_path / "bin" / "forebay-test-tool"
+    tool.write_text("#!/bin/sh\necho done > out.dat\n")
+    tool.chmod(0o755)
+    usual = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    answer = forebay(
+        "configure", traced(tmp_path), "--json", "s.json", "--max-runs", "6", "--constraint",
+        "cache=disable", "--variable", f"PATH=/nowhere,{usual}", "--", "forebay-test-tool",
+        PATH=usual,
+    )  # fmt: skip
+    assert answer.code in (0, 4), answer.output + answer.errors
+    runs = read_json(tmp_path / "s.json")["runs"]
+    failed = [run for run in runs if run["state"] == "failed"]
+    assert failed
+    assert {run["settings"]["PATH"] for run in failed} == {"/nowhere"}
+    assert all("forebay-test-tool" in run["reason"] for run in failed)
+    assert len(runs) == 6
+
+
 def test_a_system_file_of_another_machine_is_warned_of(
     forebay: Forebay, program: list[str], tmp_path: Path
 ) -> None:
@@ -252,6 +278,11 @@ def test_a_system_file_of_another_machine_is_warned_of(
     [
         (["--constraint", "stripes<=4"], "there is no factor 'stripes'"),
         (["--constraint", "aggregators>64"], "leaves no value of aggregators"),
+        (["--constraint", "aggregators>64"], "There are: 4, 1, 2."),
+        (["--constraint", "buffer_size<=1"], "There are: 512.0 KiB, 1.0 MiB, 4.0 MiB"),
+        (["--max-runs", "0"], "greater than or equal to 3"),
+        (["--timeout", "0"], "Invalid value for '--timeout'"),
+        (["--timeout", "-1"], "Invalid value for '--timeout'"),
         (["--budget", "2"], "is no duration"),
         (["--variable", "OWN=1"], "names no variable"),
     ],

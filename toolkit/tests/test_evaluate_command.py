@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from conftest import TIMEOUT_S, Forebay, read_json
 
+from forebay import intent_file, json_document
 from forebay.comparison import FileCheck
 from forebay.configurations import BUILT_IN
 from forebay.evaluate.evaluation import Evaluation
@@ -206,6 +207,26 @@ def test_wrong_usage_says_what_to_do(forebay: Forebay, words: list[str], complai
     answer = forebay("evaluate", *words)
     assert answer.code == 2
     assert complaint in answer.errors
+
+
+def test_files_without_an_end_are_refused(
+    forebay: Forebay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_document, "_BYTES_MOST", 1 << 20)
+    monkeypatch.setattr(intent_file, "_BYTES_MOST", 1 << 20)
+    answer = forebay("evaluate", "--file", "/dev/zero", "--", "true")
+    assert answer.code == 2
+    assert "/dev/zero is too large" in answer.errors
+    answer = forebay("report", "/dev/zero")
+    assert answer.code == 1
+    assert "/dev/zero is no JSON: it has more than 1.0 MiB" in answer.errors
+
+
+@pytest.mark.usefixtures("configurations")
+def test_lines_that_cannot_be_written_are_told_with_what_to_do(forebay: Forebay) -> None:
+    answer = forebay("apply", "best", "--format", "sh", "--write", "nowhere/best.sh")
+    assert answer.code == 2
+    assert "Make it first: mkdir -p nowhere" in answer.errors
 
 
 def test_the_self_test_counts_false_claims(forebay: Forebay, tmp_path: Path) -> None:

@@ -276,14 +276,15 @@ class Searcher:
             try:
                 runs.begin()
                 session.begun = True
-                self._learn_outputs(session, history, tell)
-                while True:
+                choice = self._next(session)
+                if not isinstance(choice, str):
+                    self._learn_outputs(session, history, tell)
                     choice = self._next(session)
-                    if isinstance(choice, str):
-                        found.stopped = choice
-                        break
+                while not isinstance(choice, str):
                     tell(self._time_left(session))
                     self._one(choice, session, history)
+                    choice = self._next(session)
+                found.stopped = choice
             except _StoppedError:
                 pass
             except KeyboardInterrupt:
@@ -391,6 +392,12 @@ class Searcher:
             run.state, run.reason = State.INTERRUPTED, "the search was interrupted"
             history.update(run)
             raise
+        except ForebayError as error:
+            # It may be the candidate's own variables that keep the command from starting.
+            run.state, run.reason, broken = State.FAILED, error.message, []
+            if choice.candidate == 0:
+                history.update(run)
+                raise
         if timed is not None:
             broken = self._judge(run, candidate, configuration, timed)
         kept = set(session.runs.files.kept)

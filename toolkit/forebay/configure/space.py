@@ -10,7 +10,7 @@ import numpy as np
 
 from forebay import filesystem
 from forebay.configure.constraints import Constraints
-from forebay.configure.factors import Settings, Variable
+from forebay.configure.factors import KNOWN, Kind, Settings, Variable
 from forebay.configure.workload import SMALL_FILE_BYTES, TracedFile, Workload
 from forebay.errors import ForebayError
 from forebay.units import show_bytes
@@ -131,7 +131,7 @@ class SpaceBuilder:
             rules = " and ".join(map(str, self._constraints.of(factor)))
             raise ForebayError(
                 f"{rules} leaves no value of {factor}",
-                f"There are: {', '.join(value or f'{default}' for value in values)}.",
+                f"There are: {', '.join(_names(factor, values, default))}.",
             )
         self._space.values[factor] = kept
 
@@ -307,6 +307,17 @@ class SpaceBuilder:
             return
         self._add("prefetch", [None, "watch", "declare"], "off")
         self._add("prefetch_budget", [None, str(64 << 20)], str(8 << 20))
+
+
+def _names(factor: str, values: Sequence[str | None], default: str | None) -> list[str]:
+    """Of the values, for a person: each once, with what is in force where none is chosen."""
+    named = dict.fromkeys(default if value is None else value for value in values)
+    is_size = factor in KNOWN and KNOWN[factor].kind is Kind.SIZE
+    return [
+        show_bytes(int(value)) if is_size and value.isdigit() else value
+        for value in named
+        if value is not None
+    ]
 
 
 def _pieces(redundancy: str) -> int:

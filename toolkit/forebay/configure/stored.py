@@ -1,6 +1,5 @@
 """A search as its history or `forebay configure --json` left it, read back."""
 
-import json
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -98,7 +97,7 @@ def is_one(path: Path) -> bool:
     if is_history(path):
         return True
     try:
-        document = json.loads(path.read_bytes())
+        document = json_document.parsed(path)
     except ValueError:
         return False
     return isinstance(document, dict) and _is_result(document)
