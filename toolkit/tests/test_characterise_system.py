@@ -328,6 +328,31 @@ def test_tables_show_each_level_and_how_it_moves(tmp_path: Path) -> None:
     assert "…" not in narrow.getvalue()
 
 
+def test_a_full_table_fits_into_80_columns(tmp_path: Path) -> None:
+    """As of --full: what is the same in all rows is said once, above them."""
+    measured = Results()
+    common = {"level": "file system", "path": "/s", "operation": "write"}
+    for mode, processes, order, files in (
+        ("direct", 1, "random", "own"),
+        ("direct", 16, "sequential", "shared"),
+        ("fsync", 16, "sequential", "own"),
+    ):
+        keys = common | {"mode": mode, "processes": processes, "order": order, "files": files}
+        for number, rate in enumerate((140.4 * MIB, 900 * MIB, 888.8 * MIB, 1023 * MIB)):
+            size = {"size_bytes": 256 << 10}
+            measured.add(Sample(subject(LIMITS, keys | size), rate), number)
+    shown = io.StringIO()
+    document = measured.document("h", {"start": "at night"}, [])
+    system_report.show(Console(file=shown, width=80), document)
+    text = shown.getvalue()
+    assert "…" not in text
+    assert "File system: /s, requests of 256.0 KiB" in text
+    rows = [line.split() for line in text.splitlines() if line.startswith("write")]
+    assert [row[1:3] for row in rows] == [["direct", "1"], ["direct", "16"], ["fsync", "16"]]
+    assert [row[-1] for row in rows] == ["*"] * 3
+    assert "* unsteady: the range is more than half of the median" in " ".join(text.split())
+
+
 BAD_PATHS = {
     "not there": "is not there",
     "a file": "is no directory",

@@ -15,6 +15,13 @@ from forebay.units import show_bytes, show_count, show_seconds
 _UNSTEADY = 0.5  # range in proportion to the median, from which on it is marked
 _WIDE = 130  # columns of a terminal that has room for the range and for operations a second
 _MOVED_SHOWN = 12
+# Heads of columns where there is little room.
+_HEADS = {
+    "requests of": "requests\nof",
+    "pieces of": "pieces\nof",
+    "processes": "pro-\ncesses",
+    "under way": "under\nway",
+}
 _SMALL = 1024  # bytes of a message, up to which its time says more than its rate
 _Entry = dict[str, Any]
 _TITLES = {
@@ -142,15 +149,22 @@ def _print_table(
         title += "".join(f", {one}" for one in stripes if one)
         columns = [(name, _without_stripes(cell)) for name, cell in columns if name != "stripes"]
     wide = console.width >= _WIDE
+    if not wide:
+        title, columns = _narrow(title, columns, entries)
     table = Table(
-        title=Text(title), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0)
+        title=Text(title),
+        title_justify="left",
+        box=None,
+        pad_edge=False,
+        padding=(0, 2 if wide else 1, 0, 0),
     )
     shown = _show_rate if part == LIMITS else _show_operations
     for name, _ in columns:
-        table.add_column(name, no_wrap=True)
+        table.add_column(name if wide else _HEADS.get(name, name), no_wrap=True)
     rates = ["median", "interval", *(["range"] if wide else [])]
     rates += ["a second"] if wide and part == LIMITS else []
-    if campaigns > 1:
+    each = campaigns > 1 and wide  # else what moved is listed below
+    if each:
         rates.append("by campaign")
     for name in rates:
         table.add_column(name, justify="right", no_wrap=True)
@@ -160,19 +174,32 @@ def _print_table(
             Text(shown(found["median"]), "bold"),
             Text(
                 f"{shown(found['low'])} - {shown(found['high'])}"
-                + (" unsteady" if not wide and _unsteady(found) else "")
+                + ("" if wide else " *" if _unsteady(found) else "  ")
             ),
         ]
         if wide:
             cells.append(_range(found, shown))
         if wide and part == LIMITS:
             cells.append(Text(_show_operations(found["median"] / entry["size_bytes"])))
-        if campaigns > 1:
-            each = contention.by_campaign(entry, [])
-            cells.append(Text(", ".join(shown(rate.median) for rate in each)))
+        if each:
+            medians = [rate.median for rate in contention.by_campaign(entry, [])]
+            cells.append(Text(", ".join(map(shown, medians))))
         table.add_row(*(Text(cell(entry)) for _, cell in columns), *cells)
     console.print(table)
     console.print()
+
+
+def _narrow(title: str, columns: _Columns, entries: list[_Entry]) -> tuple[str, _Columns]:
+    """For a terminal of 80 columns: what is the same in all rows is said once, if it says
+    anything."""
+    kept: _Columns = []
+    for name, cell in columns:
+        cells = {cell(entry) for entry in entries}
+        if not name or len(cells) > 1:
+            kept.append((name, cell))
+        else:
+            title += "".join(f", {name} {one}" for one in cells if one not in ("", "1"))
+    return title, kept
 
 
 def _range(found: dict[str, float], shown: Callable[[float], str]) -> Text:
@@ -252,7 +279,8 @@ def _show_legend(console: Console, document: dict[str, Any], campaigns: int) -> 
     covered = min(entry[RATE_KEYS[part]].get("coverage", 0.0) for entry, part in entries)
     interval = "interval: holds the true median with a probability of "
     interval += f"{100 * covered:.3g} % or more" if covered else "unknown coverage"
-    console.print(f"{interval}; unsteady: the range is more than half of the median", style="dim")
+    mark = "unsteady" if console.width >= _WIDE else "* unsteady"
+    console.print(f"{interval}; {mark}: the range is more than half of the median", style="dim")
     starts = ", ".join(campaign["start"] for campaign in document.get("campaigns", []))
     if starts:
         console.print(
