@@ -275,7 +275,48 @@ def test_what_darshan_leaves_out_is_left_out(tmp_path: Path) -> None:
     assert report.metadata["job"]["nprocs"] == 3
     assert report.records["POSIX"].to_df()["counters"]["rank"].tolist() == [2]
     told = darshan_export.export(Trace(tmp_path / "t"), tmp_path / "o.darshan")
-    assert told == ["files of the system are left out, as Darshan does: 1"]
+    assert told == ["files of the system and what is no file (directories) are left out: 1"]
+
+
+def test_what_a_trace_does_not_tell_is_marked_in_the_counters(tmp_path: Path) -> None:
+    """-1, as Darshan's tools say, where 0 would claim that there was none."""
+    made = MadeRun(tmp_path / "t")
+    made.posix("open", 0, 1)
+    made.posix("fopen", 2, 1)
+    made.mpi("open", 4, 1)
+    report = _exported(made, tmp_path / "o.darshan")
+    untold = {
+        "POSIX": ("DUPS", "FILENOS", "MODE", "MEM_ALIGNMENT", "MEM_NOT_ALIGNED", "RENAME_SOURCES"),
+        "MPI-IO": ("HINTS", "MODE"),
+        "STDIO": (),
+    }
+    for module, names in untold.items():
+        counters = report.records[module].to_df()["counters"]
+        word = module.replace("-", "")
+        assert {name for name in counters if counters[name][0] == -1} == {
+            f"{word}_{name}" for name in names
+        }
+
+
+def test_a_log_of_a_trace_that_lacks_calls_says_so(tmp_path: Path) -> None:
+    """As one of Darshan does whose memory was full, also once it was imported and is exported
+    again; and of the modules that it has alone."""
+    import darshan
+
+    made = MadeRun(tmp_path / "t", run={"losses": {"not kept": 3}})
+    made.posix("pwrite", 0, 1, 10, offset=0)
+    trace, marked = made.trace(), ["POSIX, STDIO, DXT_POSIX", "POSIX, DXT_POSIX"]
+    for number, modules in enumerate(marked):
+        log = tmp_path / f"{number}.darshan"
+        (told,) = darshan_export.export(trace, log)
+        assert told.startswith(f"marked as incomplete: {modules}; ")
+        found = darshan.DarshanReport(str(log), read_all=False).modules
+        assert {name: bool(module["partial_flag"]) for name, module in found.items()} == {
+            "POSIX": True,
+            "DXT_POSIX": True,
+        }
+        darshan_import.import_here(log, tmp_path / f"again{number}")
+        trace = Trace(tmp_path / f"again{number}")
 
 
 def test_calls_by_stream_are_those_of_another_module(tmp_path: Path) -> None:

@@ -21,6 +21,12 @@ _SIZE_NAMES = [f"{first}_{last}" for first, last in itertools.pairwise(_ENDS)]
 _COMMON = 4  # sizes and strides that a record names
 _ALIGNMENT = 4096  # bytes; of the file, where nothing better is known
 _UNKNOWN = -1
+# What a trace does not tell; of a rename's source Darshan has 0 if it knows none.
+_UNTOLD = {
+    "POSIX": "FILENOS DUPS RENAME_SOURCES MODE MEM_NOT_ALIGNED MEM_ALIGNMENT",
+    "MPIIO": "HINTS MODE",
+    "STDIO": "",
+}
 _RENAMES = frozenset({"rename", "renameat", "renameat2"})
 
 
@@ -108,10 +114,7 @@ def posix(table: pa.Table, ranks: _Ints, size: int) -> Counted:
         "POSIX_MMAPS": groups.number(calls.marked(groups.table, {"mmap"})),
         "POSIX_FSYNCS": groups.number(calls.marked(groups.table, {"fsync"})),
         "POSIX_FDSYNCS": groups.number(calls.marked(groups.table, {"fdatasync"})),
-        "POSIX_DUPS": np.full(groups.count, _UNKNOWN),
-        "POSIX_RENAME_SOURCES": np.full(groups.count, _UNKNOWN),
         "POSIX_RENAME_TARGETS": groups.number(calls.marked(groups.table, _RENAMES)),
-        "POSIX_MEM_NOT_ALIGNED": np.full(groups.count, _UNKNOWN),
         "POSIX_FILE_NOT_ALIGNED": groups.number(
             (reads | writes) & (groups.offset > 0) & (groups.offset % _ALIGNMENT != 0)
         ),
@@ -197,10 +200,13 @@ def _sizes(groups: _Groups, prefix: str, size: str, aggregate: str = "") -> _Col
 
 
 def _common_to_all(groups: _Groups, prefix: str) -> _Columns:
-    """Bytes, times, and which rank took least and most time for a file that all used."""
+    """Bytes, times, which rank took least and most time for a file that all used, and what is not
+    known."""
     reads, writes = groups.of(Kind.READ), groups.of(Kind.WRITE)
     end = groups.start + groups.duration
-    columns: _Columns = {}
+    columns: _Columns = {
+        f"{prefix}_{word}": np.full(groups.count, _UNKNOWN) for word in _UNTOLD[prefix].split()
+    }
     for rows, word, done in ((reads, "READ", "READ"), (writes, "WRITE", "WRITTEN")):
         columns[f"{prefix}_BYTES_{done}"] = groups.total(rows, groups.bytes)
         columns[f"{prefix}_F_{word}_TIME"] = groups.total(rows, groups.duration) / 1e9

@@ -34,8 +34,9 @@ def export(trace: Trace, out: Path) -> list[str]:
     of its calls, and the calls that move data as extended traces. Gives what was left out. Raises
     ForebayError if that fails."""
     unfinished = out.with_name(f".{out.name}.{os.getpid()}")
+    partial = _partial(trace)
     try:
-        with DarshanWriter(unfinished) as writer:
+        with DarshanWriter(unfinished, partial) as writer:
             export = _Export(trace, writer)
             export.carry_out()
         unfinished.chmod(0o666 & ~_umask())
@@ -46,10 +47,27 @@ def export(trace: Trace, out: Path) -> list[str]:
         unfinished.unlink(missing_ok=True)
     others = [n for n in trace.names() if n.startswith(tables.COUNTERS_PREFIX)]
     notes = [f"{name} is left out" for name in others if name not in _KNOWN_TABLES]
-    if export.system_files:
-        number = show_count(export.system_files)
-        notes.append(f"files of the system are left out, as Darshan does: {number}")
+    if export.others:
+        number = show_count(export.others)
+        notes.append(
+            f"files of the system and what is no file (directories) are left out: {number}"
+        )
+    if partial:
+        notes.append(
+            f"marked as incomplete: {', '.join(partial)}; darshan-parser shows such modules with "
+            "--show-incomplete"
+        )
     return notes
+
+
+def _partial(trace: Trace) -> list[str]:
+    """The modules that lack calls: those of a log that said so, or if a capture could not keep
+    some, each that it has, for nobody knows which these were."""
+    written = {name: table for name, (table, *_) in _COUNTED.items()} | _DXT
+    losses = trace.run.losses
+    if trace.run.origin.get("kind") == "darshan":
+        return [name for name in written if name in losses]
+    return [name for name, table in written.items() if losses and table in trace]
 
 
 def _umask() -> int:
@@ -99,7 +117,7 @@ class _Export:
             if captured
             else np.append(np.ones(len(self._names), np.bool_), False)
         )
-        self.system_files = int(np.count_nonzero(~kept[:-1]))
+        self.others = int(np.count_nonzero(~kept[:-1]))
         self._tables = {name: _calls(trace, name, kept) for name in ("posix", "mpiio")}
         used = [tables.integers(table, "file") for table in self._tables.values()]
         self._used = np.unique(np.concatenate(used)) if captured else np.arange(len(self._names))

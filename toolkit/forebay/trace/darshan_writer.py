@@ -97,11 +97,13 @@ class LogNotWrittenError(Exception):
 
 
 class DarshanWriter:
-    """Creates a log, which must not be there yet. Raises LogNotWrittenError."""
+    """Creates a log, which must not be there yet, that says of the modules `partial` that they do
+    not hold all. Raises LogNotWrittenError."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, partial: Iterable[str] = ()) -> None:
         self._room = _TEXTS_MAX  # for the mounts
-        self._log = _library.darshan_log_create(bytes(path), _ZLIB, 0)
+        flags = sum(1 << cffi_backend.mod_name_to_idx(module) for module in partial)
+        self._log = _library.darshan_log_create(bytes(path), _ZLIB, flags)
         if self._log == _ffi.NULL:
             raise LogNotWrittenError(f"{path} cannot be created")
 
