@@ -353,6 +353,31 @@ def test_mounts_are_found_by_the_first_that_fits(tmp_path: Path) -> None:
     ]
 
 
+def test_texts_that_a_log_has_no_form_for_leave_it_whole(tmp_path: Path) -> None:
+    """Darshan's library reads the command and the mounts as lines of words, or not at all."""
+    points = ["/a b", "/a\tb", "/a\nb", "", "/scratch", "/"]
+    mounts = [{"mount_point": point, "type": "nfs"} for point in points[:-1]]
+    made = MadeRun(
+        tmp_path / "t",
+        run={
+            "command": ["python3", "-c", "import os\n\nos.sync()\n"],
+            "file_systems": [*mounts, {"mount_point": "/"}, {"mount_point": "/x", "type": "a b"}],
+        },
+    )
+    made.posix("write", 0, 1, 1, offset=0)
+    report = _exported(made, tmp_path / "o.darshan")
+    assert report.metadata["exe"] == "python3 -c import os  os.sync() "
+    assert [tuple(mount) for mount in report.mounts] == [("/scratch", "nfs"), ("/", "unknown")]
+
+
+@pytest.mark.parametrize("points", [[], ["/" + 3000 * "m"]])
+def test_a_command_needs_no_mount(points: list[str], tmp_path: Path) -> None:
+    mounts = [{"mount_point": point, "type": "nfs"} for point in points]
+    made = MadeRun(tmp_path / "t", run={"command": ["cat", "a"], "file_systems": mounts})
+    made.posix("write", 0, 1, 1, offset=0)
+    assert _exported(made, tmp_path / "o.darshan").metadata["exe"] == "cat a"
+
+
 def test_what_has_no_room_is_cut_where_it_can_be_read(tmp_path: Path) -> None:
     """PyDarshan reads no log whose texts end within a character; tools split hints at `=`."""
     hints = {f"key{number:02}": 20 * "ä" for number in range(40)}

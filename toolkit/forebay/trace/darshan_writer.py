@@ -63,6 +63,7 @@ _TEXTS_MAX = 3014
 _METADATA_MAX = 1000
 _COMMAND_MAX = 2800
 
+_NO_TYPE = "unknown"  # of a mount: a log has no place for none
 _RECORD_MAX = 4096  # bytes of a record without segments
 
 # In the order of the modules in a log.
@@ -142,22 +143,33 @@ class DarshanWriter:
         self._check(_library.darshan_log_put_job(self._log, record), "the job")
 
     def put_command(self, command: str) -> None:
-        text = _ffi.new("char[]", _cut(command.encode(errors="replace"), _COMMAND_MAX))
+        """On one line: in a log the mounts are the lines behind it."""
+        line = command.replace("\n", " ")
+        text = _ffi.new("char[]", _cut(line.encode(errors="replace"), _COMMAND_MAX))
         self._room = _TEXTS_MAX - len(_ffi.string(text))
         self._check(_library.darshan_log_put_exe(self._log, text), "the command")
 
     def put_mounts(self, mounts: Sequence[tuple[str, str]]) -> None:
         """Mount points and types of file systems. Darshan's tools take a file to be on the first
         whose name its own begins with, so the longest come first, and as many
-        as there is room for."""
-        named = [tuple(word.encode(errors="replace") for word in mount) for mount in mounts]
+        as there is room for. In a log white space ends a name, so those with some are left out."""
+        words = [(point, kind or _NO_TYPE) for point, kind in mounts]
+        named = [tuple(word.encode(errors="replace") for word in mount) for mount in words]
+        named = [mount for mount in named if all(word.split() == [word] for word in mount)]
         named.sort(key=lambda mount: -len(mount[0]))
-        sizes = itertools.accumulate(len(point) + len(kind) + 2 for point, kind in named)
-        count = sum(size <= self._room for size in sizes)
-        listed = _ffi.new("struct darshan_mnt_info[]", max(1, count))
-        for entry, (point, kind) in zip(listed, named, strict=False):
+        fitting, room = [], self._room
+        for mount in named:
+            size = sum(len(word) + 1 for word in mount)
+            if size <= room:
+                fitting.append(mount)
+                room -= size
+        if not fitting and self._room < _TEXTS_MAX:
+            # Without any, the library finds no end of the command, and gives none.
+            fitting = [(b"/", _NO_TYPE.encode())]
+        listed = _ffi.new("struct darshan_mnt_info[]", max(1, len(fitting)))
+        for entry, (point, kind) in zip(listed, fitting, strict=False):
             entry.mnt_path, entry.mnt_type = point, kind
-        outcome = _library.darshan_log_put_mounts(self._log, listed, count)
+        outcome = _library.darshan_log_put_mounts(self._log, listed, len(fitting))
         self._check(outcome, "the mounts")
 
     def put_names(self, names: Iterable[tuple[int, bytes]]) -> None:
