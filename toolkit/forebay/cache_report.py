@@ -17,6 +17,7 @@ from forebay.units import show_bytes
 STATES = {
     "writing": ("a running program writes it", "cyan"),
     "draining": ("its file was closed, and what is left drains", "cyan"),
+    "spare": ("storage that a running program keeps for its next logs", "green"),
     "left": ("its program has ended; 'forebay cache recover' brings it to the file", "yellow"),
     "incomplete": ("the same, and its program died in the middle of an access", "yellow"),
     "damaged": ("what was promised to be there is not; 'verify' says what", "red"),

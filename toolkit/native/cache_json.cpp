@@ -12,6 +12,8 @@ using nlohmann::json;
 
 std::string state_of(const LogSummary& log) {
   const bool empty = !log.readable && log.readable.error().kind == ErrorKind::no_such_file;
+  // A log's status is there before anything else of it.
+  if (log.in_use && empty && !log.progress) return "spare";
   if (log.in_use) return log.progress && log.progress->draining ? "draining" : "writing";
   if (empty) return "empty";
   if (!log.readable) return "unreadable";

@@ -1,9 +1,9 @@
 // Goal: whatever fails and whenever a process or the machine dies, bytes that were acknowledged and
 // synced are in the file after a recovery, nothing is replayed by half, and nothing hangs.
 // Method: one workload with every call to the log and to the file failing in turn, for one call or
-// for good, and the process killed after it; the same with the power lost at every step; then
-// random schedules of three ranks with a seed that is printed, against a model that knows of every
-// byte which values it may have.
+// for good, and the process killed after it, in new segments and in old ones; the same with the
+// power lost at every step; then random schedules of three ranks with a seed that is printed,
+// against a model that knows of every byte which values it may have.
 
 #include <gtest/gtest.h>
 
@@ -13,6 +13,7 @@
 
 #include "core/engine/cache/cache_rig.hpp"
 #include "core/engine/cache/replay.hpp"
+#include "core/engine/cache/segment_reserve.hpp"
 
 namespace forebay {
 namespace {
@@ -122,10 +123,33 @@ CacheRig workload_rig(CacheFlush policy) {
   return rig;
 }
 
-class EveryCall : public ::testing::TestWithParam<std::tuple<CacheFlush, int, bool>> {};
+/// Segments of a log of another file, whose values no other file here has.
+class OldSegments {
+ public:
+  OldSegments() {
+    CacheRig rig = workload_rig(CacheFlush::onclose);
+    rig.capacity = capacity_;
+    rig.options.log.reserve = reserve_;
+    reserve_->use(capacity_);
+    const auto file = rig.open();
+    for (int i = 0; i < 40; ++i) EXPECT_TRUE(file->write_at(filled(4000, 200 + i), i * 3000));
+    EXPECT_TRUE(file->close());
+    EXPECT_GT(reserve_->held(), 0);
+  }
+  const std::shared_ptr<SegmentReserve>& reserve() const { return reserve_; }
+
+ private:
+  std::shared_ptr<Resource> capacity_ = std::make_shared<Resource>("cache.local", 64 * MiB);
+  std::shared_ptr<SegmentReserve> reserve_ = std::make_shared<SegmentReserve>(
+      [spare = std::make_shared<MemoryLog>()]() -> Result<std::unique_ptr<LogStore>> {
+        return spare->open();
+      });
+};
+
+class EveryCall : public ::testing::TestWithParam<std::tuple<CacheFlush, int, bool, bool>> {};
 
 TEST_P(EveryCall, MayFailAndNothingIsLost) {
-  const auto [policy, os_errno, lasting] = GetParam();
+  const auto [policy, os_errno, lasting, reused] = GetParam();
   std::mt19937_64 random(1);  // NOLINT(bugprone-random-generator-seed)
   CacheRig clean = workload_rig(policy);
   bool closed = false;
@@ -154,6 +178,8 @@ TEST_P(EveryCall, MayFailAndNothingIsLost) {
         std::string what = (local ? "log, call " : "file, call ") + std::to_string(kind) +
                            ", number " + std::to_string(nth);
         SCOPED_TRACE(what);
+        std::optional<OldSegments> old;
+        if (reused) rig.options.log.reserve = old.emplace().reserve();
         std::optional<Possible> possible;
         {
           const auto file = rig.open();
@@ -174,10 +200,10 @@ TEST_P(EveryCall, MayFailAndNothingIsLost) {
   EXPECT_GT(runs, 50);
 }
 
-INSTANTIATE_TEST_SUITE_P(Errors, EveryCall,
-                         ::testing::Combine(::testing::Values(CacheFlush::immediate,
-                                                              CacheFlush::onclose),
-                                            ::testing::Values(EIO, ENOSPC), ::testing::Bool()));
+INSTANTIATE_TEST_SUITE_P(
+    Errors, EveryCall,
+    ::testing::Combine(::testing::Values(CacheFlush::immediate, CacheFlush::onclose),
+                       ::testing::Values(EIO, ENOSPC), ::testing::Bool(), ::testing::Bool()));
 
 /// A rank of a schedule. Ranks own alternate stripes of the file.
 constexpr Bytes stripe = 4096;
@@ -206,6 +232,9 @@ void run_schedule(std::uint64_t seed) {
   const bool killed = kind == CrashKind::process_killed;
   const auto capacity =
       std::make_shared<Resource>("cache.local", schedule.below(2) == 0 ? 24 * 16 * KiB : 64 * MiB);
+  // What is in memory alone is not there after the power was lost.
+  std::optional<OldSegments> old;
+  if (killed && seed % 2 == 0) old.emplace();
   std::vector<CacheRig> rigs(ranks);
   std::vector<std::unique_ptr<CachedFile>> files;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -214,6 +243,7 @@ void run_schedule(std::uint64_t seed) {
     rig.file = file;
     rig.capacity = capacity;
     rig.options.log = {16 * KiB, stripe};
+    if (old) rig.options.log.reserve = old->reserve();
     rig.options.flush = schedule.below(2) == 0 ? CacheFlush::immediate : CacheFlush::onclose;
     rig.options.sync = node_sync ? SyncScope::node : SyncScope::file;
     files.push_back(rig.open());

@@ -1,19 +1,22 @@
 // Goal: whatever happens to the bytes of a log, nothing that is read from it was not written, what
 // a writer's death leaves is a prefix, and what is missing from a promise is named.
-// Method: one log of three segments with commits in it, kept as bytes; cut at and within every
-// record, every byte of a small one flipped, records swapped, copied and lost, segments lost and
-// replaced; each time what is read is compared with what was written, record by record.
+// Method: one log of a few segments with commits in it, kept as bytes, in new segments and in such
+// as are full of records of two earlier logs; cut at and within every record, every byte of a small
+// one flipped, records swapped, copied and lost, segments lost and replaced; each time what is read
+// is compared with what was written, record by record.
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <string_view>
 
 #include "core/engine/cache/little_endian.hpp"
 #include "core/engine/cache/log_contents.hpp"
 #include "core/engine/cache/log_writer.hpp"
 #include "core/engine/cache/memory_log_store.hpp"
+#include "core/engine/cache/segment_reserve.hpp"
 
 namespace forebay {
 namespace {
@@ -37,6 +40,7 @@ struct History {
   };
   std::map<std::uint64_t, Entry> entries;
   Files files;
+  Files before;  ///< What earlier logs had left in them; nothing, where they were new.
 
   std::uint64_t last_commit(std::uint64_t up_to) const {
     std::uint64_t found = 0;
@@ -47,38 +51,79 @@ struct History {
   }
 };
 
-/// A log of `epochs` epochs of a few writes each; the last one is not committed.
-History make_history(int epochs, int writes, Bytes length, Bytes segment_bytes) {
+using Reserve = std::shared_ptr<SegmentReserve>;
+
+Files segments_of(const MemoryLog& log) {
+  Files files = log.files();
+  std::erase_if(files, [](const auto& file) { return !is_segment_name(file.first); });
+  return files;
+}
+
+/// Epochs of a few writes each of about that many bytes; the last one is not committed. Bytes
+/// differ from log to log.
+void write_epochs(LogWriter& writer, int epochs, int writes, Bytes length) {
+  const int first = static_cast<int>(writer.identity().log.size()) * 40;
+  int number = 0;
+  for (int epoch = 1; epoch <= epochs; ++epoch) {
+    for (int i = 0; i < writes; ++i, ++number) {
+      const Content bytes(static_cast<std::size_t>(length + number % 7),
+                          static_cast<std::byte>(first + number + 1));
+      const iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
+      EXPECT_TRUE(
+          writer.append({&piece, 1}, number * 512, static_cast<std::uint64_t>(epoch)).status);
+    }
+    if (epoch == epochs) break;
+    EXPECT_TRUE(writer.commit(static_cast<std::uint64_t>(epoch)));
+  }
+}
+
+std::unique_ptr<LogWriter> writer_of(MemoryLog& log, const std::string& name, Bytes segment_bytes,
+                                     const std::shared_ptr<Resource>& capacity,
+                                     const Reserve& reserve) {
+  LogIdentity identity;
+  identity.log = name;
+  identity.file.path = "/scratch/a";
+  return std::make_unique<LogWriter>(
+      log.open(), identity, LogSettings{segment_bytes, 512, Toggle::disable, reserve},
+      *ResourceHolder::join(capacity), [](const LogRecord&, const LogPlace&) {});
+}
+
+/// Leaves segments of two logs in the reserve, the second's in those of the first: records of the
+/// same lengths as will come, and of others.
+void leave_segments(Bytes length, Bytes segment_bytes, const std::shared_ptr<Resource>& capacity,
+                    const Reserve& reserve) {
+  struct Older {
+    const char* name;
+    int writes;
+    Bytes length;
+  };
+  for (const Older& older : {Older{"older", 24, length}, Older{"old", 60, length / 2}}) {
+    MemoryLog log;
+    const auto writer = writer_of(log, older.name, segment_bytes, capacity, reserve);
+    write_epochs(*writer, 12, older.writes, older.length);
+    EXPECT_TRUE(writer->flushed(12, writer->last_sequence()));
+    EXPECT_TRUE(writer->destroy());
+  }
+}
+
+/// A log of so many epochs, in segments that were used before if `reused`.
+History make_history(int epochs, int writes, Bytes length, Bytes segment_bytes, bool reused) {
+  MemoryLog spare;
+  const auto capacity = std::make_shared<Resource>("cache.local", GiB);
+  const auto reserve = std::make_shared<SegmentReserve>(
+      [&]() -> Result<std::unique_ptr<LogStore>> { return spare.open(); });
+  Files left;
+  if (reused) {
+    reserve->use(capacity);
+    leave_segments(length, segment_bytes, capacity, reserve);
+    left = spare.files();
+  }
   MemoryLog log;
   History history;
   {
-    LogIdentity identity;
-    identity.log = "log";
-    identity.file.path = "/scratch/a";
-    LogWriter writer(log.open(), identity, {segment_bytes, 512},
-                     *ResourceHolder::join(std::make_shared<Resource>("cache.local", GiB)),
-                     [&](const LogRecord& record, const LogPlace& place) {
-                       history.entries[record.sequence] = {
-                           record,
-                           {},
-                           segment_name(place.segment->superblock().segment),
-                           static_cast<std::size_t>(place.payload - record_header_bytes)};
-                     });
-    int number = 0;
-    for (int epoch = 1; epoch <= epochs; ++epoch) {
-      for (int i = 0; i < writes; ++i, ++number) {
-        const Content bytes(static_cast<std::size_t>(length + number % 7),
-                            static_cast<std::byte>(number + 1));
-        const iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
-        EXPECT_TRUE(
-            writer.append({&piece, 1}, number * 512, static_cast<std::uint64_t>(epoch)).status);
-      }
-      if (epoch == epochs) break;
-      EXPECT_TRUE(writer.commit(static_cast<std::uint64_t>(epoch)));
-    }
-  }
-  for (auto& [name, content] : log.files()) {
-    if (is_segment_name(name)) history.files[name] = content;
+    const auto writer = writer_of(log, "log", segment_bytes, capacity, reused ? reserve : nullptr);
+    write_epochs(*writer, epochs, writes, length);
+    history.files = segments_of(log);
   }
   // What the records say is taken from where they lie.
   for (auto& [name, content] : history.files) {
@@ -93,6 +138,15 @@ History make_history(int epochs, int writes, Bytes length, Bytes segment_bytes) 
                                            at};
       at = history.entries[record->sequence].end();
     }
+    if (!reused) continue;
+    // What lies behind the last record tells whose segment it was.
+    const auto from = static_cast<std::ptrdiff_t>(at);
+    const auto found = std::ranges::find_if(left, [&](const auto& old) {
+      return std::equal(old.second.begin() + from, old.second.end(), content.begin() + from,
+                        content.end());
+    });
+    EXPECT_NE(found, left.end()) << name << " is new";
+    if (found != left.end()) history.before[name] = found->second;
   }
   return history;
 }
@@ -133,7 +187,7 @@ std::vector<std::uint64_t> data_between(const History& history, std::uint64_t af
   return sequences;
 }
 
-class LogCrash : public ::testing::Test {
+class LogCrash : public ::testing::TestWithParam<bool> {
  protected:
   Result<LogContents> read_files(const Files& files) { return read(files, store_, log_); }
 
@@ -150,41 +204,49 @@ class LogCrash : public ::testing::Test {
     EXPECT_EQ(checked(history_, contents->incomplete), data_between(history_, commit, last));
   }
 
-  const History history_ = make_history(6, 5, 300, 16 * KiB);
+  const History history_ = make_history(6, 5, 300, 16 * KiB, GetParam());
   std::unique_ptr<MemoryLog> log_;
   std::unique_ptr<LogStore> store_;
 };
 
-TEST_F(LogCrash, TheHistoryIsWorthLookingAt) {
+TEST_P(LogCrash, TheHistoryIsWorthLookingAt) {
   EXPECT_EQ(history_.entries.size(), 35U);
   EXPECT_EQ(history_.files.size(), 2U);
+  EXPECT_EQ(history_.before.size(), GetParam() ? 2U : 0U);
+  for (const auto& [name, content] : history_.before) {
+    const std::string_view text(reinterpret_cast<const char*>(content.data()), content.size());
+    int records = 0;
+    for (auto at = text.find("FBR"); at != text.npos; at = text.find("FBR", at + 1)) ++records;
+    EXPECT_GE(records, 20) << name;
+  }
   expect_prefix(history_.files, 35, false);
 }
 
-TEST_F(LogCrash, LeavesAPrefixWhereverTheWriterDies) {
+TEST_P(LogCrash, LeavesAPrefixWhereverTheWriterDies) {
   int cuts = 0;
   for (const auto& [sequence, entry] : history_.entries) {
     for (const std::size_t cut : {entry.position, entry.position + 1, entry.position + 20,
                                   entry.position + 47, entry.position + 48, entry.position + 49,
                                   (entry.position + entry.end()) / 2, entry.end() - 8}) {
       if (cut >= entry.end()) continue;
-      // Preallocated: what was not written is zeros. And where nothing was preallocated: nothing.
+      // What was not written is what was there before, zeros in a new segment. And where nothing
+      // was preallocated: nothing.
       for (const bool preallocated : {true, false}) {
         Files files;
         for (const auto& [name, content] : history_.files) {
           if (name <= entry.file) files[name] = content;
         }
         Content& last = files[entry.file];
-        const std::size_t size = last.size();
-        last.resize(cut);
-        if (preallocated) last.resize(size);
-        // Bytes that would have been zeros are not missed in a preallocated segment.
         const Content& written = history_.files.at(entry.file);
-        const auto is_there = [&written, cut, preallocated](std::size_t end) {
-          return cut >= end ||
-                 (preallocated && std::all_of(written.begin() + static_cast<std::ptrdiff_t>(cut),
-                                              written.begin() + static_cast<std::ptrdiff_t>(end),
-                                              [](std::byte byte) { return byte == std::byte{0}; }));
+        last = history_.before.contains(entry.file) ? history_.before.at(entry.file)
+                                                    : Content(written.size());
+        std::copy_n(written.begin(), cut, last.begin());
+        if (!preallocated) last.resize(cut);
+        // Bytes that are there as they would have been written are not missed.
+        const auto is_there = [&written, &last](std::size_t end) {
+          return end <= last.size() &&
+                 std::equal(written.begin(), written.begin() + static_cast<std::ptrdiff_t>(end),
+                            last.begin());
         };
         const bool header = is_there(entry.position + header_bytes);
         const bool whole = is_there(entry.position + header_bytes + entry.record.length);
@@ -200,8 +262,8 @@ TEST_F(LogCrash, LeavesAPrefixWhereverTheWriterDies) {
   EXPECT_GT(cuts, 300);
 }
 
-TEST_F(LogCrash, NeverMakesAnythingOfAFlippedBit) {
-  const History small = make_history(3, 3, 40, 16 * KiB);
+TEST_P(LogCrash, NeverMakesAnythingOfAFlippedBit) {
+  const History small = make_history(3, 3, 40, 16 * KiB, GetParam());
   std::uint64_t damaged = 0;
   std::uint64_t incomplete = 0;
   const std::uint64_t last = small.entries.rbegin()->first;
@@ -238,9 +300,9 @@ TEST_F(LogCrash, NeverMakesAnythingOfAFlippedBit) {
   EXPECT_EQ(incomplete, header_bytes);
 }
 
-TEST_F(LogCrash, ReadsRecordsThatLieInAnotherOrder) {
+TEST_P(LogCrash, ReadsRecordsThatLieInAnotherOrder) {
   // Neighbours of one length, so that they can change places.
-  const History equal = make_history(3, 14, 64 - 6, 16 * KiB);
+  const History equal = make_history(3, 14, 64 - 6, 16 * KiB, GetParam());
   const auto& name = equal.files.begin()->first;
   for (std::uint64_t first = 1; first < equal.entries.size(); ++first) {
     const auto& a = equal.entries.at(first);
@@ -259,7 +321,7 @@ TEST_F(LogCrash, ReadsRecordsThatLieInAnotherOrder) {
   }
 }
 
-TEST_F(LogCrash, NamesARecordThatAnotherOneLiesOver) {
+TEST_P(LogCrash, NamesARecordThatAnotherOneLiesOver) {
   const auto& lost = history_.entries.at(8);
   const auto& copied = history_.entries.at(7);
   Files files = history_.files;
@@ -277,7 +339,7 @@ TEST_F(LogCrash, NamesARecordThatAnotherOneLiesOver) {
   EXPECT_EQ(checked(history_, contents->complete), expected);
 }
 
-TEST_F(LogCrash, TakesAMissingFirstSegmentForFlushed) {
+TEST_P(LogCrash, TakesAMissingFirstSegmentForFlushed) {
   Files files = history_.files;
   const std::uint64_t first = parse_superblock(files.rbegin()->second)->first_sequence;
   files.erase(files.begin());
@@ -287,7 +349,7 @@ TEST_F(LogCrash, TakesAMissingFirstSegmentForFlushed) {
   EXPECT_EQ(contents->flushed, first - 1);
 }
 
-TEST_F(LogCrash, NamesWhatASegmentWithoutSuperblockHeld) {
+TEST_P(LogCrash, NamesWhatASegmentWithoutSuperblockHeld) {
   Files files = history_.files;
   files.begin()->second[100] ^= std::byte{1};
   auto contents = read_files(files);
@@ -306,7 +368,7 @@ TEST_F(LogCrash, NamesWhatASegmentWithoutSuperblockHeld) {
   EXPECT_FALSE(read_files(files)) << "not even the file is known";
 }
 
-TEST_F(LogCrash, RefusesALogOfAnotherVersion) {
+TEST_P(LogCrash, RefusesALogOfAnotherVersion) {
   for (const std::uint32_t version : {0U, 1U, 3U}) {
     for (const auto& [name, content] : history_.files) {
       Files files = history_.files;
@@ -320,7 +382,7 @@ TEST_F(LogCrash, RefusesALogOfAnotherVersion) {
   }
 }
 
-TEST_F(LogCrash, TakesNoSegmentOfAnotherLog) {
+TEST_P(LogCrash, TakesNoSegmentOfAnotherLog) {
   MemoryLog other;
   {
     LogIdentity identity;
@@ -347,7 +409,7 @@ TEST_F(LogCrash, TakesNoSegmentOfAnotherLog) {
   }
 }
 
-TEST_F(LogCrash, TellsWhereItCannotRead) {
+TEST_P(LogCrash, TellsWhereItCannotRead) {
   log_ = std::make_unique<MemoryLog>(history_.files);
   MemoryLog clean(history_.files);
   const auto count = std::make_shared<FaultPlan>();
@@ -371,6 +433,10 @@ TEST_F(LogCrash, TellsWhereItCannotRead) {
   }
   EXPECT_GT(told, 20);
 }
+
+INSTANTIATE_TEST_SUITE_P(Segments, LogCrash, ::testing::Bool(), [](const auto& param_info) {
+  return param_info.param ? "Reused" : "New";
+});
 
 }  // namespace
 }  // namespace forebay

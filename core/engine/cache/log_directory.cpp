@@ -100,12 +100,11 @@ Result<std::vector<std::string>> names_in(int directory, const std::string& path
   return names;
 }
 
-std::shared_ptr<const std::byte> mapped(int descriptor, Bytes size) {
+std::shared_ptr<std::byte> mapped(int descriptor, Bytes size) {
   const auto length = static_cast<std::size_t>(size);
-  void* address = ::mmap(nullptr, length, PROT_READ, MAP_SHARED, descriptor, 0);
+  void* address = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   if (address == MAP_FAILED) return nullptr;
-  return {static_cast<const std::byte*>(address),
-          [length](const std::byte* at) { ::munmap(const_cast<std::byte*>(at), length); }};
+  return {static_cast<std::byte*>(address), [length](std::byte* at) { ::munmap(at, length); }};
 }
 
 }  // namespace
@@ -137,6 +136,11 @@ Result<std::shared_ptr<CacheDirectory>> CacheDirectory::open(const std::string& 
       new CacheDirectory(std::move(*directory), std::move(path)));
 }
 
+bool CacheDirectory::in_memory() const {
+  struct statfs file_system{};
+  return ::fstatfs(directory_.get(), &file_system) == 0 && file_system.f_type == TMPFS_MAGIC;
+}
+
 Result<std::vector<std::string>> CacheDirectory::logs() const {
   auto names = names_in(directory_.get(), path_, DT_DIR);
   if (names) std::erase_if(*names, [](const std::string& name) { return name.starts_with('.'); });
@@ -148,10 +152,8 @@ LogDirectory::LogDirectory(std::shared_ptr<CacheDirectory> parent, std::string n
     : parent_(std::move(parent)),
       name_(std::move(name)),
       path_(parent_->path() + "/" + name_),
-      directory_(std::move(directory)) {
-  struct statfs file_system{};
-  in_memory_ = ::fstatfs(directory_.get(), &file_system) == 0 && file_system.f_type == TMPFS_MAGIC;
-}
+      directory_(std::move(directory)),
+      in_memory_(parent_->in_memory()) {}
 
 Result<std::unique_ptr<LogDirectory>> LogDirectory::create(std::shared_ptr<CacheDirectory> parent,
                                                            const std::string& name) {
@@ -253,6 +255,16 @@ Result<std::vector<std::string>> LogDirectory::list() {
 Status LogDirectory::rename(const std::string& from, const std::string& to) {
   if (::renameat(directory_.get(), from.c_str(), directory_.get(), to.c_str()) == 0) return {};
   return fail(errno, "rename " + path_of(from) + " to " + to);
+}
+
+Status LogDirectory::move_to(LogStore& other, const std::string& name, const std::string& as) {
+  const auto* const to = dynamic_cast<LogDirectory*>(&other);
+  if (to == nullptr) return fail(EXDEV, "move " + path_of(name) + " to " + other.path());
+  if (::renameat2(directory_.get(), name.c_str(), to->directory_.get(), as.c_str(),
+                  RENAME_NOREPLACE) == 0) {
+    return {};
+  }
+  return fail(errno, "move " + path_of(name) + " to " + to->path_of(as));
 }
 
 Status LogDirectory::remove(const std::string& name) {

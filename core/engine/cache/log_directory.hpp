@@ -26,6 +26,8 @@ class CacheDirectory {
   const std::string& path() const { return path_; }
   /// Of the directory itself, for what else lies in it.
   int descriptor() const { return directory_.get(); }
+  /// It is on a file system in memory, which nothing survives the loss of power in.
+  bool in_memory() const;
   /// Names of the logs, ascending. What is no directory is left out, and what begins with a dot: a
   /// log that is not all there yet.
   Result<std::vector<std::string>> logs() const;
@@ -64,6 +66,7 @@ class LogDirectory final : public LogStore {
   Result<std::unique_ptr<StorageFile>> open(const std::string& name) override;
   Result<std::vector<std::string>> list() override;
   Status rename(const std::string& from, const std::string& to) override;
+  Status move_to(LogStore& other, const std::string& name, const std::string& as) override;
   Status remove(const std::string& name) override;
   Status sync() override;
   Status destroy() override;
@@ -79,7 +82,7 @@ class LogDirectory final : public LogStore {
   std::string path_;
   Descriptor directory_;
   Descriptor lock_;  ///< None where the log has no lock file, or not yet.
-  bool in_memory_ = false;
+  const bool in_memory_;
   Counters counters_;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstring>
 #include <string_view>
@@ -43,6 +44,28 @@ Status expand_payload(const LogPlace& place, std::span<const std::byte> stored,
 
 LogSegment::LogSegment(LogFile file, Superblock superblock)
     : file_(std::move(file)), superblock_(std::move(superblock)) {}
+
+LogFile LogSegment::release(Bytes end) {
+  const Bytes before = file_.earlier ? file_.earlier->filled : 0;
+  file_.earlier = EarlierUse{superblock_.salt, std::max(before, end)};
+  return std::move(file_);
+}
+
+Status LogSegment::write(std::span<const iovec> pieces, Bytes length, Bytes position) {
+  const Bytes end = position + length;
+  if (file_.memory == nullptr || !file_.earlier || end > file_.earlier->filled ||
+      end > file_.memory_bytes) {
+    return file_.storage->write_pieces(pieces, position);
+  }
+  std::byte* to = file_.memory.get() + position;
+  for (const iovec& piece : pieces) {
+    std::memcpy(to, piece.iov_base, piece.iov_len);
+    to += piece.iov_len;
+    // Where the process is killed, nothing of a record is there before those that precede it.
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+  return {};
+}
 
 Result<std::span<const std::byte>> LogSegment::bytes(Bytes position, Bytes length,
                                                      std::vector<std::byte>& buffer) const {

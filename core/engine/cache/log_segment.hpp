@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/uio.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,8 +25,12 @@ class LogSegment {
   const Superblock& superblock() const { return superblock_; }
   StorageFile& storage() const { return *file_.storage; }
   bool in_memory() const { return file_.memory != nullptr; }
-  /// The file, for another use; the segment is of no use afterwards.
-  LogFile release() { return std::move(file_); }
+  /// The file, for another use; the segment is of no use afterwards. It was filled up to `end`.
+  LogFile release(Bytes end);
+
+  /// `length` bytes, which `pieces` are, to `position`, one piece after the other. What an earlier
+  /// use filled in memory is there already, and is copied to without a call. Error: io.
+  Status write(std::span<const iovec> pieces, Bytes length, Bytes position);
 
   /// `length` bytes at `position`: as they lie in memory if they do, else read into `buffer`, which
   /// must stay as long as the result is used. Error: io, also where the segment ends before.

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,12 +14,19 @@
 
 namespace forebay {
 
+/// What an earlier use of a file left in it.
+struct EarlierUse {
+  std::uint32_t salt = 0;  ///< Of the last one. Each use has the one before's and one more.
+  Bytes filled = 0;        ///< Up to here the file was written to.
+};
+
 /// A file of a log: its storage, and where the file lives in memory anyway (tmpfs), the same bytes
 /// as they lie there, so that they are flushed without another copy.
 struct LogFile {
   std::unique_ptr<StorageFile> storage;
-  std::shared_ptr<const std::byte> memory;  ///< Null: read through `storage`.
+  std::shared_ptr<std::byte> memory;  ///< Null: read and written through `storage`.
   Bytes memory_bytes = 0;
+  std::optional<EarlierUse> earlier = std::nullopt;
 };
 
 /// Where the files of one log lie: a flat set of names. Implementations: LogDirectory, and stores
@@ -35,6 +44,9 @@ class LogStore {
   virtual Result<std::vector<std::string>> list() = 0;
   /// Replaces what has the new name.
   virtual Status rename(const std::string& from, const std::string& to) = 0;
+  /// Moves a file to another store of the same kind and place, where `as` must be new. Error:
+  /// unsupported, ...
+  virtual Status move_to(LogStore& other, const std::string& name, const std::string& as) = 0;
   /// Not an error if it is gone.
   virtual Status remove(const std::string& name) = 0;
   /// Names are durable on return.

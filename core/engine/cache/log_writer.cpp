@@ -132,13 +132,21 @@ LogWriter::LogWriter(std::unique_ptr<LogStore> store, LogIdentity identity, LogS
       settings_(in_range(settings)),
       placed_(std::move(placed)),
       mark_(FlushMark::open(*store_)),
-      pool_(*store_, {first_segment(settings_), settings_.segment_bytes}, std::move(capacity)),
+      pool_(*store_, {first_segment(settings_), settings_.segment_bytes}, std::move(capacity),
+            settings_.reserve),
       compressor_(settings_.compress) {
   if (!mark_) broken_ = mark_.error();
 }
 
 bool LogWriter::fits(Bytes bytes, Bytes reserve) const {
   return !live_.empty() && position_ + bytes + reserve <= current_bytes();
+}
+
+/// Unlike that of any earlier use of the file: a header is right under one salt only, so whatever
+/// is still in the file is no record.
+std::uint32_t LogWriter::salt_for(const LogFile& file) const {
+  if (file.earlier) return file.earlier->salt + 1;
+  return crc32c(std::as_bytes(std::span(identity_.log)), static_cast<std::uint32_t>(next_segment_));
 }
 
 /// Starts the next segment.
@@ -157,8 +165,7 @@ Result<LogWriter::Room> LogWriter::roll() {
                         .segment = next_segment_,
                         .first_sequence = sequence_ + 1,
                         .segment_bytes = blank->bytes,
-                        .salt = crc32c(std::as_bytes(std::span(identity_.log)),
-                                       static_cast<std::uint32_t>(next_segment_))};
+                        .salt = salt_for(blank->file)};
   std::string name = segment_name(next_segment_);
   // The superblock is there before the name is: a segment's superblock is never half written.
   const auto block = encode_superblock(superblock);
@@ -180,7 +187,7 @@ Result<LogWriter::Room> LogWriter::roll() {
 }
 
 Status LogWriter::write_current(std::span<const iovec> pieces, Bytes length) {
-  auto written = live_.back().segment->storage().write_pieces(pieces, position_);
+  auto written = live_.back().segment->write(pieces, length, position_);
   if (!written) {
     broken_ = written.error();
     return written;
@@ -366,7 +373,7 @@ Status LogWriter::give_back(bool last_too) {
 Status LogWriter::give_back(Live live) {
   const Bytes bytes = live.segment->superblock().segment_bytes;
   std::optional<LogFile> file;
-  if (live.segment.use_count() == 1) file = live.segment->release();
+  if (live.segment.use_count() == 1) file = live.segment->release(live.end);
   live.segment.reset();
   return pool_.give_back(live.name, bytes, std::move(file));
 }
@@ -425,8 +432,13 @@ Status LogWriter::sync() {
 
 Status LogWriter::destroy() {
   const std::scoped_lock lock(mutex_);
-  live_.clear();
   flushed_ = sequence_;  // Nothing of it is replayed any more.
+  for (Live& live : live_) {
+    if (live.segment.use_count() > 1) continue;
+    const Bytes bytes = live.segment->superblock().segment_bytes;
+    pool_.keep({live.name, bytes, live.segment->release(live.end)});
+  }
+  live_.clear();
   pool_.close();
   if (!is_broken()) {
     broken_ = Error{ErrorKind::internal, 0, "the write-behind log " + path() + " was removed"};

@@ -31,6 +31,8 @@ struct LogSettings {
   Bytes payload_bytes = 1 * MiB;
   /// Of payloads, where the device is slower than lz4: `automatic` measures it.
   Toggle compress = Toggle::automatic;
+  /// Where storage of earlier logs may come from, and that of this log goes. Null: nowhere.
+  std::shared_ptr<SegmentReserve> reserve = nullptr;
 };
 
 /// A place between two records of a log.
@@ -145,6 +147,7 @@ class LogWriter {
 
   bool fits(Bytes bytes, Bytes reserve) const;
   Bytes current_bytes() const { return live_.back().segment->superblock().segment_bytes; }
+  std::uint32_t salt_for(const LogFile& file) const;
   Result<Room> roll();
   Status write_current(std::span<const iovec> pieces, Bytes length);
   Result<std::uint64_t> append_mark(LogRecord record);

@@ -1,6 +1,8 @@
 // What appending to a log takes, with compression and without, on the device that TMPDIR is on:
 // whether lz4 pays there. Payloads of 1 MiB; the log is given back every 256 MiB, as a flush does.
 // `synced` makes each 64 MiB durable on the device, which is then what limits.
+//
+// And what a program's next log takes: 64 MiB into new segments, and into those of the log before.
 
 #include <benchmark/benchmark.h>
 #include <unistd.h>
@@ -9,9 +11,11 @@
 #include <cstring>
 #include <filesystem>
 #include <random>
+#include <string>
 
 #include "core/engine/cache/log_directory.hpp"
 #include "core/engine/cache/log_writer.hpp"
+#include "core/engine/cache/segment_reserve.hpp"
 
 namespace forebay {
 namespace {
@@ -77,6 +81,56 @@ void append(benchmark::State& state, bool synced) {
   if (!writer.destroy()) state.SkipWithError("destroy");
 }
 
+/// What a flush does with the log when it was written.
+bool flush(LogWriter& writer) {
+  std::vector<std::byte> buffer;
+  const LogGrowth growth = writer.grown({});
+  for (const LogRun& run : growth.runs) {
+    const auto bytes = run.segment->bytes(run.begin, run.length(), buffer);
+    if (!bytes) return false;
+    for (std::size_t at = 0; at < bytes->size(); at += 64) benchmark::DoNotOptimize((*bytes)[at]);
+  }
+  return writer.release(writer.last_sequence()) && writer.flushed(1, writer.last_sequence());
+}
+
+void next_log(benchmark::State& state) {
+  const char* place = std::getenv("TMPDIR");
+  const auto directory =
+      CacheDirectory::open(place != nullptr ? place : "/tmp", CacheDirectory::Access::create);
+  const auto capacity = std::make_shared<Resource>("cache.local", 8 * GiB);
+  std::shared_ptr<SegmentReserve> reserve;
+  if (state.range(0) != 0) {
+    keep_segments();
+    reserve = segment_reserve(*directory);
+    if (reserve != nullptr) reserve->use(capacity);
+  }
+  const std::vector<std::byte> data = make_data(noise);
+  int number = 0;
+  for (auto _ : state) {
+    LogIdentity identity;
+    identity.log = "bench-" + std::to_string(::getpid()) + "-" + std::to_string(number++);
+    auto store = LogDirectory::create(*directory, identity.log);
+    if (!store) {
+      state.SkipWithError(store.error().what.c_str());
+      return;
+    }
+    LogWriter writer(std::move(*store), identity, {32 * MiB, write_bytes, Toggle::disable, reserve},
+                     *ResourceHolder::join(capacity), [](const LogRecord&, const LogPlace&) {});
+    writer.prepare();
+    for (int i = 0; i < writes; ++i) {
+      const auto at = static_cast<std::size_t>(i * write_bytes) % data.size();
+      const iovec piece{const_cast<std::byte*>(data.data()) + at,
+                        static_cast<std::size_t>(write_bytes)};
+      if (!writer.append({&piece, 1}, i * write_bytes, 1).status) state.SkipWithError("append");
+    }
+    state.PauseTiming();
+    if (!flush(writer) || !writer.destroy()) state.SkipWithError("flush");
+    state.ResumeTiming();
+  }
+  state.SetBytesProcessed(state.iterations() * writes * write_bytes);
+  close_segment_reserves();
+}
+
 /// All data, compressed and not.
 void each_way(benchmark::internal::Benchmark* bench) {
   bench->ArgNames({"data", "compress"})
@@ -87,6 +141,7 @@ void each_way(benchmark::internal::Benchmark* bench) {
       ->UseRealTime();
 }
 
+BENCHMARK(next_log)->ArgName("reuse")->Arg(0)->Arg(1)->UseRealTime();
 BENCHMARK_CAPTURE(append, plain, false)->Apply(each_way);
 BENCHMARK_CAPTURE(append, synced, true)->Apply(each_way);
 

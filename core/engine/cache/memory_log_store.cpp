@@ -48,6 +48,20 @@ class MemoryLogStore final : public LogStore {
     return {};
   }
 
+  Status move_to(LogStore& other, const std::string& name, const std::string& as) override {
+    auto* const to = dynamic_cast<MemoryLogStore*>(&other);
+    if (to == nullptr) return fail(EXDEV, name);
+    const std::scoped_lock lock(log_.mutex_, to->log_.mutex_);
+    if (to->log_.files_.contains(as)) return fail(EEXIST, as);
+    auto moved = log_.files_.extract(name);
+    if (moved.empty()) return fail(ENOENT, name);
+    moved.key() = as;
+    to->log_.files_.insert(std::move(moved));
+    log_.renamed();
+    to->log_.renamed();
+    return {};
+  }
+
   Status remove(const std::string& name) override {
     const std::scoped_lock lock(log_.mutex_);
     log_.files_.erase(name);

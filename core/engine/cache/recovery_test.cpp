@@ -37,6 +37,9 @@ class StuckStore final : public LogStore {
   Status rename(const std::string& from, const std::string& to) override {
     return inner_->rename(from, to);
   }
+  Status move_to(LogStore& other, const std::string& name, const std::string& as) override {
+    return inner_->move_to(other, name, as);
+  }
   Status remove(const std::string& name) override { return inner_->remove(name); }
   Status sync() override { return inner_->sync(); }
   Status destroy() override { return tl::unexpected(error_from_errno(EIO, "remove the log")); }

@@ -188,6 +188,11 @@ Bytes ResourceHolder::held() const {
   return resource_->state_->holders[place_].held;
 }
 
+Bytes ResourceHolder::share() const {
+  const Resource::Locked locked(*resource_->state_);
+  return resource_->state_->share();
+}
+
 bool ResourceHolder::wanted_by_others() const {
   const Resource::State& state = *resource_->state_;
   const Resource::Locked locked(*resource_->state_);

@@ -58,6 +58,8 @@ class ResourceHolder {
   void give_back(Bytes amount);
 
   Bytes held() const;
+  /// What it is entitled to.
+  Bytes share() const;
   /// Somebody else waits, and what this holder has would help.
   bool wanted_by_others() const;
   const Resource& resource() const { return *resource_; }

@@ -7,10 +7,12 @@
 
 namespace forebay {
 
-SegmentPool::SegmentPool(LogStore& store, Sizes sizes, std::unique_ptr<ResourceHolder> capacity)
+SegmentPool::SegmentPool(LogStore& store, Sizes sizes, std::unique_ptr<ResourceHolder> capacity,
+                         std::shared_ptr<SegmentReserve> reserve)
     : store_(store),
       largest_(sizes.largest),
       capacity_(std::move(capacity)),
+      reserve_(std::move(reserve)),
       next_bytes_(std::min(sizes.first, sizes.largest)) {
   worker_ = background_thread([this] { work(); });
 }
@@ -26,11 +28,32 @@ SegmentPool::~SegmentPool() {
 
 std::string SegmentPool::next_name() {
   const std::scoped_lock lock(mutex_);
-  return "blank-" + std::to_string(next_number_++);
+  return next_name_locked();
+}
+
+std::string SegmentPool::next_name_locked() { return "blank-" + std::to_string(next_number_++); }
+
+/// What the reserve holds is this process's too, and comes after what a log needs.
+bool SegmentPool::take_capacity(Bytes bytes) {
+  if (capacity_->take(bytes)) return true;
+  return reserve_ != nullptr && reserve_->empty() && capacity_->take(bytes);
+}
+
+std::optional<SegmentPool::Blank> SegmentPool::reserved(const std::string& name, Bytes bytes) {
+  if (reserve_ == nullptr) return std::nullopt;
+  auto file = reserve_->take(store_, name, bytes);
+  if (!file) return std::nullopt;
+  return Blank{name, bytes, std::move(*file)};
+}
+
+bool SegmentPool::keep(Blank blank) {
+  return reserve_ != nullptr && !capacity_->wanted_by_others() &&
+         reserve_->keep(store_, blank.name, blank.bytes, std::move(blank.file));
 }
 
 Result<SegmentPool::Blank> SegmentPool::make(Bytes bytes) {
   std::string name = next_name();
+  if (auto blank = reserved(name, bytes)) return std::move(*blank);
   auto file = store_.create(name, bytes);
   if (!file) {
     capacity_->give_back(bytes);
@@ -45,7 +68,12 @@ void SegmentPool::grow() { next_bytes_ = std::min(2 * next_bytes_, largest_); }
 void SegmentPool::prepare() {
   {
     const std::scoped_lock lock(mutex_);
-    if (stopping_ || making_ || blank_ || !capacity_->take(next_bytes_)) return;
+    if (stopping_ || making_ || blank_ || !take_capacity(next_bytes_)) return;
+    blank_ = reserved(next_name_locked(), next_bytes_);
+    if (blank_) {
+      grow();
+      return;
+    }
     making_ = true;
   }
   changed_.notify_all();
@@ -78,7 +106,7 @@ Result<std::optional<SegmentPool::Blank>> SegmentPool::take() {
     if (blank_) return std::exchange(blank_, std::nullopt);
     bytes = next_bytes_;
   }
-  if (!capacity_->take(bytes)) return std::nullopt;
+  if (!take_capacity(bytes)) return std::nullopt;
   auto made = make(bytes);
   if (!made) return tl::unexpected(made.error());
   const std::scoped_lock lock(mutex_);
@@ -94,7 +122,7 @@ Result<bool> SegmentPool::wait(std::chrono::milliseconds patience) {
     if (blank_) return true;
     bytes = next_bytes_;
   }
-  if (!capacity_->take(bytes, patience)) return false;
+  if (!take_capacity(bytes) && !capacity_->take(bytes, patience)) return false;
   auto made = make(bytes);
   if (!made) return tl::unexpected(made.error());
   {
@@ -117,6 +145,7 @@ void SegmentPool::close() {
   stopping_ = true;
   changed_.notify_all();
   changed_.wait(lock, [this] { return !making_; });
+  if (blank_) (void)keep(std::move(*blank_));  // What is not kept goes with the store.
   blank_.reset();
   capacity_->give_back(capacity_->held());
 }
@@ -143,6 +172,10 @@ Status SegmentPool::give_back(const std::string& name, Bytes bytes, std::optiona
       blank_ = Blank{blank_name, bytes, std::move(*file)};
       return {};
     }
+  }
+  if (file && keep({name, bytes, std::move(*file)})) {
+    capacity_->give_back(bytes);
+    return {};
   }
   file.reset();
   auto removed = store_.remove(name);

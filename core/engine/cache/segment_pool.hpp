@@ -11,6 +11,7 @@
 
 #include "core/engine/cache/log_store.hpp"
 #include "core/engine/cache/resource.hpp"
+#include "core/engine/cache/segment_reserve.hpp"
 #include "core/model/error.hpp"
 #include "core/model/extent.hpp"
 
@@ -19,7 +20,8 @@ namespace forebay {
 /// Files to become segments of one log: made ahead of need by a thread, since getting storage for
 /// one takes as long as filling it, and used again when they are flushed. Each is twice as large as
 /// the one before, up to a limit: a log that stays small is made and removed in little time. What
-/// they take of the node's capacity is held in its name. Thread-safe.
+/// they take of the node's capacity is held in its name. With a reserve, files come from there if
+/// there are any, and go there. Thread-safe.
 class SegmentPool {
  public:
   /// A file that carries a name of the pool's until it gets one of the log's.
@@ -35,7 +37,8 @@ class SegmentPool {
     Bytes largest = 0;
   };
   /// `store` must outlive the pool.
-  SegmentPool(LogStore& store, Sizes sizes, std::unique_ptr<ResourceHolder> capacity);
+  SegmentPool(LogStore& store, Sizes sizes, std::unique_ptr<ResourceHolder> capacity,
+              std::shared_ptr<SegmentReserve> reserve);
   ~SegmentPool();  ///< What is blank stays; destroying the store removes it.
   SegmentPool(const SegmentPool&) = delete;
   SegmentPool& operator=(const SegmentPool&) = delete;
@@ -44,14 +47,19 @@ class SegmentPool {
   void prepare();
   /// No value: the capacity is exhausted. Errors: what the store says.
   Result<std::optional<Blank>> take();
-  /// The file of `bytes` that is called `name` is flushed. It is kept for another use, or removed
-  /// where there is one already, where larger ones are made by now, or where others wait for the
-  /// capacity. A null file: somebody still reads it.
+  /// The file of `bytes` that is called `name` is flushed. It is kept for another use, here or in
+  /// the reserve, or removed where there are enough, or where others wait for the capacity. A null
+  /// file: somebody still reads it.
   Status give_back(const std::string& name, Bytes bytes, std::optional<LogFile> file);
+
+  /// Nobody needs the file any more: to the reserve, if that takes it. True: it does, and has what
+  /// was taken of the capacity for it.
+  bool keep(Blank blank);
 
   /// Waits for others to give capacity back, at most `patience`. True: take() gives a file.
   Result<bool> wait(std::chrono::milliseconds patience);
-  /// The store is about to be destroyed: all capacity is given back. Nothing is taken afterwards.
+  /// The store is about to be destroyed: what is blank goes to the reserve, and all capacity is
+  /// given back. Nothing is taken afterwards.
   void close();
   /// Gives a spare file up if others wait for the capacity.
   void trim();
@@ -59,14 +67,18 @@ class SegmentPool {
   bool wanted_by_others() const { return capacity_->wanted_by_others(); }
 
  private:
+  bool take_capacity(Bytes bytes);
+  std::optional<Blank> reserved(const std::string& name, Bytes bytes);
   Result<Blank> make(Bytes bytes);
   void grow();
   std::string next_name();
+  std::string next_name_locked();
   void work();
 
   LogStore& store_;
   const Bytes largest_;
   const std::unique_ptr<ResourceHolder> capacity_;
+  const std::shared_ptr<SegmentReserve> reserve_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<Blank> blank_;     ///< Guarded by mutex_, as is what follows.

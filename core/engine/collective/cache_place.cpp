@@ -15,6 +15,7 @@
 #include "core/engine/cache/emulated_node.hpp"
 #include "core/engine/cache/file_identity.hpp"
 #include "core/engine/cache/host_capacity.hpp"
+#include "core/engine/cache/segment_reserve.hpp"
 #include "core/engine/collective/cost_memory.hpp"
 #include "core/storage/layout.hpp"
 
@@ -114,10 +115,14 @@ Result<CachePlace> CachePlace::find(const Exchange& exchange, const StorageFile&
   auto directory = CacheDirectory::open(path, CacheDirectory::Access::create);
   if (!directory) return tl::unexpected(directory.error());
   place.directory = std::move(*directory);
+  auto reserve = segment_reserve(place.directory);
+  if (reserve != nullptr && hints.cache_capacity) reserve->agree(capacity_at(path, hints));
   auto capacity = share_host_capacity(place.directory, capacity_at(path, hints));
   if (!capacity) return tl::unexpected(capacity.error());
   place.capacity = std::move(*capacity);
   place.options = options_of(hints, place.rank, file.layout(), place.capacity->amount());
+  if (reserve != nullptr) reserve->use(place.capacity);
+  place.options.log.reserve = std::move(reserve);
   return place;
 }
 

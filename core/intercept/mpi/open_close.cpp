@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/engine/cache/segment_reserve.hpp"
 #include "core/engine/collective/agreed_error.hpp"
 #include "core/engine/collective/claims_server.hpp"
 #include "core/engine/collective/exchange_protocol.hpp"
@@ -146,6 +147,7 @@ int finish_unclosed(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*
     const Status closed = file->shadow->engine->close_together();
     if (!closed) std::fprintf(stderr, "forebay: %s\n", to_string(closed.error()).c_str());
   }
+  close_segment_reserves();
   // Ranks of other hosts still finish what this one's process keeps the claims of.
   ClaimsServer::await_retired();
   return MPI_SUCCESS;
@@ -198,6 +200,7 @@ void make_shadow(OpenFile& file, OpenWord& word, const std::vector<std::uint8_t>
                                     ? shared_pointer_path("/dev/shm/forebay", word[OpenWord::id])
                                     : std::string();
   const Writers writers = word[OpenWord::others_write] == 0 ? Writers::ranks : Writers::others;
+  if (declared.hints.cache.value_or(false) && !is_last_moment) keep_segments();
   auto engine = CollectiveFile::open(file.exchange, std::move(storage), declared.hints,
                                      record.counters, steady_nanoseconds(), writers);
   if (engine->holds_back()) finish_unclosed_at_finalize();
