@@ -223,8 +223,9 @@ def drop_command(
     doomed = [entry for entry in found.logs if not entry["in_use"]]
     doomed += [entry for entry in found.missing if entry["state"] == "lost"]
     if not doomed:
+        written = any(entry["state"] != "spare" for entry in found.logs)
         raise ForebayError(
-            "there is no log to drop" + (": a running program writes it" if found.logs else ""),
+            "there is no log to drop" + (": a running program writes it" if written else ""),
             "'forebay cache ls' lists what is there.",
             exit_code=1,
         )

@@ -2,6 +2,7 @@
 dropped, and nothing is lost without being asked for."""
 
 import dataclasses
+import fcntl
 import json
 import os
 import random
@@ -273,6 +274,27 @@ def test_what_a_running_program_writes_is_left_to_it(forebay: Forebay, held: Lef
     assert forebay("cache", "drop", "--yes", held.file).code == 1
     assert held.file.read_bytes() == b""
     assert held.logs() == ["log-0"]
+
+
+def test_storage_that_a_program_keeps_for_its_next_logs_holds_nothing(
+    forebay: Forebay, left: Left
+) -> None:
+    spare = left.local / USER_DIRECTORY / "spare-1-0123456789abcdef"
+    spare.parent.mkdir(mode=0o700)
+    spare.mkdir(mode=0o700)
+    for name in ("blank-0", "lock"):
+        (spare / name).touch(mode=0o600)
+    with (spare / "lock").open("r+b") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        (log,) = result_of(forebay("cache", "ls", "--json", left.local))["logs"]
+        assert (log["state"], log["file"]) == ("spare", None)
+        refused = forebay("cache", "drop", "--yes", left.local)
+        assert (refused.code, "writes" in refused.errors) == (1, False)
+        assert left.logs() == [spare.name]
+    (log,) = result_of(forebay("cache", "ls", "--json", left.local))["logs"]
+    assert log["state"] == "empty", "its program was killed"
+    assert forebay("cache", "drop", "--yes", left.local).code == 0
+    assert left.logs() == []
 
 
 def test_watch_shows_running_programs_and_ends_with_them(

@@ -132,7 +132,8 @@ class OldSegments {
     rig.options.log.reserve = reserve_;
     reserve_->use(capacity_);
     const auto file = rig.open();
-    for (int i = 0; i < 40; ++i) EXPECT_TRUE(file->write_at(filled(4000, 200 + i), i * 3000));
+    for (int i = 0; i < 40; ++i)
+      EXPECT_TRUE(file->write_at(filled(4000, 200 + i), Bytes{3000} * i));
     EXPECT_TRUE(file->close());
     EXPECT_GT(reserve_->held(), 0);
   }

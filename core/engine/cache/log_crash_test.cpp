@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "core/engine/cache/little_endian.hpp"
@@ -69,8 +70,8 @@ void write_epochs(LogWriter& writer, int epochs, int writes, Bytes length) {
       const Content bytes(static_cast<std::size_t>(length + number % 7),
                           static_cast<std::byte>(first + number + 1));
       const iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
-      EXPECT_TRUE(
-          writer.append({&piece, 1}, number * 512, static_cast<std::uint64_t>(epoch)).status);
+      EXPECT_TRUE(writer.append({&piece, 1}, Bytes{512} * number, static_cast<std::uint64_t>(epoch))
+                      .status);
     }
     if (epoch == epochs) break;
     EXPECT_TRUE(writer.commit(static_cast<std::uint64_t>(epoch)));
@@ -140,10 +141,9 @@ History make_history(int epochs, int writes, Bytes length, Bytes segment_bytes, 
     }
     if (!reused) continue;
     // What lies behind the last record tells whose segment it was.
-    const auto from = static_cast<std::ptrdiff_t>(at);
-    const auto found = std::ranges::find_if(left, [&](const auto& old) {
-      return std::equal(old.second.begin() + from, old.second.end(), content.begin() + from,
-                        content.end());
+    const std::span<const std::byte> behind = std::span(content).subspan(at);
+    const auto found = std::ranges::find_if(left, [behind](const auto& old) {
+      return std::ranges::equal(std::span(old.second).last(behind.size()), behind);
     });
     EXPECT_NE(found, left.end()) << name << " is new";
     if (found != left.end()) history.before[name] = found->second;

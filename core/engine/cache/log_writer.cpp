@@ -129,7 +129,7 @@ LogWriter::LogWriter(std::unique_ptr<LogStore> store, LogIdentity identity, LogS
                      std::unique_ptr<ResourceHolder> capacity, Placed placed)
     : store_(std::move(store)),
       identity_(std::move(identity)),
-      settings_(in_range(settings)),
+      settings_(in_range(std::move(settings))),
       placed_(std::move(placed)),
       mark_(FlushMark::open(*store_)),
       pool_(*store_, {first_segment(settings_), settings_.segment_bytes}, std::move(capacity),
