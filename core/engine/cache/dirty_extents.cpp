@@ -161,7 +161,7 @@ void DirtyExtents::note_pace(Bytes written) {
   pressed_since_ = handing_out() ? std::optional(now) : std::nullopt;
 }
 
-void DirtyExtents::done(const Work& work, const Status& written) {
+void DirtyExtents::done(Work work, const Status& written) {
   {
     const std::scoped_lock lock(mutex_);
     under_way_.erase(work.unit);
@@ -179,6 +179,8 @@ void DirtyExtents::done(const Work& work, const Status& written) {
     }
     enqueue(work.unit);
     note_pace(bytes);
+    // Who finds all settled finds no segment in use by what was settled.
+    work.pieces.clear();
     settled_.notify_all();
   }
 }

@@ -65,7 +65,7 @@ class DirtyExtents {
   // For the threads that flush.
   /// Waits for work, at most `patience`. No value: there is none, or stop() was called.
   std::optional<Work> take(std::chrono::milliseconds patience);
-  void done(const Work& work, const Status& written);
+  void done(Work work, const Status& written);
 
   /// Flushes all up to this order, committed or not, and waits for it. Bytes are in the file, but
   /// not made durable there. Error: that of a write; what was not written stays dirty.

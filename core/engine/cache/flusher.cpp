@@ -105,7 +105,7 @@ void Flusher::work(bool first) {
       continue;
     }
     const Status written = writer.write(*work);
-    extents_.done(*work, written);
+    extents_.done(std::move(*work), written);
     hooks_.wrote();
   }
 }
