@@ -47,8 +47,8 @@ class ReadQueue {
   virtual void wake() = 0;
 };
 
-/// By io_uring; null where the kernel, or who confines the process, does not have it. Sources must
-/// have descriptors.
+/// By io_uring; null where the kernel, or who confines the process, does not have it or refuses its
+/// use. Sources must have descriptors.
 std::unique_ptr<ReadQueue> make_uring_queue(int depth);
 
 /// By threads that read, made as they are needed; fewer where the system gives no more.

@@ -1,16 +1,23 @@
 // Goal: reads in the background bring the file's bytes, tell failures and the end of the file, and
 // can be woken; by io_uring and by threads alike.
 // Method: a temporary file, both queues over the same cases. Where the kernel has no io_uring, its
-// half is skipped.
+// half is skipped. What may not be called is refused by a filter (seccomp) that holds for one
+// thread.
 
 #include "core/storage/read_queue.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -140,6 +147,51 @@ TEST_P(ReadQueueTest, MayEndWithReadsUnderWay) {
 TEST_P(ReadQueueTest, ItsDescriptorsAreOutOfTheWay) {
   for (const int descriptor : queue->descriptors()) EXPECT_GE(descriptor, Descriptor::lowest);
 }
+
+/// io_uring_enter() fails for the calling thread from now on.
+void refuse_to_enter(int os_errno) {
+  std::array filter{
+      sock_filter(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))),
+      sock_filter(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_enter, 0, 1)),
+      sock_filter(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<unsigned>(os_errno))),
+      sock_filter(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)),
+  };
+  const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
+  ASSERT_EQ(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+  ASSERT_EQ(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+class RefusedRing : public ::testing::TestWithParam<int> {};
+
+TEST_P(RefusedRing, IsNotTaken) {
+  std::thread([] {
+    refuse_to_enter(GetParam());
+    EXPECT_EQ(make_uring_queue(8), nullptr);
+  }).join();
+}
+
+TEST_P(RefusedRing, EndsWithAnErrorWhereItWorkedBefore) {
+  auto queue = make_uring_queue(8);
+  if (queue == nullptr) GTEST_SKIP() << "this kernel gives no io_uring";
+  const Descriptor zeros(::open("/dev/zero", O_RDONLY | O_CLOEXEC));
+  auto source = open_fetch_source(zeros.get(), "zeros", Through::page_cache);
+  ASSERT_TRUE(source.has_value());
+  std::array<std::byte, 64> into{};
+  std::thread([&] {
+    refuse_to_enter(GetParam());
+    ASSERT_TRUE(queue->start({1, source->get(), into, 0}).has_value());
+    const auto ended = queue->wait();
+    ASSERT_FALSE(ended.has_value());
+    EXPECT_EQ(ended.error().os_errno, GetParam());
+    queue.reset();
+  }).join();
+}
+
+INSTANTIATE_TEST_SUITE_P(Refusals, RefusedRing,
+                         ::testing::Values(EPERM, EACCES, ENOSYS, ENOMEM, EAGAIN, EBUSY),
+                         [](const auto& refusal) {
+                           return std::string(strerrorname_np(refusal.param));
+                         });
 
 INSTANTIATE_TEST_SUITE_P(Both, ReadQueueTest, ::testing::Values("uring", "threads"),
                          [](const auto& queue) { return std::string(queue.param); });

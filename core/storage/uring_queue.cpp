@@ -5,7 +5,9 @@
 
 #include <cassert>
 #include <cerrno>
+#include <chrono>
 #include <limits>
+#include <thread>
 #include <utility>
 
 #include "core/storage/descriptor.hpp"
@@ -15,6 +17,11 @@ namespace forebay {
 namespace {
 
 constexpr std::uint64_t wake_tag = std::numeric_limits<std::uint64_t>::max();
+
+/// The kernel lacks memory or the like for now (EAGAIN): it is asked again so often, so far apart.
+/// After that it is taken for a refusal, so that whoever waits for us does not wait for ever.
+constexpr int most_tries = 100;
+constexpr std::chrono::milliseconds between_tries{1};
 
 class UringQueue final : public ReadQueue {
  public:
@@ -74,11 +81,7 @@ class UringQueue final : public ReadQueue {
       io_uring_sqe_set_data64(entry, wake_tag);
       listening_ = true;
     }
-    int status = 0;
-    do {
-      status = io_uring_submit_and_wait(&ring_, 1);
-    } while (status == -EINTR || status == -EAGAIN);
-    if (status < 0) return fail(-status, "wait for reads");
+    if (const int status = enter(); status < 0) return fail(-status, "wait for reads");
     io_uring_cqe* entry = nullptr;
     while (io_uring_peek_cqe(&ring_, &entry) == 0) {
       if (entry->user_data == wake_tag) {
@@ -96,6 +99,16 @@ class UringQueue final : public ReadQueue {
       io_uring_cqe_seen(&ring_, entry);
     }
     return {};
+  }
+
+  /// Hands over what was started, and waits until something has ended; negative: errno.
+  int enter() {
+    for (int tries = 1;;) {
+      const int status = io_uring_submit_and_wait(&ring_, 1);
+      if (status == -EINTR) continue;
+      if (status != -EAGAIN || tries++ == most_tries) return status;
+      std::this_thread::sleep_for(between_tries);
+    }
   }
 
   io_uring ring_;
@@ -119,7 +132,12 @@ std::unique_ptr<ReadQueue> make_uring_queue(int depth) {
     ::close(ring.ring_fd);
     ring.ring_fd = ring.enter_ring_fd = high;
   }
-  return std::make_unique<UringQueue>(ring, std::move(bell), depth);
+  auto queue = std::make_unique<UringQueue>(ring, std::move(bell), depth);
+  // Rings that can be made and not used: a filter (seccomp) lets one call pass and refuses the
+  // other, or the kernel is of before 5.6 and has no reads of this kind.
+  queue->wake();
+  if (!queue->wait()) return nullptr;
+  return queue;
 }
 
 }  // namespace forebay

@@ -151,6 +151,7 @@ void Prefetcher::stop_all(const char* why) {
 /// The queue is of no use any more. What was under way may still write into its memory, which is
 /// therefore never given back.
 void Prefetcher::give_up() {
+  queue_broke_.store(true);  // Who learns that its file is not served finds it set.
   stop_all("the queue of reads broke");
   for (auto& [tag, request] : under_way_) {
     static_cast<void>(new std::shared_ptr<Member>(std::move(request.member)));

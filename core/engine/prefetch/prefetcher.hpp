@@ -40,6 +40,9 @@ class Prefetcher {
   /// A file has room for a request.
   void wake();
 
+  /// The queue of reads is of no use any more, and nothing is read ahead.
+  bool has_broken_queue() const { return queue_broke_.load(); }
+
   /// Reads nothing ahead any more, for the reason `why`: waits for what is under way, and closes
   /// all descriptors of its own. Only wake() and release() may be called afterwards.
   void end(const char* why);
@@ -63,6 +66,7 @@ class Prefetcher {
   const std::shared_ptr<Resource> memory_;
   std::atomic<bool> idle_{false};
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> queue_broke_{false};
   std::mutex mutex_;
   std::vector<std::shared_ptr<Member>> members_;  ///< Guarded by mutex_.
   bool broken_ = false;  ///< Guarded by mutex_: nothing is fetched any more.

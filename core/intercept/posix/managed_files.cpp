@@ -248,9 +248,7 @@ bool give_way(int descriptor) {
       for (const Followed& parked : state.parked.take_all()) write_record(parked);
     }
     if (is_internal(descriptor) && state.prefetcher != nullptr) {
-      for (const int number : state.queue_descriptors) set_internal(number, false);
-      state.prefetcher->end("the program took the number of a descriptor");
-      state.gave_way.push_back(std::move(state.prefetcher));
+      retire_prefetcher(state, "the program took the number of a descriptor");
     }
     if (is_internal(descriptor) && state.adviser != nullptr) {
       state.mappings.clear();

@@ -38,12 +38,25 @@ constinit thread_local bool inside = false;
 std::atomic<Registry*> registry{nullptr};
 bool recording = false;
 
+void retire_prefetcher(Registry& state, const char* why) {
+  for (const int descriptor : state.queue_descriptors) set_internal(descriptor, false);
+  state.queue_descriptors.clear();
+  state.prefetcher->end(why);
+  state.gave_way.push_back(std::move(state.prefetcher));
+}
+
 Prefetcher* prefetcher_of(Registry& state) {
+  if (state.prefetcher != nullptr && state.prefetcher->has_broken_queue()) {
+    // The program confined itself since. Threads may do what its ring may not.
+    state.uring_broke = true;
+    retire_prefetcher(state, "the queue of reads broke");
+  }
   if (state.prefetcher != nullptr || state.prefetcher_failed) return state.prefetcher.get();
   const char* uring = std::getenv("FOREBAY_IO_URING");
   std::unique_ptr<ReadQueue> queue;
-  if (uring == nullptr || std::strcmp(uring, "0") != 0)
+  if (!state.uring_broke && (uring == nullptr || std::strcmp(uring, "0") != 0)) {
     queue = make_uring_queue(requests_under_way);
+  }
   if (queue == nullptr) queue = make_thread_queue(requests_under_way);
   state.queue_descriptors = queue->descriptors();
   for (const int descriptor : state.queue_descriptors) set_internal(descriptor, true);

@@ -78,6 +78,7 @@ struct Registry {
   pid_t process = ::getpid();
   std::unique_ptr<Prefetcher> prefetcher;  ///< Guarded by mutex, as is what follows.
   bool prefetcher_failed = false;
+  bool uring_broke = false;
   std::vector<int> queue_descriptors;                 ///< Of the prefetcher.
   std::unique_ptr<Adviser> adviser;                   ///< Null before the first file for it.
   std::vector<std::unique_ptr<Adviser>> ended;        ///< Readers may still come to them.
@@ -104,6 +105,8 @@ void abandon(Registry& state, int descriptor);
 
 /// Null: no thread is to be had.
 Prefetcher* prefetcher_of(Registry& state);
+/// What is read ahead ends, and begins anew with the next opening.
+void retire_prefetcher(Registry& state, const char* why);
 Adviser* adviser_of(Registry& state);
 
 void list(Registry& state, int descriptor, ManagedFile* managed);
