@@ -8,5 +8,7 @@ namespace forebay::posix {
 /// copy of ours would end the program. Brings the pages in, as the copy would. Says yes where the
 /// kernel cannot tell (before Linux 5.14). Async-signal-safe; errno may change.
 bool can_be_written(void* buffer, std::size_t count) noexcept;
+/// The same of reading it.
+bool can_be_read(const void* buffer, std::size_t count) noexcept;
 
 }  // namespace forebay::posix

@@ -13,6 +13,7 @@
 #include "core/intercept/posix/cancellation.hpp"
 #include "core/intercept/posix/exported.hpp"
 #include "core/intercept/posix/managed_files.hpp"
+#include "core/intercept/posix/program_memory.hpp"
 #include "core/intercept/posix/real_calls.hpp"
 #include "core/intercept/posix/registry.hpp"
 #include "core/storage/file_version.hpp"
@@ -70,12 +71,46 @@ ssize_t managed_read(int fd, void* buffer, size_t count) noexcept {
   return rest < 0 && moved == 0 ? -1 : static_cast<ssize_t>(moved);
 }
 
+bool overlap(const void* one, size_t length, const void* other, size_t other_length) noexcept {
+  const auto begin = reinterpret_cast<std::uintptr_t>(one);
+  const auto other_begin = reinterpret_cast<std::uintptr_t>(other);
+  return length > 0 && other_length > 0 && begin < other_begin + other_length &&
+         other_begin < begin + length;
+}
+
+bool overlap(const iovec& one, const iovec& other) noexcept {
+  return overlap(one.iov_base, one.iov_len, other.iov_base, other.iov_len);
+}
+
+/// Whether it does not matter in which order pieces are filled, nor when their array is read.
+bool are_apart(const iovec* pieces, int count) noexcept {
+  const char* end = nullptr;
+  bool is_rising = true;
+  for (int i = 0; i < count; ++i) {
+    const auto& [base, length] = pieces[i];
+    if (overlap(base, length, pieces, static_cast<size_t>(count) * sizeof(iovec))) return false;
+    if (length == 0) continue;
+    is_rising = is_rising && end <= base;
+    end = static_cast<const char*>(base) + length;
+  }
+  for (int i = 0; !is_rising && i < count; ++i) {
+    for (int other = i + 1; other < count; ++other) {
+      if (overlap(pieces[i], pieces[other])) return false;
+    }
+  }
+  return true;
+}
+
 /// The bytes of pieces that the kernel would take in one call at `offset`; 0: not these, which are
 /// left to it, with its errors.
 size_t plain_length(const iovec* pieces, int count, off_t offset) noexcept {
   constexpr int most_pieces = 1024;  // IOV_MAX of Linux.
   constexpr auto most_address = std::numeric_limits<std::uintptr_t>::max() / 2;
-  if (pieces == nullptr || count < 1 || count > most_pieces || offset < 0) return 0;
+  if (count < 1 || count > most_pieces || offset < 0) return 0;
+  const int before = errno;
+  const bool can_be_seen = can_be_read(pieces, static_cast<size_t>(count) * sizeof(iovec));
+  errno = before;
+  if (!can_be_seen) return 0;
   size_t sum = 0;
   for (int i = 0; i < count; ++i) {
     if (pieces[i].iov_len > most_transferred - sum) return 0;
@@ -85,13 +120,13 @@ size_t plain_length(const iovec* pieces, int count, off_t offset) noexcept {
     if (begin > most_address - pieces[i].iov_len) return 0;
   }
   off_t end = 0;
-  return __builtin_add_overflow(offset, static_cast<off_t>(sum), &end) ? 0 : sum;
+  if (__builtin_add_overflow(offset, static_cast<off_t>(sum), &end)) return 0;
+  return are_apart(pieces, count) ? sum : 0;
 }
 
 /// What is read into pieces, one behind the other, by a listed descriptor. Each is served from
 /// memory as far as it can be; pieces of which nothing is there wait for one call of the kernel,
-/// and are filled behind one that was served. (Of pieces that overlap another one wins then than
-/// would by the kernel alone.)
+/// and are filled behind one that was served.
 class ScatteredRead {
  public:
   ScatteredRead(int fd, const iovec* pieces, off_t offset) noexcept
