@@ -4,8 +4,8 @@ bytes and its own signals, and ends.
 Method: a program is forbidden system calls, by seccomp, before it opens its file or when it has
 read some of it: those that make threads, those of io_uring, or both; it blocks all signals; it
 closes all descriptors behind the library's back; or it forks, with and without the handlers of
-forks, and the child reads on. It must print the same as without the library, whose records say what
-was served.
+forks, and the child reads on, from the position or by offsets. It must print the same as without
+the library, whose records say what was served.
 
 usage: helper_check.py LIBRARY uring|threads
 """
@@ -21,6 +21,7 @@ from preloaded import TOLD_READS, Preloaded, evict, make_file, total, wait_until
 SIZE = 6_000_000
 PIECE = 60_000
 READS = [f"read {PIECE}"] * (SIZE // PIECE // 2)
+READS_BY_OFFSET = [f"pread {at} {PIECE}" for at in range(0, SIZE // 2, PIECE)]
 THREADS = "forbid clone clone3"
 RING = "forbid io_uring_setup"
 RING_AT_WORK = "forbid io_uring_enter"
@@ -48,12 +49,32 @@ CASES: dict[str, tuple[list[str], bool | None, bool | None]] = {
         True,
         True,
     ),
+    "a child that reads by offset": (
+        [OPEN, f"fork {len(READS_BY_OFFSET) + 2}", *READS_BY_OFFSET, READS[0], "close", READS[0]],
+        None,
+        None,
+    ),
+    "a child of a child that reads by offset": (
+        [
+            OPEN,
+            f"fork {len(READS_BY_OFFSET) + 6}",
+            *READS_BY_OFFSET[:5],
+            f"fork {len(READS_BY_OFFSET[5:]) + 1}",
+            *READS_BY_OFFSET[5:],
+            "close",
+        ],
+        None,
+        None,
+    ),
     "a child with a file of its own": (
         [OPEN, *READS, f"fork {len(READS) + 1}", OPEN, *READS, *READS],
         True,
         True,
     ),
 }
+#: Where the page cache serves the child, since the parent has the file open, too: its reads are in
+#: a record.
+IN_COMPANY = {"a child that reads by offset", "a child of a child that reads by offset"}
 POLICIES = {"own memory": "", "page cache": 'policy = "page-cache"\n'}
 
 
@@ -94,6 +115,9 @@ def main() -> int:
                 must = must_serve[queue == "threads"]
                 if emptied and policy == "own memory" and must not in (None, served > 0):
                     failures.append(f"{case}: {served} bytes served, {records}")
+                followed = total(records, "reads") >= len(READS_BY_OFFSET) - 8
+                if case in IN_COMPANY and policy == "own memory" and not followed:
+                    failures.append(f"{case}: its reads were not followed: {records}")
     print("\n".join(failures) or "all as it should be")
     return 1 if failures else 0
 

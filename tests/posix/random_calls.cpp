@@ -319,7 +319,9 @@ class RandomCalls : ComparedCalls {
     const pid_t child = ::fork();
     if (child == 0) {
       const bool right = same(pair, count, [&](int fd, char* b) { return ::read(fd, b, count); }) &&
-                         open_one() && change(open_.back()) && read_somehow(open_.back());
+                         read_somehow(pair) && read_somehow(pair) && read_somehow(pair) &&
+                         read_somehow(pair) && open_one() && change(open_.back()) &&
+                         read_somehow(open_.back());
       if (!right) std::fprintf(stderr, "in the child: %s\n", doing_.c_str());
       ::_exit(right ? 0 : 1);
     }

@@ -1,7 +1,7 @@
 """Makes the calls that its input tells, a line each, and prints what each gave: the number of bytes
 and their checksum, or the error, and where the descriptor stands then.
 
-open PATH | read COUNT | pread AT COUNT | readv COUNT... | preadv AT COUNT... | lseek AT
+open PATH | close | read COUNT | pread AT COUNT | readv COUNT... | preadv AT COUNT... | lseek AT
 stream PATH | fread COUNT | fseek AT   by a C stream
 map PATH | show AT COUNT               by a mapping
 fork LINES                             the lines that follow are for a child
@@ -40,6 +40,11 @@ class Calls:
     def open(self, path: str) -> str:
         self.descriptor = os.open(path, os.O_RDONLY)
         return "open"
+
+    def close(self) -> str:
+        os.close(self.descriptor)
+        self.descriptor = -1
+        return "closed"
 
     def read(self, count: int) -> bytes:
         return os.read(self.descriptor, count)

@@ -106,10 +106,16 @@ void after_fork_in_child() {
     return;
   }
   unlock_heap();
-  Registry& state = *registry.load();
-  for (unsigned fd = 0; fd < state.listed_end; ++fd) detail::listed_files[fd].store(nullptr);
+  const Registry& parents = *registry.load();
   close_internal();
-  while_memory_lasts([] { registry.store(new Registry); });  // Else it is none of this process.
+  Registry* own = nullptr;
+  while_memory_lasts([&] { own = new Registry; });
+  for (unsigned fd = 0; fd < parents.listed_end; ++fd) {
+    const ManagedFile* before = detail::listed_files[fd].exchange(nullptr);
+    if (before == nullptr || own == nullptr) continue;
+    while_memory_lasts([&] { inherit(*own, static_cast<int>(fd), *before); });
+  }
+  if (own != nullptr) registry.store(own);  // Else it is none of this process.
   inside = false;
 }
 
@@ -283,6 +289,9 @@ PositionedServe serve_next(int descriptor, void* buffer, size_t count) {
   const Inside guard;
   PositionedServe result;
   while_memory_lasts([&] {
+    const ManagedFile* managed = listed(descriptor);
+    // What is read so is not served, and decides nothing.
+    if (managed == nullptr || (managed->position_is_shared && managed->is_undecided)) return;
     const off_t position = ::lseek(descriptor, 0, SEEK_CUR);
     auto access = access_to(descriptor, position);
     const off_t size = access ? access->version.size : 0;

@@ -130,6 +130,9 @@ std::vector<Extent> declared_from(const std::vector<Extent>& willneed, Bytes off
   return rest;
 }
 
+/// A child begins with this read by offset of what its parent opened: many make one and end.
+constexpr int fewest_inherited = 3;
+
 /// Smaller files are not worth the shared memory.
 constexpr Bytes smallest_shared = MiB;
 
@@ -209,18 +212,48 @@ void decide(int descriptor, Bytes offset) {
     return;
   }
   ReadIntent wishes = *followed.declared;
+  const bool is_by_pattern = wishes.willneed.empty();
   wishes.willneed = declared_from(wishes.willneed, offset);
-  if (wishes.willneed.empty() || !state.parked.may_begin(version->id)) {
+  if (wishes.willneed.empty() != is_by_pattern || !state.parked.may_begin(version->id)) {
     // The index of the file, or what nobody declared, or not for now.
     managed->is_over = ++managed->reads_undecided > most_strays;
     return;
   }
-  const auto file = fetch(state, descriptor, *version, followed.path, std::move(wishes));
+  const bool is_inherited = managed->position_is_shared;
+  if (is_inherited && ++managed->reads_inherited < fewest_inherited) return;
   managed->is_undecided = false;
+  // The parent reads it, too, and other children may.
+  auto presence = is_inherited ? announced(state, *version, wishes) : nullptr;
+  if (presence != nullptr && presence->has_company() &&
+      comes_from_page_cache(descriptor, followed.path, wishes)) {
+    auto advised = advise(state, descriptor, *version, followed.path, wishes);
+    managed->is_over = advised == nullptr;
+    followed = {.advised = std::move(advised), .version = *version};
+    return;
+  }
+  const auto file = fetch(state, descriptor, *version, followed.path, std::move(wishes));
   managed->is_over = file == nullptr;
   if (file == nullptr) return;
-  followed = {.file = file, .version = *version};
+  followed = {.file = file, .presence = std::move(presence), .version = *version};
   start(state, *file, *version);
+}
+
+void inherit(Registry& own, int descriptor, const ManagedFile& before) {
+  const Followed& followed = before.followed;
+  // Nothing of it is copied: a child reads the memory of its parent until it writes there.
+  auto declared = followed.file == nullptr
+                      ? followed.declared
+                      : std::shared_ptr<const ReadIntent>(followed.file, &followed.file->intent());
+  if (declared == nullptr || before.is_over) return;
+  const auto known = std::ranges::find_if(own.files, [&](const ManagedFile* managed) {
+    return managed->followed.declared == declared;
+  });
+  if (known != own.files.end()) return list(own, descriptor, *known);
+  follow(own, descriptor,
+         {.declared = std::move(declared),
+          .path = followed.file == nullptr ? followed.path : followed.file->path(),
+          .version = followed.version});
+  listed(descriptor)->position_is_shared = true;
 }
 
 void share(int descriptor, Bytes offset) {

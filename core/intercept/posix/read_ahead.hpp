@@ -19,6 +19,10 @@ void manage(int descriptor, const FileVersion& version, const char* path,
 /// The first read by `descriptor`, of a file that was open before, is about to begin at `offset`.
 void decide(int descriptor, Bytes offset);
 
+/// In a child, before anything else: `descriptor` stands for what `before` is in the parent, whose
+/// registry was locked then. What is fetched for the child is decided by its reads.
+void inherit(Registry& own, int descriptor, const ManagedFile& before);
+
 /// Another process reads the file of `descriptor`, too, which is about to be read at `offset`: what
 /// is declared is brought into the page cache from now on, where both find it, if reads come from
 /// there.

@@ -115,6 +115,7 @@ void follow(Registry& state, int descriptor, Followed followed) {
   managed->is_over = false;
   managed->is_undecided = followed.declared != nullptr;
   managed->reads_undecided = 0;
+  managed->reads_inherited = 0;
   managed->stream = -1;
   {
     const std::lock_guard lock(managed->mutex);
