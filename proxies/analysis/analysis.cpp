@@ -143,6 +143,10 @@ void add_options(workload::CommandLine& line, Options& options) {
   line.add_bytes("--size", options.shape.file_bytes, "Bytes of the file");
   line.add_bytes("--mean", options.shape.mean_bytes, "Mean bytes of a read");
   line.add("--reads", options.shape.reads, "Number of reads");
+  line.add_bytes("--gap", options.shape.mean_gap_bytes,
+                 "Mean bytes between reads, from the beginning of the file on; without it they are "
+                 "spread over all of it")
+      .no_default_shown();
   line.add("--backward", options.shape.backward, "Of them, those that go back");
   line.add("--compute-us", options.compute_us,
            "Microseconds from the end of a read to the next one; what checking the bytes leaves of "
@@ -155,8 +159,8 @@ void add_options(workload::CommandLine& line, Options& options) {
   line.add_check([&] {
     if (options.shape.is_possible()) return;
     throw workload::Refused("--reads",
-                            "so many reads of this size do not fit the file, or more "
-                            "than half of them would go back");
+                            "so many reads of this size, with such gaps, do not fit the file, or "
+                            "more than half of them would go back");
   });
 }
 

@@ -45,9 +45,8 @@ std::vector<Read> read_pattern(const PatternShape& shape) {
   std::vector<double> gaps(shape.reads);
   for (double& size : sizes) size = 0.25 + 1.5 * uniform();
   for (double& gap : gaps) gap = -std::log(uniform());  // Exponential: most are small, few large.
-  const std::uint64_t needed = shape.reads * shape.mean_bytes;
-  const auto lengths = shares(sizes, needed);
-  const auto skipped = shares(gaps, shape.file_bytes - needed);
+  const auto lengths = shares(sizes, shape.reads * shape.mean_bytes);
+  const auto skipped = shares(gaps, shape.gap_bytes());
   std::vector<Read> reads;
   std::uint64_t offset = 0;
   for (std::size_t i = 0; i < shape.reads; ++i) {

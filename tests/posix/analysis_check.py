@@ -1,7 +1,8 @@
 """Goal: the analysis workload checks what it reads, and declares exactly the bytes that it reads.
 
-Method: a small file. Read alone; damaged; under the library with the intent that the program wrote
-itself, whose extents must be all that is fetched, but for the rounding to 4 KiB.
+Method: a small file. Declared with gaps of several sizes; read alone; damaged; under the library
+with the intent that the program wrote itself, whose extents must be all that is fetched, but for
+the rounding to 4 KiB.
 
 usage: analysis_check.py LIBRARY uring|threads PROGRAM
 """
@@ -12,12 +13,33 @@ import itertools
 import sys
 import tempfile
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 from preloaded import Preloaded, evict, wait_until_settled
 
 OPTIONS = ["--size", "8MiB", "--reads", "60", "--mean", "50KiB", "--backward", "7"]
 UNIT = 4096
+READS, MEAN = 60, 50 * 1024
+#: Mean gaps that can be asked for, and the first that the file has no room for.
+GAPS = (0, 1, 3000, ((8 << 20) - READS * MEAN) // READS)
+
+
+def wrong_gaps(preloaded: Preloaded, command: list[str]) -> Iterator[str]:
+    """All that lies before and between the reads is as much as was asked for."""
+    intent = preloaded.directory / "gaps.toml"
+    words = [*command, "--intent", str(intent), "--gap"]
+    for gap in GAPS:
+        code, _, errors = preloaded.run([*words, str(gap)], with_library=False)
+        pairs = tomllib.loads(intent.read_text())["file"][0]["willneed"] if code == 0 else []
+        reads = sorted(map(tuple, pairs))
+        ends = [0, *(offset + length for offset, length in reads)]
+        gaps = [offset - end for (offset, _), end in zip(reads, ends, strict=False)]
+        if (len(gaps), sum(gaps)) != (READS, READS * gap) or min(gaps) < 0:
+            yield f"gaps of {gap}: {code}, {errors!r}, {gaps}"
+    code, _, errors = preloaded.run([*words, str(GAPS[-1] + 1)], with_library=False)
+    if code != 2 or b"do not fit" not in errors:
+        yield f"gaps that do not fit: {code}, {errors!r}"
 
 
 def main() -> int:
@@ -35,8 +57,10 @@ def main() -> int:
         pairs = tomllib.loads((directory / "intent.toml").read_text())["file"][0]["willneed"]
         needed = sum(length for _, length in pairs)
         backward = sum(b[0] < a[0] for a, b in itertools.pairwise(pairs))
-        if (len(pairs), needed, backward) != (60, 60 * 50 * 1024, 7):
+        if (len(pairs), needed, backward) != (READS, READS * MEAN, 7):
             failures.append(f"other reads than asked for: {len(pairs)}, {needed}, {backward}")
+
+        failures += wrong_gaps(preloaded, command)
 
         code, output, errors = preloaded.run(command, with_library=False)
         if code != 0 or b"all bytes are right" not in output:
