@@ -24,7 +24,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -101,6 +103,27 @@ Result<toml::table> parsed(std::string_view toml, std::string_view intent_path) 
 /// `path` from its last slash on, without it.
 std::string_view last_component(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
+/// The pattern that `text` stands for: TOML holds no byte that is not part of UTF-8, so that "\xHH"
+/// is the byte of that number, from 80 on.
+std::string pattern_of(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    unsigned byte = 0;
+    const bool is_escape = text.size() >= 4 && text.starts_with("\\x");
+    const char* const digits = text.data() + 2;
+    if (is_escape && std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2 &&
+        byte >= 0x80) {
+      result += static_cast<char>(byte);
+      text.remove_prefix(4);
+      continue;
+    }
+    const std::size_t length = text.front() == '\\' ? std::min<std::size_t>(text.size(), 2) : 1;
+    result += text.substr(0, length);
+    text.remove_prefix(length);
+  }
+  return result;
+}
+
 /// `pattern` of a section against the absolute path of a file, or against its last component if the
 /// pattern has no slash.
 bool section_matches(const std::string& pattern, const char* file_path) {
@@ -149,7 +172,7 @@ class IntentReader {
                   "a pattern without NUL characters, which no path has");
       return;
     }
-    if (!section_matches(pattern->get(), file_path_.c_str())) return;
+    if (!section_matches(pattern_of(pattern->get()), file_path_.c_str())) return;
     for (const auto& [key, node] : in_file_order(section)) {
       if (key->str() == "path" || is_read_key(key->str(), node->is_table())) continue;
       if (key->str() == "cache") {
@@ -389,7 +412,7 @@ Result<std::vector<ReadSection>> read_sections(std::string_view toml,
       return is_read_key(item.first.str(), item.second.is_table());
     });
     if (!speaks_of_reads) continue;
-    result.push_back(ReadSectionReader(intent_path, pattern->get()).read(*table));
+    result.push_back(ReadSectionReader(intent_path, pattern_of(pattern->get())).read(*table));
   }
   return result;
 }

@@ -201,5 +201,20 @@ TEST(ReadIntent, ThePageCacheIsAPolicy) {
   EXPECT_EQ(found->front().intent.policy, ReadPolicy::page_cache);
 }
 
+TEST(ReadIntent, BytesThatAreNoTextAreWrittenAsNumbers) {
+  const auto found = sections(R"(
+[[file]]
+path = '/data/\xff\xFE?\\xff\xf\x7f\é'
+willneed = [[0, 1]]
+)");
+  const auto matches = [&](const char* path) { return !patterns_for(found, path, 9).empty(); };
+  EXPECT_TRUE(matches("/data/\xff\xfe_\\xffxfx7f\xc3\xa9"));
+  EXPECT_FALSE(matches("/data/\xff\xff_\\xffxfx7f\xc3\xa9"));
+  EXPECT_FALSE(matches("/data/\xff\xfe_\\\xffxfx7f\xc3\xa9"));
+  EXPECT_TRUE(
+      patterns_for(sections("[[file]]\npath = '\\xff'\nwillneed = [[0, 1]]\n"), "/data/xff", 9)
+          .empty());
+}
+
 }  // namespace
 }  // namespace forebay

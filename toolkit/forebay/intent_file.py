@@ -54,8 +54,7 @@ def coalesced(extents: Iterable[Extent], gap: int = 0) -> list[Extent]:
 
 
 def as_toml(files: Iterable[DeclaredReads], comment: str) -> str:
-    """An intent file. `comment` says where it comes from. Raises ForebayError for a path that no
-    TOML can hold."""
+    """An intent file. `comment` says where it comes from."""
     printable = re.sub(r"[^\S\n ]|[\x00-\x09\x0b-\x1f\x7f\ud800-\udfff]", "?", comment)
     lines = [f"# {line}".rstrip() for line in printable.split("\n")]
     lines.append(f"version = {FORMAT_VERSION}")
@@ -72,14 +71,8 @@ def as_toml(files: Iterable[DeclaredReads], comment: str) -> str:
 def _pattern(path: Path) -> str:
     """A TOML string with the pattern that this absolute path alone matches."""
     text = re.sub(r"([*?\[\\])", r"\\\1", str(path.absolute()))
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ForebayError(
-            f"the path {str(path)!r} is no UTF-8, which an intent file has to be",
-            "Rename the file, or give it a symbolic link with such a name.",
-        ) from error
-    return toml_value(text)
+    # What is no UTF-8: Python keeps such bytes as these characters.
+    return toml_value(re.sub("[\udc80-\udcff]", lambda m: f"\\x{ord(m[0]) - 0xDC00:02x}", text))
 
 
 def toml_value(value: object) -> str:

@@ -1,6 +1,7 @@
 """What a recorded run read: one trace per opening of a file (docs/formats/report.md), and the reads
 of each file that a later run will repeat."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,8 @@ def load(places: list[Path]) -> Recording:
 
 def _parsed(record: dict[str, Any]) -> Trace:
     path = record_files.text(record, "path")
+    if "path_bytes" in record:  # else it is UTF-8
+        path = os.fsdecode(bytes.fromhex(record_files.text(record, "path_bytes")))
     if not path.startswith("/") or "\0" in path:
         raise ValueError("a path that no file has")
     if not isinstance(record["extents"], list):

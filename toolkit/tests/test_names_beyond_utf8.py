@@ -85,6 +85,39 @@ def test_what_a_program_reads_is_traced_told_and_exported(forebay: Forebay, tmp_
 
 
 @pytest.mark.skipif(
+    not (REAL_LIBRARY / "libforebay-posix.so").is_file(),
+    reason="libforebay-posix.so is not built (make build, or set FOREBAY_LIBRARY_DIR)",
+)
+def test_what_a_program_reads_is_recorded_shown_and_replayed(
+    forebay: Forebay, tmp_path: Path
+) -> None:
+    sizes = {NAME: 2 * MIB, OTHER: 3 * MIB}
+    for name, size in sizes.items():
+        Path(name).write_bytes(CONTENT * 12)
+        os.truncate(name, size)
+    # The C library compares names by characters, in a locale that has some.
+    surroundings = {"FOREBAY_LIBRARY_DIR": str(REAL_LIBRARY), "LC_ALL": "C.UTF-8"}
+    command = ["--", "cat", *sizes]
+    answer = forebay("run", "--record", "--intent-out", f"{NAME}.toml", *command, **surroundings)
+    assert (answer.code, len(answer.output)) == (0, sum(sizes.values())), answer.errors
+    sections = tomllib.loads(Path(f"{NAME}.toml").read_text("utf-8"))["file"]
+    assert {s["path"]: s["willneed"] for s in sections} == {
+        f"{tmp_path}/\\xff\\xfe": [[0, 2 * MIB]],
+        f"{tmp_path}/\\xfe\\xff": [[0, 3 * MIB]],
+    }
+
+    answer = forebay("intent", "show", f"{NAME}.toml")
+    assert answer.code == 0, answer.errors
+    assert f"{tmp_path}/\\xff\\xfe" in answer.output
+
+    words = ["--intent", f"{NAME}.toml", "--json", "replay.json"]
+    answer = forebay("run", *words, *command, **surroundings)
+    assert (answer.code, len(answer.output)) == (0, sum(sizes.values())), answer.errors
+    records = read_json(Path("replay.json"))["prefetch"]["records"]
+    assert sorted(record["bytes_asked"] for record in records) == sorted(sizes.values())
+
+
+@pytest.mark.skipif(
     not (REAL_LIBRARY / "libforebay-trace.so").is_file(),
     reason="libforebay-trace.so is not built (make build, or set FOREBAY_LIBRARY_DIR)",
 )
