@@ -1,6 +1,7 @@
 #include "core/engine/prefetch/adviser.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <iterator>
 #include <new>
@@ -8,6 +9,7 @@
 
 #include "core/engine/prefetch/steady_time.hpp"
 #include "core/storage/background_thread.hpp"
+#include "core/storage/bounded_lock.hpp"
 
 namespace forebay {
 
@@ -58,8 +60,8 @@ void AdvisedFile::closing(int descriptor) {
 }
 
 bool AdvisedFile::is_done() {
-  const std::lock_guard acting(acting_);
-  return source_ == nullptr || advice_->is_done();
+  const auto acting = adviser_.lock_for_end(acting_);
+  return !acting.owns_lock() || source_ == nullptr || advice_->is_done();
 }
 
 std::vector<std::shared_ptr<ReadProgress>> AdvisedFile::ways() const {
@@ -74,8 +76,8 @@ bool AdvisedFile::is_watched() const {
 
 void AdvisedFile::finish() {
   is_finishing_.store(true);
-  const std::lock_guard acting(acting_);
-  if (source_ == nullptr) return;
+  const auto acting = adviser_.lock_for_end(acting_);
+  if (!acting.owns_lock() || source_ == nullptr) return;
   carry_out(advice_->end());
   if (fetch_) fetch_->let_go_of_all(*source_);
   fetch_.reset();
@@ -222,6 +224,13 @@ void Adviser::end() {
   for (const auto& known : files_) {
     if (const auto file = known.lock()) file->finish();
   }
+}
+
+std::unique_lock<std::mutex> Adviser::lock_for_end(std::mutex& acting) {
+  constexpr std::chrono::seconds longest{3};
+  auto lock = lock_within(acting, is_stuck_.load() ? std::chrono::seconds(0) : longest);
+  if (!lock.owns_lock()) is_stuck_.store(true);
+  return lock;
 }
 
 void Adviser::add_note(Note note) {

@@ -41,7 +41,8 @@ class AdvisedFile : public std::enable_shared_from_this<AdvisedFile> {
   /// more, then no more.
   void closing(int descriptor);
 
-  /// The program reads no more: gives up what is still held. The figures are final.
+  /// The program reads no more: gives up what is still held. The figures are final. Waits for the
+  /// thread, but not for ever: a file server may not answer it.
   void finish();
 
   /// The reads are finished, or as ReadAdvice has it: not while the thread has yet to begin.
@@ -117,6 +118,8 @@ class Adviser {
   static constexpr std::chrono::milliseconds longest_look{32};
 
   void add_note(Note note);
+  /// Without the lock where the thread does not come back to give it away.
+  std::unique_lock<std::mutex> lock_for_end(std::mutex& acting);
   /// What is watched has changed.
   void look_soon();
   void work();
@@ -128,6 +131,7 @@ class Adviser {
   std::vector<std::weak_ptr<AdvisedFile>> files_;
   bool is_changed_ = false;  ///< Other files are watched.
   bool stopping_ = false;
+  std::atomic<bool> is_stuck_{false};  ///< It was waited for in vain.
   std::thread thread_;
 };
 

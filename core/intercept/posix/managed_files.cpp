@@ -45,9 +45,14 @@ struct Access {
 std::optional<Access> access_to(int descriptor, off_t offset) {
   ManagedFile* managed = listed(descriptor);
   Registry& state = *registry.load();
-  if (managed == nullptr || managed->is_over || !is_own_process(state)) return std::nullopt;
+  if (managed == nullptr || managed->is_over || !is_own_process(state) || state.is_stuck) {
+    return std::nullopt;
+  }
   if (managed->is_undecided) decide(descriptor, offset);
-  Access access{managed, nullptr, nullptr, std::unique_lock(managed->mutex), {}};
+  // Without the lock: a file server may never answer.
+  const auto version = version_of(descriptor);
+  if (!version) return std::nullopt;
+  Access access{managed, nullptr, nullptr, std::unique_lock(managed->mutex), *version};
   if (listed(descriptor) != managed) return std::nullopt;
   const auto presence = managed->followed.presence;
   if (presence != nullptr && presence->has_company()) {
@@ -59,9 +64,6 @@ std::optional<Access> access_to(int descriptor, off_t offset) {
   access.file = managed->followed.file;
   access.advised = managed->followed.advised;
   if (access.file == nullptr && access.advised == nullptr) return std::nullopt;
-  const auto version = version_of(descriptor);
-  if (!version) return std::nullopt;
-  access.version = *version;
   return access;
 }
 
@@ -79,12 +81,19 @@ size_t serve(Access& access, void* buffer, size_t count, off_t offset) {
 constinit thread_local int forks_past_us = 0;
 
 void before_fork() {
-  if (inside || !is_own_process(*registry.load())) {
+  Registry& state = *registry.load();
+  if (inside || !is_own_process(state)) {
     ++forks_past_us;
     return;
   }
   inside = true;  // Who handles a signal while the locks are held must not want them.
-  registry.load()->mutex.lock();
+  RegistryLock lock(state);
+  if (!lock) {
+    inside = false;
+    ++forks_past_us;
+    return;
+  }
+  lock.keep();
   lock_heap();
 }
 
@@ -150,7 +159,8 @@ bool has_memory_for_exceptions() {
   while_memory_lasts([state] {
     for (unsigned fd = 0; recording && fd < state->listed_end; ++fd)
       stream_read(static_cast<int>(fd));
-    const std::lock_guard lock(state->mutex);
+    const RegistryLock lock(*state);
+    if (!lock) return;
     for (ManagedFile* managed : state->files) {
       const std::lock_guard file_lock(managed->mutex);
       write_record(managed->followed);
@@ -236,8 +246,8 @@ void duplicated(int descriptor, int copy) {
   Registry& state = *registry.load();
   if (inside || static_cast<unsigned>(copy) >= most_descriptors || !is_own_process(state)) return;
   const Inside guard;
-  const std::lock_guard lock(state.mutex);
-  ManagedFile* managed = listed(descriptor);
+  const RegistryLock lock(state);
+  ManagedFile* managed = lock ? listed(descriptor) : nullptr;
   if (managed != nullptr && listed(copy) == nullptr) list(state, copy, managed);
 }
 
@@ -248,8 +258,11 @@ bool give_way(int descriptor) {
   if (inside) return false;
   const int before = errno;
   const Inside guard;
+  bool can_give = true;
   while_memory_lasts([&] {
-    const std::lock_guard lock(state.mutex);
+    const RegistryLock lock(state);
+    can_give = static_cast<bool>(lock);
+    if (!lock) return;
     if (is_internal(descriptor)) {
       for (const Followed& parked : state.parked.take_all()) write_record(parked);
     }
@@ -263,7 +276,7 @@ bool give_way(int descriptor) {
     }
   });
   errno = before;
-  return true;
+  return can_give;
 }
 
 size_t serve_at(int descriptor, void* buffer, size_t count, off_t offset) {

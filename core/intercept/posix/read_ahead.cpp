@@ -164,8 +164,8 @@ bool comes_from_page_cache(int descriptor, const std::string& path, const ReadIn
 void manage(int descriptor, const FileVersion& version, const char* path,
             const DeclaredReads::Sections& sections, Reader reader) {
   Registry& state = *registry.load();
-  const std::lock_guard lock(state.mutex);
-  if (take_up_advised(state, descriptor, version, reader)) return;
+  const RegistryLock lock(state);
+  if (!lock || take_up_advised(state, descriptor, version, reader)) return;
   ReadIntent wishes = combined(sections);
   if (descriptors_run_short()) return end_parked(state);
   const auto by_page_cache = [&] {
@@ -196,8 +196,8 @@ void manage(int descriptor, const FileVersion& version, const char* path,
 
 void decide(int descriptor, Bytes offset) {
   Registry& state = *registry.load();
-  const std::lock_guard lock(state.mutex);
-  ManagedFile* managed = listed(descriptor);
+  const RegistryLock lock(state);
+  ManagedFile* managed = lock ? listed(descriptor) : nullptr;
   if (managed == nullptr) return;
   const std::lock_guard file_lock(managed->mutex);
   Followed& followed = managed->followed;
@@ -258,8 +258,8 @@ void inherit(Registry& own, int descriptor, const ManagedFile& before) {
 
 void share(int descriptor, Bytes offset) {
   Registry& state = *registry.load();
-  const std::lock_guard lock(state.mutex);
-  ManagedFile* managed = listed(descriptor);
+  const RegistryLock lock(state);
+  ManagedFile* managed = lock ? listed(descriptor) : nullptr;
   if (managed == nullptr) return;
   // Gone after this, whether it helps or not: it is asked once.
   std::shared_ptr<NodeReaders> presence;
@@ -294,8 +294,8 @@ void close_abandoned(Registry& state) {
   for (std::size_t place = 0;; ++place) {
     std::optional<Followed> ended;
     {
-      const std::lock_guard lock(state.mutex);
-      if (place >= state.files.size()) return;
+      const RegistryLock lock(state);
+      if (!lock || place >= state.files.size()) return;
       ended = part_with(state, unlist_abandoned(state, *state.files[place]));
     }
     if (ended) write_record(*ended);
@@ -308,7 +308,8 @@ void close_listed(int descriptor) {
   Registry& state = *registry.load();
   std::optional<Followed> ended;
   {
-    const std::lock_guard lock(state.mutex);
+    const RegistryLock lock(state);
+    if (!lock) return abandon(state, descriptor);
     if (ManagedFile* managed = listed(descriptor)) {
       const std::lock_guard file_lock(managed->mutex);
       if (managed->followed.advised != nullptr) managed->followed.advised->closing(descriptor);
@@ -321,7 +322,8 @@ void close_listed(int descriptor) {
 
 void stop_serving(FileId id) {
   Registry& state = *registry.load();
-  const std::lock_guard lock(state.mutex);
+  const RegistryLock lock(state);
+  if (!lock) return;  // Nothing is served any more.
   for (ManagedFile* managed : state.files) {
     const std::lock_guard file_lock(managed->mutex);
     if (managed->followed.file != nullptr && managed->id == id) {

@@ -42,7 +42,8 @@ void follow_stream(int descriptor, Moved&& moved) {
 void record(int descriptor, const FileVersion& version, const char* path, Reader reader) {
   close_listed(descriptor);  // If it was closed behind our back.
   Registry& state = *registry.load();
-  const std::lock_guard lock(state.mutex);
+  const RegistryLock lock(state);
+  if (!lock) return;
   follow(state, descriptor,
          {.trace = std::make_shared<ReadTrace>(), .path = path, .version = version});
   if (reader == Reader::stream) record_stream(descriptor);

@@ -1,12 +1,14 @@
 #include "core/intercept/posix/registry.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <system_error>
 #include <utility>
 
 #include "core/intercept/posix/internal_descriptors.hpp"
+#include "core/storage/bounded_lock.hpp"
 #include "core/storage/read_queue.hpp"
 
 namespace forebay::posix {
@@ -29,6 +31,12 @@ Followed lose(Registry& state, ManagedFile& managed, int descriptors) {
 }
 
 }  // namespace
+
+RegistryLock::RegistryLock(Registry& state) {
+  constexpr std::chrono::seconds longest{3};
+  if (!state.is_stuck.load()) lock_ = lock_within(state.mutex, longest);
+  if (!lock_.owns_lock()) state.is_stuck.store(true);
+}
 
 namespace detail {
 std::array<std::atomic<ManagedFile*>, most_descriptors> listed_files{};

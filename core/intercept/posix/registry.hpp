@@ -75,7 +75,9 @@ struct AnnouncedFile {
 /// All that is known of a process. A forked child begins with a new one and leaves its parent's
 /// behind, whose locks may be held by threads that it does not have.
 struct Registry {
-  std::mutex mutex;
+  std::mutex mutex;  ///< By RegistryLock.
+  /// A thread held the mutex for longer than others wait: nothing is read ahead any more.
+  std::atomic<bool> is_stuck{false};
   pid_t process = ::getpid();
   std::unique_ptr<Prefetcher> prefetcher;  ///< Guarded by mutex, as is what follows.
   bool prefetcher_failed = false;
@@ -91,6 +93,20 @@ struct Registry {
   std::vector<ShownFile> mappings;
   std::vector<AnnouncedFile> announced;
   ParkedFiles parked;
+};
+
+/// Holds the registry, unless another thread does not give it away: it waits for a file server that
+/// does not answer, with which other files have nothing to do.
+class [[nodiscard]] RegistryLock {
+ public:
+  explicit RegistryLock(Registry& state);
+  explicit operator bool() const { return lock_.owns_lock(); }
+
+  /// It stays locked beyond this.
+  void keep() { lock_.release(); }
+
+ private:
+  std::unique_lock<std::mutex> lock_;
 };
 
 /// Never destroyed: programs read in their exit handlers too.

@@ -34,8 +34,8 @@ void with_listed(int descriptor, Act&& act) {
   const Inside guard;
   while_memory_lasts([&] {
     Registry& state = *registry.load();
-    const std::lock_guard lock(state.mutex);
-    if (ManagedFile* managed = listed(descriptor)) act(state, *managed);
+    const RegistryLock lock(state);
+    if (ManagedFile* managed = lock ? listed(descriptor) : nullptr) act(state, *managed);
   });
   errno = before;
 }

@@ -1,0 +1,142 @@
+"""Goal: a file server that does not answer any more holds up nobody but who reads its files.
+
+Method: the testbed over a declared file that two threads read, by openings of their own and by one,
+and is stopped (SIGSTOP) in the middle. When both threads wait for it, the program must read another
+declared file and open a third one for writing. Then the testbed goes on, and all bytes must be
+right.
+
+usage: silent_check.py LIBRARY uring|threads FUSE_PROBE TESTBEDFS
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import zlib
+from pathlib import Path
+
+from preloaded import Preloaded, evict, make_file, wait_until_settled
+
+SIZE = 4_000_000
+LONGEST_S = 40
+INTENT = """
+[[file]]
+path = "*.dat"
+willneed = [[0, 0]]
+block = "64KiB"
+budget = "1MiB"
+"""
+PROGRAM = """
+import os, sys, threading, time, zlib
+PIECE = 50_000
+sums, in_middle, go = {}, threading.Semaphore(0), threading.Semaphore(0)
+shared = os.open("mount/silent.dat", os.O_RDONLY) if sys.argv[1] == "one" else -1
+
+def read(number):
+    file = shared if shared >= 0 else os.open("mount/silent.dat", os.O_RDONLY)
+    found, at = 0, 0
+    while piece := os.pread(file, PIECE, at):
+        found, at = zlib.crc32(piece, found), at + len(piece)
+        if at == 4 * PIECE:
+            in_middle.release()
+            go.acquire()
+    sums[number] = found
+
+def waits_for_server(thread):
+    with open(f"/proc/self/task/{thread.native_id}/wchan") as file:
+        return file.read().startswith(("request_wait", "fuse", "__fuse", "folio"))
+
+def say(word):
+    print(word, flush=True)
+    sys.stdin.readline()
+
+threads = [threading.Thread(target=read, args=(number,)) for number in range(2)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    in_middle.acquire()
+say("in the middle")
+for thread in threads:
+    go.release()
+last = time.monotonic() + 20
+while not all(map(waits_for_server, threads)) and time.monotonic() < last:
+    time.sleep(0.01)
+file, found = os.open("other.dat", os.O_RDONLY), 0
+while piece := os.read(file, PIECE):
+    found = zlib.crc32(piece, found)
+os.close(file)
+os.close(os.open("written.dat", os.O_RDWR | os.O_CREAT))
+say(found)
+for thread in threads:
+    thread.join()
+print(*sums.values())
+"""
+
+
+def main() -> int:
+    library, queue, fuse_probe, testbedfs = sys.argv[1:5]
+    if (probed := subprocess.run([fuse_probe], check=False).returncode) != 0:
+        return probed
+    failures = []
+    with tempfile.TemporaryDirectory(dir=".", prefix="posix-silent-") as name:
+        directory = Path(name).resolve()
+        mount, backing = directory / "mount", directory / "backing"
+        mount.mkdir()
+        backing.mkdir()
+        silent = zlib.crc32(make_file(backing / "silent.dat", SIZE, 1))
+        other = zlib.crc32(make_file(directory / "other.dat", SIZE, 2))
+        wait_until_settled(backing)
+        preloaded = Preloaded(library, queue, directory, INTENT)
+        for openings in ("one", "two"):
+            state = directory / f"{openings}.json"
+            rates = ["--bandwidth", "400MB/s", "--latency", "1ms", "--state", str(state)]
+            words = [testbedfs, "--foreground", "--backing", str(backing), *rates, str(mount)]
+            with subprocess.Popen(words) as server:
+                while not os.path.ismount(mount):
+                    pass
+                evict(directory / "other.dat")
+                try:
+                    failures += silence(preloaded, server, openings, silent, other)
+                finally:
+                    server.send_signal(signal.SIGCONT)
+                    subprocess.run(["fusermount3", "-u", "-z", mount], check=True)
+    print("\n".join(failures) or "all as it should be")
+    return 1 if failures else 0
+
+
+def silence(
+    preloaded: Preloaded, server: subprocess.Popen[bytes], openings: str, silent: int, other: int
+) -> list[str]:
+    """One run of the program. What is wrong with it."""
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, openings],
+        cwd=preloaded.directory,
+        env=preloaded.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as program:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        # What hangs is ended: a line that does not come is empty.
+        signal.signal(signal.SIGALRM, lambda *_: program.kill())
+        signal.alarm(LONGEST_S)
+        said = [program.stdout.readline().strip()]
+        server.send_signal(signal.SIGSTOP)
+        program.stdin.write("go on\n")
+        program.stdin.flush()
+        said.append(program.stdout.readline().strip())
+        server.send_signal(signal.SIGCONT)
+        said.append(program.communicate("go on\n")[0].strip())
+        signal.alarm(0)
+    right = ["in the middle", str(other), f"{silent} {silent}"]
+    if said == right and program.returncode == 0:
+        return []
+    return [f"by {openings}: {said}, not {right}, status {program.returncode}"]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
