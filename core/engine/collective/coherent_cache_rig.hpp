@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/engine/collective/claims_server.hpp"
 #include "core/engine/collective/coherent_cache.hpp"
 
 // What tests of the cache among ranks share.
@@ -42,7 +43,10 @@ class CacheTest : public ::testing::Test {
     hints_.cache_path = (base_ / "local").string();
     hints_.cache_capacity = 64 * MiB;
   }
-  ~CacheTest() override { std::filesystem::remove_all(base_); }
+  ~CacheTest() override {
+    ClaimsServer::await_retired();
+    std::filesystem::remove_all(base_);
+  }
 
   /// Collective. The cache is null where there can be none.
   void open(Exchange& exchange, OpenedCache& opened) const {

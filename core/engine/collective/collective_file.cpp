@@ -342,6 +342,7 @@ class EngineFile final : public CollectiveFile {
     if (domains == cast_.domains && in_order_ == fitted.has_value()) return false;
     cast_.domains = domains;
     in_order_ = fitted.has_value();
+    pool_.reset();  // The last job of the call before may still ring a bell of the board.
     board_.reset();
     reserve_.reset();
     no_board_ = {};

@@ -208,6 +208,9 @@ TEST(CollectiveFile, ReadStopsAtTheEndOfTheFile) {
 }
 
 TEST(CollectiveFile, RanksOfANodeMayMoveTheSameBytes) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ranks that write the same bytes at once race: that is their program's";
+#endif
   // Together their pieces are larger than a window, which is all that a message has room for.
   constexpr Bytes length = 50'000;
   for (const int ranks_per_node : {1, 2, 3, 6}) {
