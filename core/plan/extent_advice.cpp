@@ -18,6 +18,9 @@ Bytes piece_for(Bytes budget) {
 /// waits for; as many that were not, that it is.
 constexpr int enough_alike = 8;
 
+/// Budgets that a reader who jumps may leave unread, where he has read less.
+constexpr Bytes most_in_vain = 2;
+
 /// What is declared of its hull; none: all of it.
 std::vector<Extent> declared_in(const FetchPiece& piece) {
   std::vector<Extent> result;
@@ -61,7 +64,13 @@ std::vector<ReadAdvice::Item> ExtentAdvice::observe(Extent read) {
     return end();
   } else if (++misses_ >= misses_before_seeking && find(read)) {
     misses_ = 0;
+    for (const Told& told : ahead_) in_vain_ += transfer_of(told.piece.hull()).length;
     pass_ahead();
+    // Right extents in a wrong order: a few reads of each are foreseen, so that confidence stays.
+    if (in_vain_ > most_in_vain * budget_ && in_vain_ > taken_) {
+      is_given_up_ = true;
+      return end();
+    }
   }
   fill(items);
   return items;
@@ -181,6 +190,7 @@ bool ExtentAdvice::take_ahead(Extent read) {
 
 void ExtentAdvice::measure(const Told& told) {
   const Bytes bytes = transfer_of(told.piece.hull()).length;
+  taken_ += bytes;
   if (!tuner_.arrive(told.trial, bytes, now_ns_, now_ns_)) return;
   tuner_.decide(plan_.coming(RequestTuner::extents_to_weigh));
 }

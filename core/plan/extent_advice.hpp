@@ -77,6 +77,8 @@ class ExtentAdvice final : public ReadAdvice {
   std::vector<Item> untold_;            ///< Being read or skipped, and was never told.
   std::deque<FetchPiece> behind_;       ///< Passed, still in the page cache.
   Bytes held_ = 0;                      ///< Of what was told, as transfers.
+  Bytes taken_ = 0;                     ///< Of what was told, by those who came to it,
+  Bytes in_vain_ = 0;                   ///< and left, by those who jumped elsewhere.
   Confidence confidence_;
   bool was_there_ = false;  ///< The last piece,
   int alike_ = 0;           ///< and how many in a row were, or were not.

@@ -6,6 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+#include <vector>
+
 namespace forebay {
 namespace {
 
@@ -217,6 +221,24 @@ TEST(ExtentAdvice, WrongReadsEndIt) {
     advice.observe(at(place, 1));
   }
   EXPECT_THAT(advice.expected(), IsEmpty());
+}
+
+TEST(ExtentAdvice, RightExtentsInAWrongOrderEndIt) {
+  constexpr Bytes extents = 400, units = 8;
+  std::vector<Extent> shuffled;
+  for (Bytes i = 0; i < extents; ++i) shuffled.push_back(at(i * units, units));
+  std::mt19937 random(1);
+  std::ranges::shuffle(shuffled, random);
+  ExtentAdvice advice(shuffled, extents * units * unit, 16 * units * unit);
+  Bytes told = 0;
+  const auto count = [&](const std::vector<ReadAdvice::Item>& items) {
+    for (const auto& item : items) told += item.is_needed ? item.extent.length : 0;
+  };
+  count(advice.begin());
+  for (Bytes i = 0; i < extents * units && !advice.is_given_up(); ++i)
+    count(advice.observe(at(i, 1)));
+  EXPECT_TRUE(advice.is_given_up());
+  EXPECT_LE(told, 5 * 16 * units * unit);
 }
 
 TEST(ExtentAdvice, AReaderThatJumpsIsFoundAgain) {
