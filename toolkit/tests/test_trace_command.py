@@ -100,6 +100,26 @@ def test_each_call_is_a_row_with_what_it_did(forebay: Forebay, tmp_path: Path) -
     assert not Path("run.trace.spills").exists()
 
 
+def test_pieces_that_nobody_can_read_fail_as_without_a_trace(forebay: Forebay) -> None:
+    trace = traced(
+        forebay,
+        """
+        import ctypes, errno, os
+        libc = ctypes.CDLL(None, use_errno=True)
+        nowhere = ctypes.c_void_p(4096)
+        with open("data", "wb+", buffering=0) as file:
+            for call in (libc.readv, libc.writev):
+                for pieces, count in ((nowhere, 2), (None, 2), (None, -1), (None, 1 << 30)):
+                    assert call(file.fileno(), pieces, count) == -1
+                    assert ctypes.get_errno() in (errno.EFAULT, errno.EINVAL)
+        """,
+    )
+    failed = [row for row in rows(trace, "data") if row["errno"] != 0]
+    assert [(row["call"], row["length"]) for row in failed] == [("readv", 0)] * 4 + [
+        ("writev", 0)
+    ] * 4
+
+
 def test_a_position_is_followed_through_copies_and_seeks(forebay: Forebay) -> None:
     trace = traced(
         forebay,

@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 
 #include "core/intercept/posix/exported.hpp"
@@ -14,22 +15,32 @@
 namespace forebay::trace {
 namespace {
 
-/// Bytes that the pieces have room for; whatever the kernel answers to a wrong count.
-std::int64_t sum_of(const iovec* pieces, int count) {
-  std::int64_t sum = 0;
-  for (int i = 0; pieces != nullptr && i < count; ++i) {
-    sum += static_cast<std::int64_t>(pieces[i].iov_len);
-  }
-  return sum;
-}
-
 Told at(int fd, off_t offset, std::size_t length) {
   return {fd, offset, static_cast<std::int64_t>(length), 0};
 }
 Told at_position(int fd, std::size_t length) { return at(fd, -1, length); }
 
-Told of(int fd, off_t offset, const iovec* pieces, int count) {
-  return {fd, offset, is_known_traced(fd) ? sum_of(pieces, count) : 0, 0};
+/// Bytes that the pieces of a call had room for which answered `told`; 0 where the kernel may not
+/// have been able to read their array, or their count is wrong: we could not, either.
+std::int64_t sum_of(const iovec* pieces, int count, std::int64_t told) {
+  if (told == -EFAULT || told == -EINVAL) return 0;
+  std::int64_t sum = 0;
+  for (int i = 0; i < count; ++i) sum += static_cast<std::int64_t>(pieces[i].iov_len);
+  return sum;
+}
+
+template <typename Call>
+[[gnu::always_inline]] inline ssize_t traced_pieces(TracedCall call, int fd, off_t offset,
+                                                    const iovec* pieces, int count, Call&& body) {
+  if (!is_traced(fd)) return body();
+  prepare();
+  const std::uint64_t begin = ticks();
+  const ssize_t result = body();
+  const std::uint64_t end = ticks();
+  const std::int64_t told = told_result(result);
+  tell(call, {fd, offset, sum_of(pieces, count, told), 0}, begin, end, told,
+       __builtin_return_address(0));
+  return result;
 }
 
 /// Where a descriptor's side of a copy begins: at the position if `offset` is null.
@@ -102,29 +113,29 @@ FOREBAY_EXPORTED ssize_t pread64(int fd, void* buffer, size_t count, off64_t off
 }
 
 FOREBAY_EXPORTED ssize_t readv(int fd, const iovec* pieces, int count) {
-  return traced_by(TracedCall::readv, of(fd, -1, pieces, count),
-                   [&] { return real().readv(fd, pieces, count); });
+  return traced_pieces(TracedCall::readv, fd, -1, pieces, count,
+                       [&] { return real().readv(fd, pieces, count); });
 }
 
 FOREBAY_EXPORTED ssize_t preadv(int fd, const iovec* pieces, int count, off_t offset) {
-  return traced_by(TracedCall::preadv, of(fd, offset, pieces, count),
-                   [&] { return real().preadv64(fd, pieces, count, offset); });
+  return traced_pieces(TracedCall::preadv, fd, offset, pieces, count,
+                       [&] { return real().preadv64(fd, pieces, count, offset); });
 }
 
 FOREBAY_EXPORTED ssize_t preadv64(int fd, const iovec* pieces, int count, off64_t offset) {
-  return traced_by(TracedCall::preadv, of(fd, offset, pieces, count),
-                   [&] { return real().preadv64(fd, pieces, count, offset); });
+  return traced_pieces(TracedCall::preadv, fd, offset, pieces, count,
+                       [&] { return real().preadv64(fd, pieces, count, offset); });
 }
 
 FOREBAY_EXPORTED ssize_t preadv2(int fd, const iovec* pieces, int count, off_t offset, int flags) {
-  return traced_by(TracedCall::preadv2, of(fd, offset, pieces, count),
-                   [&] { return real().preadv64v2(fd, pieces, count, offset, flags); });
+  return traced_pieces(TracedCall::preadv2, fd, offset, pieces, count,
+                       [&] { return real().preadv64v2(fd, pieces, count, offset, flags); });
 }
 
 FOREBAY_EXPORTED ssize_t preadv64v2(int fd, const iovec* pieces, int count, off64_t offset,
                                     int flags) {
-  return traced_by(TracedCall::preadv2, of(fd, offset, pieces, count),
-                   [&] { return real().preadv64v2(fd, pieces, count, offset, flags); });
+  return traced_pieces(TracedCall::preadv2, fd, offset, pieces, count,
+                       [&] { return real().preadv64v2(fd, pieces, count, offset, flags); });
 }
 
 FOREBAY_EXPORTED ssize_t write(int fd, const void* buffer, size_t count) {
@@ -143,29 +154,29 @@ FOREBAY_EXPORTED ssize_t pwrite64(int fd, const void* buffer, size_t count, off6
 }
 
 FOREBAY_EXPORTED ssize_t writev(int fd, const iovec* pieces, int count) {
-  return traced_by(TracedCall::writev, of(fd, -1, pieces, count),
-                   [&] { return real().writev(fd, pieces, count); });
+  return traced_pieces(TracedCall::writev, fd, -1, pieces, count,
+                       [&] { return real().writev(fd, pieces, count); });
 }
 
 FOREBAY_EXPORTED ssize_t pwritev(int fd, const iovec* pieces, int count, off_t offset) {
-  return traced_by(TracedCall::pwritev, of(fd, offset, pieces, count),
-                   [&] { return real().pwritev64(fd, pieces, count, offset); });
+  return traced_pieces(TracedCall::pwritev, fd, offset, pieces, count,
+                       [&] { return real().pwritev64(fd, pieces, count, offset); });
 }
 
 FOREBAY_EXPORTED ssize_t pwritev64(int fd, const iovec* pieces, int count, off64_t offset) {
-  return traced_by(TracedCall::pwritev, of(fd, offset, pieces, count),
-                   [&] { return real().pwritev64(fd, pieces, count, offset); });
+  return traced_pieces(TracedCall::pwritev, fd, offset, pieces, count,
+                       [&] { return real().pwritev64(fd, pieces, count, offset); });
 }
 
 FOREBAY_EXPORTED ssize_t pwritev2(int fd, const iovec* pieces, int count, off_t offset, int flags) {
-  return traced_by(TracedCall::pwritev2, of(fd, offset, pieces, count),
-                   [&] { return real().pwritev64v2(fd, pieces, count, offset, flags); });
+  return traced_pieces(TracedCall::pwritev2, fd, offset, pieces, count,
+                       [&] { return real().pwritev64v2(fd, pieces, count, offset, flags); });
 }
 
 FOREBAY_EXPORTED ssize_t pwritev64v2(int fd, const iovec* pieces, int count, off64_t offset,
                                      int flags) {
-  return traced_by(TracedCall::pwritev2, of(fd, offset, pieces, count),
-                   [&] { return real().pwritev64v2(fd, pieces, count, offset, flags); });
+  return traced_pieces(TracedCall::pwritev2, fd, offset, pieces, count,
+                       [&] { return real().pwritev64v2(fd, pieces, count, offset, flags); });
 }
 
 FOREBAY_EXPORTED ssize_t aio_return(aiocb* asked) noexcept {
