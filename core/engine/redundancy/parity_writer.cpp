@@ -20,7 +20,7 @@ LogSettings plain(LogSettings settings) {
 
 ParityWriter::ParityWriter(std::unique_ptr<LogStore> store, LogIdentity identity,
                            LogSettings settings, std::unique_ptr<ResourceHolder> capacity)
-    : log_(std::move(store), std::move(identity), plain(settings), std::move(capacity),
+    : log_(std::move(store), std::move(identity), plain(std::move(settings)), std::move(capacity),
            [](const LogRecord&, const LogPlace&) {}) {
   assert(log_.identity().purpose == LogPurpose::protection);
 }
