@@ -201,8 +201,8 @@ def traced_arguments(function: Prototype, number: int) -> str:
             members.append(f".{member} = {names[declaration]}")
     if status_of(function):
         members.append(f".status = {status_of(function)}")
-    if writes_all(function):
-        members.append(".moves_all = true")
+    if writes_told(function):
+        members.append(".writes = true")
     if place := SETS_POINTER.get(function.base):
         members.append(".sets_pointer = true")
         members.append(
@@ -218,9 +218,8 @@ def status_of(function: Prototype) -> str:
     return next((name for text, name in function.parameters if "MPI_Status" in text), "")
 
 
-def writes_all(function: Prototype) -> bool:
-    """Whether a call is told how much to write, and has written that when it returns, if it
-    succeeds: nobody has to ask the MPI for a status that the program does not want."""
+def writes_told(function: Prototype) -> bool:
+    """Whether a call is told how much to write, and has written that when it returns."""
     declarations = [declaration for declaration, _ in function.parameters]
     return (
         function.base.startswith("write")
@@ -258,8 +257,9 @@ def wrapper(function: Prototype, number: int) -> str:
     if function.base in OWN:
         own = f", [&](OpenFile& file) {{ return own::{function.base}({own_arguments(function)}); }}"
     lines = [f"{function.result} wrapped_{function.name}({function.declared}) noexcept {{"]
-    if (status := status_of(function)) and not writes_all(function):
-        lines += ["  MPI_Status seen;", f"  {status} = seen_status({status}, seen);"]
+    if status := status_of(function):
+        seen = "seen_write_status" if writes_told(function) else "seen_status"
+        lines += ["  MPI_Status seen;", f"  {status} = {seen}({status}, seen);"]
     lines += [
         f"  return traced({traced_arguments(function, number)}, [&] {{",
         f"    return {entry}({handle}, CallClass::{call_class(function.name)}, {real}{own});",

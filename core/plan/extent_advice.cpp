@@ -60,20 +60,25 @@ std::vector<ReadAdvice::Item> ExtentAdvice::observe(Extent read) {
     misses_ = 0;
     was_right_ = true;
   } else if (confidence_.lost()) {
-    is_given_up_ = true;
-    return end();
+    give_up(items);
+    return items;
   } else if (++misses_ >= misses_before_seeking && find(read)) {
     misses_ = 0;
     for (const Told& told : ahead_) in_vain_ += transfer_of(told.piece.hull()).length;
     pass_ahead();
     // Right extents in a wrong order: a few reads of each are foreseen, so that confidence stays.
     if (in_vain_ > most_in_vain * budget_ && in_vain_ > taken_) {
-      is_given_up_ = true;
-      return end();
+      give_up(items);
+      return items;
     }
   }
   fill(items);
   return items;
+}
+
+void ExtentAdvice::give_up(std::vector<Item>& items) {
+  is_given_up_ = true;
+  std::ranges::move(end(), std::back_inserter(items));
 }
 
 std::vector<ReadAdvice::Item> ExtentAdvice::end() {

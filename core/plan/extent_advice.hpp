@@ -57,6 +57,7 @@ class ExtentAdvice final : public ReadAdvice {
   void drop_oldest(std::vector<Item>& items);
   void pass_current(std::vector<Item>& items);
   void pass_ahead();
+  void give_up(std::vector<Item>& items);
   bool take_ahead(Extent read);
   bool take_upcoming(Extent read);
   bool find(Extent read);

@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import zlib
 from pathlib import Path
 
@@ -62,7 +63,9 @@ say("in the middle")
 for thread in threads:
     go.release()
 last = time.monotonic() + 20
-while not all(map(waits_for_server, threads)) and time.monotonic() < last:
+while not all(map(waits_for_server, threads)):
+    if time.monotonic() > last:
+        sys.exit("the threads do not wait for the server, or the kernel does not tell")
     time.sleep(0.01)
 file, found = os.open("other.dat", os.O_RDONLY), 0
 while piece := os.read(file, PIECE):
@@ -96,7 +99,9 @@ def main() -> int:
             words = [testbedfs, "--foreground", "--backing", str(backing), *rates, str(mount)]
             with subprocess.Popen(words) as server:
                 while not os.path.ismount(mount):
-                    pass
+                    if server.poll() is not None:
+                        return server.returncode or 1
+                    time.sleep(0.01)
                 evict(directory / "other.dat")
                 try:
                     failures += silence(preloaded, server, openings, silent, other)

@@ -434,7 +434,8 @@ Status LogWriter::destroy() {
   const std::scoped_lock lock(mutex_);
   flushed_ = sequence_;  // Nothing of it is replayed any more.
   for (Live& live : live_) {
-    if (live.segment.use_count() > 1) continue;
+    // Those behind one that somebody still reads would leave a gap, if we were killed now.
+    if (live.segment.use_count() > 1) break;
     const Bytes bytes = live.segment->superblock().segment_bytes;
     pool_.keep({live.name, bytes, live.segment->release(live.end)});
   }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <map>
 #include <utility>
@@ -21,8 +22,10 @@ constexpr Bytes part = 4;
 
 /// Of this process.
 struct Reserves {
+  /// That wants them; 0: none. Looked at before the mutex, which a forked child may find locked.
+  std::atomic<pid_t> process{0};
   std::mutex mutex;
-  pid_t process = 0;  ///< That wants them; 0: none. Guarded by mutex, as is what follows.
+  /// Guarded by mutex.
   std::map<std::string, std::shared_ptr<SegmentReserve>> of_directory;
 };
 
@@ -32,6 +35,8 @@ Reserves& reserves() {
 }
 
 constexpr const char* prefix = "spare-";
+/// Of files that hold no records.
+constexpr const char* blank = "blank-";
 
 /// A new name for a store of spare segments: to those who look at logs it is one that holds none.
 std::string store_name() {
@@ -40,15 +45,23 @@ std::string store_name() {
   return fmt::format("{}{}-{:016x}", prefix, ::getpid(), salt);
 }
 
-/// Removes what processes that were killed kept. One that is just beginning may be hit before it
-/// has its lock: it keeps nothing then, and begins anew.
+bool holds_spares_alone(LogStore& store) {
+  const auto names = store.list();
+  return names && std::ranges::all_of(
+                      *names, [](const std::string& name) { return name.starts_with(blank); });
+}
+
+/// Removes what processes that were killed kept, and nothing that holds a record, whatever its name
+/// is: logs have their host's in front. One that is just beginning may be hit before it has its
+/// lock: it keeps nothing then, and begins anew.
 void remove_left(const std::shared_ptr<CacheDirectory>& directory) {
   const auto names = directory->logs();
   if (!names) return;
   for (const std::string& name : *names) {
     if (!name.starts_with(prefix)) continue;
     auto left = LogDirectory::open(directory, name, LogDirectory::Use::replace);
-    if (left) (void)(*left)->destroy();  // Else a process that lives has it, or it is gone.
+    // Else a process that lives has it, or it is gone.
+    if (left && holds_spares_alone(**left)) (void)(*left)->destroy();
   }
 }
 
@@ -105,7 +118,7 @@ bool SegmentReserve::keep(LogStore& store, const std::string& name, Bytes bytes,
   if (!begin()) return false;
   ResourceHolder& mine = *content_.capacity;
   const bool fits = !scarce(bytes) && mine.held() + bytes <= mine.share() / part;
-  const std::string as = fmt::format("blank-{}", next_number_++);
+  const std::string as = fmt::format("{}{}", blank, next_number_++);
   bool kept = fits && mine.take(bytes);
   if (kept && !store.move_to(*content_.store, name, as)) {
     mine.give_back(bytes);
@@ -192,7 +205,11 @@ void SegmentReserve::work() {
       changed_.wait(lock);
       continue;
     }
-    changed_.wait_for(lock, between_looks);
+    if (content_.kept.empty()) {
+      changed_.wait_until(lock, last_use_ + patience);
+    } else {
+      changed_.wait_for(lock, between_looks);
+    }
     lock.unlock();
     look(Clock::now());
     lock.lock();
@@ -200,21 +217,20 @@ void SegmentReserve::work() {
 }
 
 void keep_segments() {
-  Reserves& all = reserves();
-  const std::scoped_lock lock(all.mutex);
-  if (all.process == 0) all.process = ::getpid();
+  pid_t nobody = 0;
+  reserves().process.compare_exchange_strong(nobody, ::getpid());
   static const bool registered = std::atexit(close_segment_reserves) == 0;
   (void)registered;
 }
 
 void close_segment_reserves() {
   Reserves& all = reserves();
+  // What a forked child inherits is its parent's.
+  pid_t own = ::getpid();
+  if (!all.process.compare_exchange_strong(own, 0)) return;
   std::map<std::string, std::shared_ptr<SegmentReserve>> closing;
   {
     const std::scoped_lock lock(all.mutex);
-    // What a forked child inherits is its parent's.
-    if (all.process != ::getpid()) return;
-    all.process = 0;
     closing.swap(all.of_directory);
   }
   for (const auto& [path, reserve] : closing) reserve->close();
@@ -223,12 +239,12 @@ void close_segment_reserves() {
 std::shared_ptr<SegmentReserve> segment_reserve(const std::shared_ptr<CacheDirectory>& directory) {
   if (!directory->in_memory()) return nullptr;
   Reserves& all = reserves();
+  if (all.process != ::getpid()) return nullptr;
   const std::scoped_lock lock(all.mutex);
-  if (all.process == 0) return nullptr;
   std::shared_ptr<SegmentReserve>& reserve = all.of_directory[directory->path()];
   if (reserve == nullptr) {
+    remove_left(directory);
     reserve = std::make_shared<SegmentReserve>([directory]() -> Result<std::unique_ptr<LogStore>> {
-      remove_left(directory);
       auto made = LogDirectory::create(directory, store_name());
       if (!made) return tl::unexpected(made.error());
       return std::unique_ptr<LogStore>(std::move(*made));

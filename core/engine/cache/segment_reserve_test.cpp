@@ -270,15 +270,26 @@ TEST_F(SegmentReservesTest, OfADeadProcessAreALogThatHoldsNothing) {
   const auto contents = read_log(**log, ReadDepth::payloads);
   ASSERT_FALSE(contents);
   EXPECT_EQ(contents.error().kind, ErrorKind::no_such_file);
-  // The next one to keep any removes it.
+  (*log).reset();
+  // The next one that may keep any removes it.
   keep_segments();
   segment_reserve(directory_)->use(capacity_);
-  (*log).reset();
   pass("second", 2);
   const auto now = directory_->logs();
   ASSERT_TRUE(now);
   ASSERT_EQ(now->size(), 1U);
   EXPECT_NE(now->front(), left->front());
+}
+
+TEST_F(SegmentReservesTest, AreNotTakenForALogOfAHostThatIsCalledSo) {
+  const std::string name = "spare-07-4242-1-00000000000000aa";
+  auto store = LogDirectory::create(directory_, name);
+  ASSERT_TRUE(store);
+  ASSERT_TRUE((*store)->create("seg-000000", segment));
+  (*store).reset();  // Its process is dead.
+  keep_segments();
+  ASSERT_NE(segment_reserve(directory_), nullptr);
+  EXPECT_TRUE(fs::exists(directory_->path() + "/" + name + "/seg-000000"));
 }
 
 TEST_F(SegmentReservesTest, AreGoneWhenTheProcessExits) {

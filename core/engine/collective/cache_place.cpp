@@ -90,8 +90,11 @@ std::string new_log_name() {
   return fmt::format("{}-{}-{}-{:016x}", this_host(), ::getpid(), unix_seconds(), salt);
 }
 
-Result<CachePlace> CachePlace::find(const Exchange& exchange, const StorageFile& file,
-                                    const Hints& hints) {
+namespace {
+
+/// All but the capacity, of which nothing is held under another amount any more.
+Result<CachePlace> place_without_capacity(const Exchange& exchange, const StorageFile& file,
+                                          const Hints& hints) {
   CachePlace place;
   place.path = hints.cache_path.value_or(usual_path);
   place.file_system = file_system_id(file.path()).value_or(0);
@@ -115,14 +118,30 @@ Result<CachePlace> CachePlace::find(const Exchange& exchange, const StorageFile&
   auto directory = CacheDirectory::open(path, CacheDirectory::Access::create);
   if (!directory) return tl::unexpected(directory.error());
   place.directory = std::move(*directory);
-  auto reserve = segment_reserve(place.directory);
-  if (reserve != nullptr && hints.cache_capacity) reserve->agree(capacity_at(path, hints));
-  auto capacity = share_host_capacity(place.directory, capacity_at(path, hints));
+  auto& reserve = place.options.log.reserve;
+  reserve = segment_reserve(place.directory);
+  if (reserve != nullptr && hints.cache_capacity) {
+    reserve->agree(capacity_at(place.directory->path(), hints));
+  }
+  return place;
+}
+
+}  // namespace
+
+Result<CachePlace> CachePlace::find(Exchange& exchange, const StorageFile& file,
+                                    const Hints& hints) {
+  auto place = place_without_capacity(exchange, file, hints);
+  // Who shares before all have let go of another amount gets that one.
+  if (hints.cache_capacity) exchange.barrier();
+  if (!place) return place;
+  auto capacity =
+      share_host_capacity(place->directory, capacity_at(place->directory->path(), hints));
   if (!capacity) return tl::unexpected(capacity.error());
-  place.capacity = std::move(*capacity);
-  place.options = options_of(hints, place.rank, file.layout(), place.capacity->amount());
-  if (reserve != nullptr) reserve->use(place.capacity);
-  place.options.log.reserve = std::move(reserve);
+  place->capacity = std::move(*capacity);
+  auto reserve = std::move(place->options.log.reserve);
+  place->options = options_of(hints, place->rank, file.layout(), place->capacity->amount());
+  if (reserve != nullptr) reserve->use(place->capacity);
+  place->options.log.reserve = std::move(reserve);
   return place;
 }
 

@@ -30,10 +30,10 @@ struct CachePlace {
   int ranks = 1;
 
   /// Nodes that are emulated and protect each other have directories of their own below the path
-  /// of the hints, "node-N", and are called "HOST:N": so that one can be lost. Errors: those of the
+  /// of the hints, "node-N", and are called "HOST:N": so that one can be lost. Collective, with
+  /// the same hints. Errors: those of the
   /// directory and the capacity; unsupported, where earlier files showed that logs do not pay.
-  static Result<CachePlace> find(const Exchange& exchange, const StorageFile& file,
-                                 const Hints& hints);
+  static Result<CachePlace> find(Exchange& exchange, const StorageFile& file, const Hints& hints);
 
   /// Why a log there, which was as fast as this, does not pay; none if it does.
   std::optional<Error> too_slow(CachePace pace) const;

@@ -24,7 +24,7 @@ struct TracedArguments {
   MPI_Count count = 0;
   MPI_Datatype datatype = MPI_DATATYPE_NULL;
   const MPI_Status* status = nullptr;
-  bool moves_all = false;  ///< Or fails; what a status says goes before.
+  bool writes = false;  ///< Where there is no status, all that it was asked to, or it fails.
   bool sets_pointer = false;
   std::int64_t pointer_after = TracedPosition::unknown;  ///< Of one that sets it: to where, etypes.
 };
@@ -91,6 +91,15 @@ int traced(const TracedArguments& told, Call&& call) noexcept {
 /// does not want it.
 inline MPI_Status* seen_status(MPI_Status* wanted, MPI_Status& own) {
   return wanted == MPI_STATUS_IGNORE && is_call_traced() ? &own : wanted;
+}
+
+/// The same of a call that says how much it is to write.
+inline MPI_Status* seen_write_status(MPI_Status* wanted, [[maybe_unused]] MPI_Status& own) {
+#ifdef MPICH_VERSION  // ROMIO writes all of it or fails.
+  return wanted;
+#else  // OMPIO may write less where the storage is full, and says so in the status alone.
+  return seen_status(wanted, own);
+#endif
 }
 
 /// What is said of an opening beside its calls. No errors: what cannot be said is left out.

@@ -160,7 +160,9 @@ bool has_memory_for_exceptions() {
     for (unsigned fd = 0; recording && fd < state->listed_end; ++fd)
       stream_read(static_cast<int>(fd));
     const RegistryLock lock(*state);
-    if (!lock) return;
+    // What was given up may be free again.
+    std::unique_lock<std::mutex> late(state->mutex, std::defer_lock);
+    if (!lock && !late.try_lock()) return;
     for (ManagedFile* managed : state->files) {
       const std::lock_guard file_lock(managed->mutex);
       write_record(managed->followed);

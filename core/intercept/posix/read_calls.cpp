@@ -84,16 +84,20 @@ bool overlap(const iovec& one, const iovec& other) noexcept {
 
 /// Whether it does not matter in which order pieces are filled, nor when their array is read.
 bool are_apart(const iovec* pieces, int count) noexcept {
+  const char* begin = nullptr;
   const char* end = nullptr;
-  bool is_rising = true;
+  bool is_rising = true, is_falling = true;
   for (int i = 0; i < count; ++i) {
     const auto& [base, length] = pieces[i];
     if (overlap(base, length, pieces, static_cast<size_t>(count) * sizeof(iovec))) return false;
     if (length == 0) continue;
     is_rising = is_rising && end <= base;
-    end = static_cast<const char*>(base) + length;
+    is_falling =
+        is_falling && (begin == nullptr || static_cast<const char*>(base) + length <= begin);
+    begin = static_cast<const char*>(base);
+    end = begin + length;
   }
-  for (int i = 0; !is_rising && i < count; ++i) {
+  for (int i = 0; !is_rising && !is_falling && i < count; ++i) {
     for (int other = i + 1; other < count; ++other) {
       if (overlap(pieces[i], pieces[other])) return false;
     }

@@ -5,6 +5,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdint>
 
@@ -20,10 +22,16 @@ Told at(int fd, off_t offset, std::size_t length) {
 }
 Told at_position(int fd, std::size_t length) { return at(fd, -1, length); }
 
+/// Whether a call that answered `told` has got as far as to the file: then its arguments are right.
+bool came_to_file(std::int64_t told) {
+  constexpr std::array late = {-EIO, -ENOSPC, -EDQUOT, -EFBIG, -EINTR, -EAGAIN};
+  return told >= 0 || std::ranges::find(late, told) != late.end();
+}
+
 /// Bytes that the pieces of a call had room for which answered `told`; 0 where the kernel may not
-/// have been able to read their array, or their count is wrong: we could not, either.
+/// have been able to read their array, or has not tried: we cannot, either.
 std::int64_t sum_of(const iovec* pieces, int count, std::int64_t told) {
-  if (told == -EFAULT || told == -EINVAL) return 0;
+  if (!came_to_file(told)) return 0;
   std::int64_t sum = 0;
   for (int i = 0; i < count; ++i) sum += static_cast<std::int64_t>(pieces[i].iov_len);
   return sum;
