@@ -8,6 +8,10 @@ storage. A process a processor that never sleeps prevents that. It has the kerne
 [sched(7)], so that whatever else is ready runs at once in its place.
 
     docs/experiments/awake.py .venv/bin/python docs/experiments/prefetch/run.py kernel -n 5
+
+Not for programs whose processes yield while they wait, as Open MPI's do where there are more of
+them than cores: on Linux 6.18, beside such processes and one of the idle class, a thread that is
+ready (a server's, say) may get no processor for up to 45 s.
 """
 
 from __future__ import annotations

@@ -131,6 +131,7 @@ def silence(
         signal.alarm(LONGEST_S)
         said = [program.stdout.readline().strip()]
         server.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, server.pid, os.WSTOPPED | os.WNOWAIT)
         program.stdin.write("go on\n")
         program.stdin.flush()
         said.append(program.stdout.readline().strip())
