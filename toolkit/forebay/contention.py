@@ -2,7 +2,7 @@
 left of a shared storage, hour by hour."""
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +51,12 @@ def moved(rates: Sequence[CampaignRate]) -> tuple[CampaignRate, CampaignRate] | 
     if slow.most >= fast.least or fast.median < _WORTH * slow.median:
         return None
     return slow, fast
+
+
+def told(rates: Sequence[CampaignRate], shown: Callable[[float], str]) -> str:
+    """The median of each campaign, as `shown`, with its hour."""
+    by_hour = zip(hours(rates), rates, strict=True)
+    return ", ".join(f"{hour} {shown(rate.median)}" for hour, rate in by_hour)
 
 
 def hours(rates: Sequence[CampaignRate]) -> list[str]:

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from forebay import bounded_file
 from forebay.errors import ForebayError
 from forebay.record_files import MOST
 from forebay.units import parse_size, show_bytes
 
 FORMAT_VERSION = 1
-_BYTES_MOST = 256 << 20  # of a file that is read
 # And "cache", if it is a size.
 READ_KEYS = frozenset({"willneed", "same_size", "block", "budget", "ahead", "gap", "policy"})
 
@@ -84,9 +84,8 @@ def toml_value(value: object) -> str:
 def load(path: Path) -> dict[str, Any]:
     """The content of an intent file. Raises ForebayError where it is no TOML."""
     try:
-        with path.open("rb") as file:
-            content = file.read(_BYTES_MOST + 1)  # of a device there may be no end
-        if len(content) > _BYTES_MOST:
+        content = bounded_file.content_of(path)
+        if content is None:
             raise ForebayError(f"{path} is too large", "Name an intent file.")
         found = tomllib.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:  # also of numbers of thousands of digits

@@ -5,19 +5,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from forebay import bounded_file
 from forebay.errors import ForebayError
 from forebay.units import show_bytes
 
-_BYTES_MOST = 256 << 20
-
 
 def parsed(path: Path) -> Any:  # noqa: ANN401
-    """What a file of JSON holds. Raises ValueError for what is none, or too large for one of ours:
-    of a device there may be no end."""
-    with path.open("rb") as file:
-        content = file.read(_BYTES_MOST + 1)
-    if len(content) > _BYTES_MOST:
-        raise ValueError(f"it has more than {show_bytes(_BYTES_MOST)}")
+    """What a file of JSON holds. Raises ValueError for what is none, or too large for one of
+    ours."""
+    content = bounded_file.content_of(path)
+    if content is None:
+        raise ValueError(f"it has more than {show_bytes(bounded_file.BYTES_MOST)}")
     try:
         return json.loads(content)
     except RecursionError as error:

@@ -49,8 +49,7 @@ class Limit:
         """How it moved between campaigns, in words; empty where nothing shows contention."""
         if contention.moved(self.by_campaign) is None:
             return ""
-        by_hour = zip(contention.hours(self.by_campaign), self.by_campaign, strict=True)
-        return ", ".join(f"{hour} {show_bytes(rate.median)}/s" for hour, rate in by_hour)
+        return contention.told(self.by_campaign, lambda rate: f"{show_bytes(rate)}/s")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from conftest import TIMEOUT_S, Forebay, read_json
 
-from forebay import intent_file, json_document
+from forebay import bounded_file
 from forebay.comparison import FileCheck
 from forebay.configurations import BUILT_IN
 from forebay.evaluate.evaluation import Evaluation
@@ -212,8 +212,7 @@ def test_wrong_usage_says_what_to_do(forebay: Forebay, words: list[str], complai
 def test_files_without_an_end_are_refused(
     forebay: Forebay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(json_document, "_BYTES_MOST", 1 << 20)
-    monkeypatch.setattr(intent_file, "_BYTES_MOST", 1 << 20)
+    monkeypatch.setattr(bounded_file, "BYTES_MOST", 1 << 20)
     answer = forebay("evaluate", "--file", "/dev/zero", "--", "true")
     assert answer.code == 2
     assert "/dev/zero is too large" in answer.errors

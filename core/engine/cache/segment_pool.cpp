@@ -31,7 +31,9 @@ std::string SegmentPool::next_name() {
   return next_name_locked();
 }
 
-std::string SegmentPool::next_name_locked() { return "blank-" + std::to_string(next_number_++); }
+std::string SegmentPool::next_name_locked() {
+  return blank_prefix + std::to_string(next_number_++);
+}
 
 /// What the reserve holds is this process's too, and comes after what a log needs.
 bool SegmentPool::take_capacity(Bytes bytes) {

@@ -35,8 +35,6 @@ Reserves& reserves() {
 }
 
 constexpr const char* prefix = "spare-";
-/// Of files that hold no records.
-constexpr const char* blank = "blank-";
 
 /// A new name for a store of spare segments: to those who look at logs it is one that holds none.
 std::string store_name() {
@@ -47,8 +45,9 @@ std::string store_name() {
 
 bool holds_spares_alone(LogStore& store) {
   const auto names = store.list();
-  return names && std::ranges::all_of(
-                      *names, [](const std::string& name) { return name.starts_with(blank); });
+  return names && std::ranges::all_of(*names, [](const std::string& name) {
+           return name.starts_with(blank_prefix);
+         });
 }
 
 /// Removes what processes that were killed kept, and nothing that holds a record, whatever its name
@@ -118,7 +117,7 @@ bool SegmentReserve::keep(LogStore& store, const std::string& name, Bytes bytes,
   if (!begin()) return false;
   ResourceHolder& mine = *content_.capacity;
   const bool fits = !scarce(bytes) && mine.held() + bytes <= mine.share() / part;
-  const std::string as = fmt::format("{}{}", blank, next_number_++);
+  const std::string as = fmt::format("{}{}", blank_prefix, next_number_++);
   bool kept = fits && mine.take(bytes);
   if (kept && !store.move_to(*content_.store, name, as)) {
     mine.give_back(bytes);

@@ -18,6 +18,9 @@
 
 namespace forebay {
 
+/// How files of a log are called that hold no records of it: not yet, or not any more.
+inline constexpr const char* blank_prefix = "blank-";
+
 /// Files of flushed segments, kept for the next ones of this process's logs: their pages are there
 /// already, and mapped, which to get costs more than to fill them. They lie in a store of their
 /// own, under names that no reader of logs looks at, and count with the capacity. There are few of

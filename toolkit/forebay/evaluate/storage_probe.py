@@ -71,12 +71,12 @@ def _probe(place: Path) -> StorageLoad:
     """Raises OSError."""
     with _file(place) as (descriptor, direct), mmap.mmap(-1, _BYTES) as buffer:
         buffer.write(secrets.token_bytes(_BYTES))
+        is_on_disk = direct and filesystem.is_local_disk(filesystem.mount_of(place).type)
         until = time.perf_counter() + _LIMIT_S
-        synced = direct and filesystem.is_local_disk(filesystem.mount_of(place).type)
 
         def write(number: int) -> None:
             os.pwrite(descriptor, buffer, number * _BYTES)
-            if not synced:
+            if not is_on_disk:
                 os.fsync(descriptor)
 
         def read(number: int) -> None:

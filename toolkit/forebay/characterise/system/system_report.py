@@ -230,8 +230,7 @@ def _show_contention(console: Console, document: dict[str, Any]) -> None:
             ends = contention.moved(rates)
             if ends is None:
                 continue
-            by_hour = zip(contention.hours(rates), rates, strict=True)
-            told = ", ".join(f"{hour} {shown(rate.median)}" for hour, rate in by_hour)
+            told = contention.told(rates, shown)
             slow, fast = ends
             factor = fast.median / slow.median
             lines.append((factor, f"{_named(entry)}: {told} ({factor:.2g} times)"))
