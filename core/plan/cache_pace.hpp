@@ -24,4 +24,11 @@ struct CachePace {
 /// too early to say, and no harm done.
 bool log_is_slower(const CachePace& pace);
 
+/// The same where both were seen for long enough, whatever that is.
+bool is_slower(const CachePace& pace);
+
+/// Whether a log's device is slow enough, below 32 MiB/s, to be compared with the file before
+/// anything is flushed.
+bool is_device_slow(Bytes logged, std::int64_t logging_ns);
+
 }  // namespace forebay

@@ -31,5 +31,10 @@ TEST(CachePace, WhatSeveralFilesShowedCountsTogether) {
   EXPECT_TRUE(log_is_slower(pace));
 }
 
+TEST(CachePace, ADeviceIsSlowBelow32MiBASecond) {
+  EXPECT_TRUE(is_device_slow(128 * KiB, 4 * ms));
+  EXPECT_FALSE(is_device_slow(128 * KiB, 3 * ms)) << "42 MiB/s";
+}
+
 }  // namespace
 }  // namespace forebay

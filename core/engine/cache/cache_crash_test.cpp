@@ -236,6 +236,7 @@ void run_schedule(std::uint64_t seed) {
   // What is in memory alone is not there after the power was lost.
   std::optional<OldSegments> old;
   if (killed && seed % 2 == 0) old.emplace();
+  const TrialRig trial;
   std::vector<CacheRig> rigs(ranks);
   std::vector<std::unique_ptr<CachedFile>> files;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -247,12 +248,14 @@ void run_schedule(std::uint64_t seed) {
     if (old) rig.options.log.reserve = old->reserve();
     rig.options.flush = schedule.below(2) == 0 ? CacheFlush::immediate : CacheFlush::onclose;
     rig.options.sync = node_sync ? SyncScope::node : SyncScope::file;
+    if (seed % 4 < 2) rig.options.trial = trial.trial;
     files.push_back(rig.open());
   }
 
   std::uint64_t epoch = 1;
   const int steps = schedule.below(60);
   for (int step = 0; step < steps; ++step) {
+    if (step == steps / 3) trial.lose();
     const int rank = schedule.below(ranks);
     CachedFile& mine = *files[static_cast<std::size_t>(rank)];
     switch (schedule.below(8)) {

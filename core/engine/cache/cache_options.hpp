@@ -1,7 +1,9 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 
+#include "core/engine/cache/log_trial.hpp"
 #include "core/engine/cache/log_writer.hpp"
 #include "core/model/extent.hpp"
 #include "core/model/hints.hpp"
@@ -30,6 +32,8 @@ struct CacheOptions {
   LogSettings log{0, 0};  ///< 0: as the capacity and the stripes suggest.
   /// How long a write waits for capacity that others hold before it goes to the file directly.
   std::chrono::milliseconds patience{10'000};
+  /// Of such logs and such files. Null: nobody wants to know.
+  std::shared_ptr<LogTrial> trial = nullptr;
 };
 
 }  // namespace forebay

@@ -44,6 +44,22 @@ struct CacheRig {
   }
 };
 
+/// A trial that the log loses when it is said to: until then everything goes to the log, from then
+/// on what may goes to the file.
+struct TrialRig {
+  std::shared_ptr<std::int64_t> now_ns = std::make_shared<std::int64_t>(0);
+  std::shared_ptr<LogTrial> trial =
+      std::make_shared<LogTrial>([now_ns = now_ns] { return *now_ns; });
+
+  void lose() const {
+    while (!trial->lost() && !trial->is_over()) {
+      const LogTrial::Part part = trial->begin(512 * KiB, false);
+      *now_ns += part.way == LogTrial::Way::log ? 10'000'000 : 30'000'000;
+      trial->ended(part, true, true);
+    }
+  }
+};
+
 /// What a file should hold: written as a file is, without a cache.
 class FileModel {
  public:

@@ -35,6 +35,13 @@ CacheOptions completed(CacheOptions options, const StripeLayout& layout, Bytes c
   return options;
 }
 
+/// Where nothing is to be in the file, or all of it is to be in the log, too, nothing is compared.
+std::shared_ptr<LogTrial> trial_of(const CacheOptions& options) {
+  const bool possible =
+      options.flush != CacheFlush::none && options.sync == SyncScope::file && !options.keep_log;
+  return possible ? options.trial : nullptr;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<CachedFile>> CachedFile::open(std::unique_ptr<StorageFile> file,
@@ -54,6 +61,7 @@ CachedFile::CachedFile(std::unique_ptr<StorageFile> file, std::unique_ptr<LogSto
                        const CacheOptions& options)
     : options_(options),
       file_(std::move(file)),
+      trial_(trial_of(options_)),
       sidecar_(identity.file.path),
       status_(*store),
       extents_({file_->layout(), options_.flush_bytes, options_.first_server}, background_policy(),
@@ -98,7 +106,7 @@ Status CachedFile::write_pieces(std::span<const iovec> pieces, Bytes offset) {
       const std::shared_lock call(calls_);
       if (write_through_) return write_through_locked(pieces, offset + done);
       outcome.status = announce();
-      if (outcome.status) outcome = append(pieces, offset + done);
+      if (outcome.status) outcome = take_in(pieces, offset + done);
     }
     done += outcome.logged;
     if (done == length) return {};
@@ -113,6 +121,48 @@ Status CachedFile::write_pieces(std::span<const iovec> pieces, Bytes offset) {
     }
     if (auto degraded = degrade(outcome.status.error()); !degraded) return degraded;
   }
+}
+
+/// To the log; as long as that may be slower than the file, to both. What goes to the file counts
+/// as logged, too.
+LogWriter::Outcome CachedFile::take_in(std::span<const iovec> pieces, Bytes offset) {
+  if (trial_ == nullptr || trial_->is_over()) return append(pieces, offset);
+  const Bytes length = total_bytes(pieces);
+  LogWriter::Outcome outcome;
+  while (outcome.logged < length && outcome.status && !outcome.full) {
+    const Bytes left = length - outcome.logged;
+    const Bytes at = offset + outcome.logged;
+    const LogTrial::Part part = trial_->begin(left, was_given({at, left}));
+    const auto written = slice(pieces, outcome.logged, part.bytes);
+    const Bytes awaited = log_.awaited();
+    LogWriter::Outcome taken;
+    if (part.way == LogTrial::Way::log) {
+      give({at, part.bytes});
+      taken = append(written, at);
+    } else if (file_->write_pieces(written, at)) {
+      taken.logged = part.bytes;
+      written_directly_ = true;
+    }
+    // What the file did not take goes to the log; it fails again when that is flushed, and is told
+    // then.
+    trial_->ended(part, taken.logged == part.bytes, log_.awaited() > awaited);
+    taken.logged += outcome.logged;
+    outcome = std::move(taken);
+  }
+  return outcome;
+}
+
+/// Whether a record of the log may be of `extent`. It could be replayed over what is written to the
+/// file, long after it was flushed: where what lay over it is dropped, or until the log says so.
+bool CachedFile::was_given(Extent extent) {
+  const std::scoped_lock lock(given_mutex_);
+  return all_given_ || given_.overlap(extent) > 0;
+}
+
+void CachedFile::give(Extent extent) {
+  const std::scoped_lock lock(given_mutex_);
+  given_.add(extent);
+  all_given_ = all_given_ || given_.overlap(extent) < extent.length;
 }
 
 LogWriter::Outcome CachedFile::append(std::span<const iovec> pieces, Bytes offset) {

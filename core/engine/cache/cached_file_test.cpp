@@ -50,6 +50,8 @@ RC_GTEST_PROP(CachedFileProperty, is_the_file_to_who_writes_it, ()) {
                                         CacheFlush::onclose, CacheFlush::deferred);
   rig.options.sync = *rc::gen::element(SyncScope::file, SyncScope::node);
   if (*rc::gen::arbitrary<bool>()) rig.options.log = {128 * KiB, 8 * KiB, Toggle::enable};
+  const TrialRig trial;
+  if (*rc::gen::arbitrary<bool>()) rig.options.trial = trial.trial;
   // Little enough that writers have to wait for a flush now and then.
   rig.capacity =
       std::make_shared<Resource>("cache.local", *rc::gen::element(Bytes{128} * KiB, MiB));
@@ -58,6 +60,7 @@ RC_GTEST_PROP(CachedFileProperty, is_the_file_to_who_writes_it, ()) {
   std::uint64_t epoch = 1;
   const int steps = *rc::gen::inRange(0, 40);
   for (int step = 0; step < steps; ++step) {
+    if (step == steps / 3) trial.lose();
     const auto offset = *rc::gen::inRange<Bytes>(0, 60'000);
     switch (*rc::gen::inRange(0, 12)) {
       case 0:

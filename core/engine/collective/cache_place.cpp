@@ -99,6 +99,7 @@ Result<CachePlace> place_without_capacity(const Exchange& exchange, const Storag
   place.path = hints.cache_path.value_or(usual_path);
   place.file_system = file_system_id(file.path()).value_or(0);
   place.earlier = remembered_pace(place.file_system, place.path);
+  place.trial = remembered_trial(place.file_system, place.path);
   if (auto slow = place.too_slow({})) return tl::unexpected(std::move(*slow));
   place.rank = exchange.rank();
   place.ranks = exchange.size();
@@ -142,12 +143,15 @@ Result<CachePlace> CachePlace::find(Exchange& exchange, const StorageFile& file,
   place->options = options_of(hints, place->rank, file.layout(), place->capacity->amount());
   if (reserve != nullptr) reserve->use(place->capacity);
   place->options.log.reserve = std::move(reserve);
+  place->options.trial = place->trial;
   return place;
 }
 
 std::optional<Error> CachePlace::too_slow(CachePace pace) const {
   pace += earlier;
-  if (!log_is_slower(pace)) return std::nullopt;
+  const auto lost = trial->lost();
+  if (!lost && !log_is_slower(pace)) return std::nullopt;
+  if (lost) pace = *lost;
   return Error{ErrorKind::unsupported, 0,
                fmt::format("{} takes {:.3g} MiB/s of a rank, the file system {:.3g}", path,
                            mib_per_s(pace.logged, pace.logging_ns),

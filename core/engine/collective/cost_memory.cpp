@@ -12,6 +12,7 @@ struct Memory {
   std::mutex mutex;
   std::unordered_map<std::uint64_t, CostWord> costs;                 ///< Guarded by mutex.
   std::map<std::pair<std::uint64_t, std::string>, CachePace> paces;  ///< The same.
+  std::map<std::pair<std::uint64_t, std::string>, std::shared_ptr<LogTrial>> trials;  ///< The same.
 };
 
 Memory& memory() {
@@ -37,6 +38,13 @@ CachePace remembered_pace(std::uint64_t file_system, const std::string& log_path
   const std::scoped_lock lock(memory().mutex);
   const auto found = memory().paces.find({file_system, log_path});
   return found == memory().paces.end() ? CachePace{} : found->second;
+}
+
+std::shared_ptr<LogTrial> remembered_trial(std::uint64_t file_system, const std::string& log_path) {
+  const std::scoped_lock lock(memory().mutex);
+  auto& trial = memory().trials[{file_system, log_path}];
+  if (trial == nullptr) trial = std::make_shared<LogTrial>(steady_nanoseconds());
+  return trial;
 }
 
 void remember_pace(std::uint64_t file_system, const std::string& log_path, const CachePace& more) {

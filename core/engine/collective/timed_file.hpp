@@ -3,19 +3,15 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
 
+#include "core/model/nanosecond_clock.hpp"
 #include "core/plan/storage_cost.hpp"
 #include "core/storage/forwarding_file.hpp"
 
 namespace forebay {
-
-/// Nanoseconds since some moment. Passed in, so that tests say what time it is.
-using NanosecondClock = std::function<std::int64_t()>;
-NanosecondClock steady_nanoseconds();
 
 /// A file whose data calls are timed, for choosing how to make the next ones. The last few times of
 /// each direction are kept; of many calls only some are timed, since reading the clock costs as

@@ -1,0 +1,291 @@
+// Goal: before anything is flushed, a log on a slow device is compared with its file, the verdict
+// is right, and whatever becomes of what goes to either, no byte is lost or overtaken.
+//
+// Method: a CachedFile with log and file in memory. Writes to the log take real milliseconds, so
+// that its device is seen to let its writer wait; how long writes take to the trial is what a clock
+// says that each of them advances.
+
+#include "core/engine/cache/log_trial.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <thread>
+
+#include "core/engine/cache/cache_rig.hpp"
+#include "core/storage/forwarding_file.hpp"
+#include "core/storage/piece_walk.hpp"
+
+namespace forebay {
+namespace {
+
+using Content = std::vector<std::byte>;
+
+constexpr std::int64_t ms = 1'000'000;
+constexpr Bytes enough = 6 * MiB;         ///< To be decided.
+constexpr Bytes slow_enough = 224 * KiB;  ///< To be doubted.
+
+std::atomic<std::int64_t> spent_ns{0};  ///< What writes took.
+
+/// Nanoseconds of a write; they may change.
+using Shared = std::shared_ptr<std::atomic<std::int64_t>>;
+
+/// Every write takes so long by that clock; those of a slow device wait, at 25 MiB/s.
+class PacedFile final : public ForwardingFile {
+ public:
+  PacedFile(std::unique_ptr<StorageFile> inner, Shared write_ns, bool waits)
+      : ForwardingFile(std::move(inner)), write_ns_(std::move(write_ns)), waits_(waits) {}
+  Status write_pieces(std::span<const iovec> pieces, Bytes offset) override {
+    spent_ns += *write_ns_;
+    if (waits_) {
+      std::this_thread::sleep_for(
+          std::chrono::microseconds(5000 * total_bytes(pieces) / (128 * KiB)));
+    }
+    return ForwardingFile::write_pieces(pieces, offset);
+  }
+
+ private:
+  const Shared write_ns_;
+  const bool waits_;
+};
+
+/// All calls go to another one; new files are paced.
+class PacedStore final : public LogStore {
+ public:
+  PacedStore(std::unique_ptr<LogStore> inner, Shared write_ns, bool waits)
+      : inner_(std::move(inner)), write_ns_(std::move(write_ns)), waits_(waits) {}
+  Result<LogFile> create(const std::string& name, Bytes size) override {
+    auto file = inner_->create(name, size);
+    if (file) {
+      file->storage = std::make_unique<PacedFile>(std::move(file->storage), write_ns_, waits_);
+    }
+    return file;
+  }
+  Result<std::unique_ptr<StorageFile>> open(const std::string& name) override {
+    return inner_->open(name);
+  }
+  Result<std::vector<std::string>> list() override { return inner_->list(); }
+  Status rename(const std::string& from, const std::string& to) override {
+    return inner_->rename(from, to);
+  }
+  Status move_to(LogStore& other, const std::string& name, const std::string& as) override {
+    return inner_->move_to(other, name, as);
+  }
+  Status remove(const std::string& name) override { return inner_->remove(name); }
+  Status sync() override { return inner_->sync(); }
+  Status destroy() override { return inner_->destroy(); }
+  const std::string& path() const override { return inner_->path(); }
+
+ private:
+  const std::unique_ptr<LogStore> inner_;
+  const Shared write_ns_;
+  const bool waits_;
+};
+
+class LogTrialTest : public ::testing::Test {
+ protected:
+  LogTrialTest() {
+    rig_.options.flush = CacheFlush::onclose;
+    rig_.options.log = {4 * MiB, 1 * MiB, Toggle::disable};
+    rig_.options.trial = trial_;
+  }
+  std::unique_ptr<CachedFile> open() const {
+    LogIdentity identity;
+    identity.log = "log";
+    identity.file.path = "/scratch/a";
+    auto file = make_faulty(open_volatile_file(rig_.file), rig_.file_plan);
+    auto store = std::make_unique<PacedStore>(rig_.log->open(rig_.log_plan), log_ns_, waits_);
+    auto cached = CachedFile::open(
+        std::make_unique<PacedFile>(std::move(file),
+                                    std::make_shared<std::atomic<std::int64_t>>(file_ns_), false),
+        std::move(store), identity, rig_.capacity, rig_.options);
+    return cached ? std::move(*cached) : nullptr;
+  }
+  /// Bytes unlike their neighbours and unlike those of another `number`.
+  static Content bytes(Bytes size, int number) {
+    Content content(static_cast<std::size_t>(size));
+    for (std::size_t i = 0; i < content.size(); ++i) {
+      content[i] = static_cast<std::byte>(i * 31 + i / 251 + static_cast<std::size_t>(number));
+    }
+    return content;
+  }
+  static Content read(StorageFile& file, Bytes size) {
+    Content content(static_cast<std::size_t>(size));
+    EXPECT_EQ(file.read_at(content, 0).value_or(-1), size);
+    return content;
+  }
+  Bytes in_file() const { return static_cast<Bytes>(rig_.file->content().size()); }
+
+  CacheRig rig_;
+  std::shared_ptr<LogTrial> trial_ = std::make_shared<LogTrial>([] { return spent_ns.load(); });
+  Shared log_ns_ = std::make_shared<std::atomic<std::int64_t>>(4 * ms);
+  std::int64_t file_ns_ = 32 * ms;  ///< Of half a MiB.
+  bool waits_ = true;
+};
+
+/// 8 MiB/s for the log, 16 for the file.
+TEST_F(LogTrialTest, ASlowLogLoses) {
+  const auto file = open();
+  const Content all = bytes(enough, 1);
+  ASSERT_TRUE(file->write_at(all, 0));
+  EXPECT_TRUE(trial_->lost());
+  EXPECT_LE(file->pace().logged, 512 * KiB);
+  EXPECT_EQ(read(*file, enough), all);
+  ASSERT_TRUE(file->set_write_through(true));
+  EXPECT_EQ(rig_.file->content(), all);
+  ASSERT_TRUE(file->close());
+  EXPECT_EQ(rig_.file->content(), all);
+}
+
+/// 4 MiB/s for the file.
+TEST_F(LogTrialTest, ALogThatWinsIsNotComparedAgain) {
+  file_ns_ = 128 * ms;
+  const auto file = open();
+  const Content all = bytes(enough, 1);
+  ASSERT_TRUE(file->write_at(all, 0));
+  EXPECT_TRUE(trial_->is_over());
+  EXPECT_EQ(rig_.file_plan->calls(StorageCall::write), 2) << "a quarter of a second";
+  EXPECT_EQ(read(*file, enough), all);
+  ASSERT_TRUE(file->close());
+  EXPECT_EQ(rig_.file->content(), all);
+}
+
+TEST_F(LogTrialTest, ALogThatWasSlowForAMomentWins) {
+  const auto file = open();
+  const Content all = bytes(enough, 1);
+  ASSERT_TRUE(file->write_at(std::span(all).first(static_cast<std::size_t>(256 * KiB)), 0));
+  *log_ns_ = ms;
+  ASSERT_TRUE(
+      file->write_at(std::span(all).subspan(static_cast<std::size_t>(256 * KiB)), 256 * KiB));
+  EXPECT_TRUE(trial_->is_over());
+  EXPECT_GE(rig_.file_plan->calls(StorageCall::write), 8);
+  ASSERT_TRUE(file->close());
+  EXPECT_EQ(rig_.file->content(), all);
+}
+
+TEST_F(LogTrialTest, SmallWritesAreComparedToo) {
+  file_ns_ = 2 * ms;
+  const auto file = open();
+  const Content all = bytes(enough, 1);
+  constexpr Bytes step = 32 * KiB;
+  for (Bytes at = 0; at < enough; at += step) {
+    ASSERT_TRUE(file->write_at(std::span(all).subspan(static_cast<std::size_t>(at), step), at));
+  }
+  EXPECT_TRUE(trial_->lost());
+  EXPECT_LE(file->pace().logged, 512 * KiB);
+  ASSERT_TRUE(file->close());
+  EXPECT_EQ(rig_.file->content(), all);
+}
+
+TEST_F(LogTrialTest, ThreadsAreComparedTogether) {
+  const auto file = open();
+  constexpr int threads = 4;
+  constexpr Bytes each = enough / threads;
+  const Content all = bytes(enough, 1);
+  std::vector<std::thread> writers;
+  writers.reserve(threads);
+  for (int i = 0; i < threads; ++i) {
+    writers.emplace_back([&, i] {
+      constexpr Bytes step = 64 * KiB;
+      for (Bytes at = i * each; at < (i + 1) * each; at += step) {
+        EXPECT_TRUE(file->write_at(std::span(all).subspan(static_cast<std::size_t>(at), step), at));
+      }
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(read(*file, enough), all);
+  ASSERT_TRUE(file->close());
+  EXPECT_EQ(rig_.file->content(), all);
+}
+
+TEST_F(LogTrialTest, ThereIsNoneWhereTheDeviceLetsNobodyWait) {
+  waits_ = false;
+  const auto file = open();
+  ASSERT_TRUE(file->write_at(bytes(enough, 1), 0));
+  EXPECT_EQ(rig_.file_plan->calls(StorageCall::write), 0);
+  EXPECT_EQ(in_file(), 0);
+}
+
+TEST_F(LogTrialTest, ItGoesOnFromFileToFile) {
+  for (int number = 0; number < 6; ++number) {
+    rig_.log = std::make_shared<MemoryLog>();
+    const auto file = open();
+    const Content all = bytes(enough / 6, number);
+    ASSERT_TRUE(file->write_at(all, 0));
+    ASSERT_TRUE(file->close());
+    EXPECT_EQ(rig_.file->content(), all);
+  }
+  EXPECT_TRUE(trial_->lost());
+}
+
+TEST_F(LogTrialTest, ThereIsNoneWhereAllBelongsIntoTheLog) {
+  for (const int way : {0, 1, 2}) {
+    rig_.options = CacheRig::small_options();
+    rig_.options.trial = trial_;
+    rig_.options.log = {4 * MiB, 1 * MiB, Toggle::disable};
+    rig_.options.flush = way == 0 ? CacheFlush::none : CacheFlush::onclose;
+    rig_.options.sync = way == 1 ? SyncScope::node : SyncScope::file;
+    rig_.options.keep_log = way == 2;
+    rig_.log = std::make_shared<MemoryLog>();
+    const auto file = open();
+    ASSERT_TRUE(file->write_at(bytes(1 * MiB, 1), 0));
+    EXPECT_EQ(in_file(), 0) << way;
+  }
+}
+
+/// What is in the log would be replayed over it after a crash.
+TEST_F(LogTrialTest, NothingGoesToTheFileThatTheLogHolds) {
+  const auto file = open();
+  ASSERT_TRUE(file->write_at(bytes(slow_enough, 1), 0));
+  ASSERT_TRUE(file->write_at(bytes(slow_enough, 2), 0));
+  EXPECT_EQ(in_file(), 0);
+  // Flushed, but the log does not say so yet.
+  ASSERT_TRUE(file->commit(file->epoch()));
+  ASSERT_TRUE(file->drain());
+  const auto writes = rig_.file_plan->calls(StorageCall::write);
+  const Content newest = bytes(slow_enough, 3);
+  ASSERT_TRUE(file->write_at(newest, 0));
+  EXPECT_EQ(rig_.file_plan->calls(StorageCall::write), writes);
+  // Elsewhere it may.
+  ASSERT_TRUE(file->write_at(newest, slow_enough));
+  EXPECT_EQ(rig_.file_plan->calls(StorageCall::write), writes + 1);
+  ASSERT_TRUE(file->close());
+  Content all = newest;
+  all.insert(all.end(), newest.begin(), newest.end());
+  EXPECT_EQ(rig_.file->content(), all);
+}
+
+TEST_F(LogTrialTest, WhatTheFileDoesNotTakeIsInTheLog) {
+  rig_.file_plan =
+      std::make_shared<FaultPlan>(std::vector<Fault>{{StorageCall::write, 0, ENOSPC, 100 * KiB}});
+  const auto file = open();
+  const Content all = bytes(enough, 1);
+  ASSERT_TRUE(file->write_at(all, 0));
+  EXPECT_FALSE(trial_->lost());
+  EXPECT_EQ(file->pace().logged, enough);
+  ASSERT_TRUE(file->close());
+  EXPECT_EQ(rig_.file->content(), all);
+}
+
+TEST_F(LogTrialTest, WhatTheLogDoesNotTakeIsInTheFile) {
+  for (const int nth : {2, 5}) {
+    rig_.options.trial = std::make_shared<LogTrial>([] { return spent_ns.load(); });
+    rig_.log = std::make_shared<MemoryLog>();
+    rig_.file = std::make_shared<VolatileInode>();
+    rig_.log_plan = std::make_shared<FaultPlan>(
+        std::vector<Fault>{{StorageCall::write, nth, EIO, 10 * KiB, true}});
+    const auto file = open();
+    const Content all = bytes(1 * MiB, 1);
+    ASSERT_TRUE(file->write_at(all, 0));
+    EXPECT_TRUE(file->writes_through());
+    EXPECT_EQ(rig_.file->content(), all);
+    EXPECT_EQ(read(*file, 1 * MiB), all);
+    ASSERT_TRUE(file->close());
+    EXPECT_EQ(rig_.file->content(), all);
+  }
+}
+
+}  // namespace
+}  // namespace forebay
