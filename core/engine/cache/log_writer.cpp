@@ -39,8 +39,10 @@ LogSettings in_range(LogSettings settings) {
 Bytes first_segment(const LogSettings& settings) {
   constexpr Bytes usual = 4 * MiB;
   constexpr Bytes payloads = 8;
+  // So many payloads, and not one less for want of room for what is written beside them.
   return std::max(usual,
-                  payloads * record_bytes(static_cast<std::uint32_t>(settings.payload_bytes)));
+                  payloads * record_bytes(static_cast<std::uint32_t>(settings.payload_bytes)) +
+                      superblock_bytes + mark_reserve);
 }
 
 Bytes total_length(std::span<const LogRun> runs) {

@@ -1,6 +1,8 @@
 #include "core/engine/cache/segment_pool.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <utility>
 
 #include "core/storage/background_thread.hpp"
@@ -10,10 +12,10 @@ namespace forebay {
 SegmentPool::SegmentPool(LogStore& store, Sizes sizes, std::unique_ptr<ResourceHolder> capacity,
                          std::shared_ptr<SegmentReserve> reserve)
     : store_(store),
-      largest_(sizes.largest),
+      sizes_{std::min(sizes.first, sizes.largest), sizes.largest},
       capacity_(std::move(capacity)),
       reserve_(std::move(reserve)),
-      next_bytes_(std::min(sizes.first, sizes.largest)) {
+      next_bytes_(sizes_.first) {
   worker_ = background_thread([this] { work(); });
 }
 
@@ -64,8 +66,15 @@ Result<SegmentPool::Blank> SegmentPool::make(Bytes bytes) {
   return Blank{std::move(name), bytes, std::move(*file)};
 }
 
-/// One has been made. With mutex_ held.
-void SegmentPool::grow() { next_bytes_ = std::min(2 * next_bytes_, largest_); }
+/// One has been made. With mutex_ held. The first size by powers of two, so that logs find what
+/// others left.
+void SegmentPool::made(Bytes bytes) {
+  constexpr Bytes part = 8;
+  all_made_ += bytes;
+  const auto firsts = static_cast<std::uint64_t>(all_made_ / part / sizes_.first);
+  const Bytes next = sizes_.first * static_cast<Bytes>(std::bit_floor(firsts));
+  next_bytes_ = std::clamp(next, sizes_.first, sizes_.largest);
+}
 
 void SegmentPool::prepare() {
   {
@@ -73,7 +82,7 @@ void SegmentPool::prepare() {
     if (stopping_ || making_ || blank_ || !take_capacity(next_bytes_)) return;
     blank_ = reserved(next_name_locked(), next_bytes_);
     if (blank_) {
-      grow();
+      made(next_bytes_);
       return;
     }
     making_ = true;
@@ -88,13 +97,13 @@ void SegmentPool::work() {
     if (!making_) return;
     const Bytes bytes = next_bytes_;
     lock.unlock();
-    auto made = make(bytes);
+    auto blank = make(bytes);
     lock.lock();
     making_ = false;
     // Where it failed, whoever needs one tries again and gets the error.
-    if (made) {
-      blank_ = std::move(*made);
-      grow();
+    if (blank) {
+      blank_ = std::move(*blank);
+      made(bytes);
     }
     changed_.notify_all();
   }
@@ -109,11 +118,11 @@ Result<std::optional<SegmentPool::Blank>> SegmentPool::take() {
     bytes = next_bytes_;
   }
   if (!take_capacity(bytes)) return std::nullopt;
-  auto made = make(bytes);
-  if (!made) return tl::unexpected(made.error());
+  auto blank = make(bytes);
+  if (!blank) return tl::unexpected(blank.error());
   const std::scoped_lock lock(mutex_);
-  grow();
-  return std::optional(std::move(*made));
+  made(bytes);
+  return std::optional(std::move(*blank));
 }
 
 Result<bool> SegmentPool::wait(std::chrono::milliseconds patience) {
@@ -125,19 +134,19 @@ Result<bool> SegmentPool::wait(std::chrono::milliseconds patience) {
     bytes = next_bytes_;
   }
   if (!take_capacity(bytes) && !capacity_->take(bytes, patience)) return false;
-  auto made = make(bytes);
-  if (!made) return tl::unexpected(made.error());
+  auto blank = make(bytes);
+  if (!blank) return tl::unexpected(blank.error());
   {
     const std::scoped_lock lock(mutex_);
     if (!blank_) {
-      blank_ = std::move(*made);
-      grow();
+      blank_ = std::move(*blank);
+      made(bytes);
       return true;
     }
   }
   // Another one was made meanwhile.
-  made->file = {};
-  auto removed = store_.remove(made->name);
+  blank->file = {};
+  auto removed = store_.remove(blank->name);
   capacity_->give_back(bytes);
   return removed ? Result<bool>(true) : tl::unexpected(removed.error());
 }

@@ -18,10 +18,11 @@
 namespace forebay {
 
 /// Files to become segments of one log: made ahead of need by a thread, since getting storage for
-/// one takes as long as filling it, and used again when they are flushed. Each is twice as large as
-/// the one before, up to a limit: a log that stays small is made and removed in little time. What
-/// they take of the node's capacity is held in its name. With a reserve, files come from there if
-/// there are any, and go there. Thread-safe.
+/// one takes as long as filling it, and used again when they are flushed. They grow with what was
+/// made before, to an eighth of it, up to a limit: a log that stays small is made and removed in
+/// little time, and what was made ahead and is not needed in the end is little beside the rest.
+/// What they take of the node's capacity is held in its name. With a reserve, files come from there
+/// if there are any, and go there. Thread-safe.
 class SegmentPool {
  public:
   /// A file that carries a name of the pool's until it gets one of the log's.
@@ -70,18 +71,19 @@ class SegmentPool {
   bool take_capacity(Bytes bytes);
   std::optional<Blank> reserved(const std::string& name, Bytes bytes);
   Result<Blank> make(Bytes bytes);
-  void grow();
+  void made(Bytes bytes);
   std::string next_name();
   std::string next_name_locked();
   void work();
 
   LogStore& store_;
-  const Bytes largest_;
+  const Sizes sizes_;
   const std::unique_ptr<ResourceHolder> capacity_;
   const std::shared_ptr<SegmentReserve> reserve_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<Blank> blank_;     ///< Guarded by mutex_, as is what follows.
+  std::optional<Blank> blank_;  ///< Guarded by mutex_, as is what follows.
+  Bytes all_made_ = 0;
   Bytes next_bytes_;               ///< Of the file that is made next, or is being made.
   bool making_ = false;            ///< The thread is about to.
   std::uint64_t next_number_ = 0;  ///< Of a name.
