@@ -31,7 +31,7 @@ def test_a_log_of_pydarshans_package_is_imported_whole(log: Path, tmp_path: Path
     trace = Trace(tmp_path / "run")
     report = darshan.DarshanReport(str(log), read_all=False)
     assert trace.run.ranks == report.metadata["job"]["nprocs"]
-    assert imported.notes == []
+    assert all("opened with hints" in note for note in imported.notes)
     for module in report.modules:
         if module in ("DXT_POSIX", "DXT_MPIIO"):
             report.mod_read_all_dxt_records(module)
@@ -101,6 +101,23 @@ def test_the_command_says_what_came_out(forebay: Forebay, tmp_path: Path) -> Non
     assert "is not empty" in again.errors
     assert "Name a new directory" in again.errors
     assert trace.names() == Trace(tmp_path / "run").names()
+
+
+def test_hints_that_are_counted_are_told_and_those_of_darshans_log_are_no_files(
+    forebay: Forebay, tmp_path: Path
+) -> None:
+    import darshan
+
+    log = EXAMPLES / "ior_hdf5_example.darshan"
+    report = darshan.DarshanReport(str(log), read_all=False)
+    assert "cb_nodes=4" in report.metadata["job"]["metadata"]["h"]
+    answer = forebay("import", log, "-o", tmp_path / "run")
+    assert answer.code == 0, answer.errors
+    note = "1 file was opened with hints (MPI_Info): Darshan counts them, and does not say which"
+    assert note in answer.output
+    trace = Trace(tmp_path / "run")
+    assert trace.run.notes == [note]
+    assert trace.rows("hints") == 0
 
 
 @pytest.mark.parametrize("kept", [0.0, 0.02, 0.3, 0.9])

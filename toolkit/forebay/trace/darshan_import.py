@@ -20,9 +20,10 @@ from forebay.errors import ForebayError
 from forebay.output_paths import require_new_directory
 from forebay.trace.directory import Run, TraceWriter, paths
 from forebay.trace.tables import COUNTERS_PREFIX
+from forebay.units import show_count
 
 if TYPE_CHECKING:
-    from forebay.trace.darshan_log import DarshanLog, Module, Segments
+    from forebay.trace.darshan_log import Counters, DarshanLog, Module, Segments
 
 # A rank's events of one module: process, file, offset, length, start, duration and whether a write.
 _Columns = dict[str, NDArray[Any]]
@@ -175,6 +176,18 @@ class _Import:
         table |= {name: pa.array(values) for name, values in counters.columns.items()}
         self._writer.add(_counters_table(module), pa.table(table))
         self._counted += len(counters.records)
+        if module == "MPI-IO":
+            self._note_hints(counters)
+
+    def _note_hints(self, counters: "Counters") -> None:
+        """What the job's metadata has as `h` are no hints of the program, but those that Darshan
+        writes its own log with."""
+        files = len(np.unique(counters.records[counters.columns["MPIIO_HINTS"] > 0]))
+        if files:
+            self._notes.append(
+                f"{show_count(files)} {'file was' if files == 1 else 'files were'} opened with "
+                "hints (MPI_Info): Darshan counts them, and does not say which"
+            )
 
     def _identity(
         self, records: NDArray[np.uint64], ranks: NDArray[np.int64]
