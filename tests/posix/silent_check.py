@@ -3,13 +3,15 @@
 Method: the testbed over a declared file that two threads read, by openings of their own and by one,
 and is stopped (SIGSTOP) in the middle. When both threads wait for it, the program must read another
 declared file and open a third one for writing. Then the testbed goes on, and all bytes must be
-right.
+right. Another program waits for the stopped testbed where what reads ahead opens a file for it: it
+must open and read the other file, too, and leave a record that nothing was read ahead any more.
 
 usage: silent_check.py LIBRARY uring|threads FUSE_PROBE TESTBEDFS
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -17,6 +19,7 @@ import sys
 import tempfile
 import time
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from preloaded import Preloaded, evict, make_file, wait_until_settled
@@ -30,10 +33,43 @@ willneed = [[0, 0]]
 block = "64KiB"
 budget = "1MiB"
 """
-PROGRAM = """
+#: What both programs have.
+COMMON = """
 import os, sys, threading, time, zlib
 PIECE = 50_000
-sums, in_middle, go = {}, threading.Semaphore(0), threading.Semaphore(0)
+in_middle, go = threading.Semaphore(0), threading.Semaphore(0)
+
+def say(word):
+    print(word, flush=True)
+    sys.stdin.readline()
+
+def waits_for_server(thread):
+    with open(f"/proc/self/task/{thread.native_id}/wchan") as file:
+        return file.read().startswith(("request_wait", "fuse", "__fuse", "folio"))
+
+def wait_in_server(threads):
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        in_middle.acquire()
+    say("in the middle")
+    for thread in threads:
+        go.release()
+    last = time.monotonic() + 20
+    while not all(map(waits_for_server, threads)):
+        if time.monotonic() > last:
+            sys.exit("the threads do not wait for the server, or the kernel does not tell")
+        time.sleep(0.01)
+
+def read_other():
+    file, found = os.open("other.dat", os.O_RDONLY), 0
+    while piece := os.read(file, PIECE):
+        found = zlib.crc32(piece, found)
+    os.close(file)
+    return found
+"""
+READING = f"""{COMMON}
+sums = {{}}
 shared = os.open("mount/silent.dat", os.O_RDONLY) if sys.argv[1] == "one" else -1
 
 def read(number):
@@ -46,36 +82,27 @@ def read(number):
             go.acquire()
     sums[number] = found
 
-def waits_for_server(thread):
-    with open(f"/proc/self/task/{thread.native_id}/wchan") as file:
-        return file.read().startswith(("request_wait", "fuse", "__fuse", "folio"))
-
-def say(word):
-    print(word, flush=True)
-    sys.stdin.readline()
-
 threads = [threading.Thread(target=read, args=(number,)) for number in range(2)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    in_middle.acquire()
-say("in the middle")
-for thread in threads:
-    go.release()
-last = time.monotonic() + 20
-while not all(map(waits_for_server, threads)):
-    if time.monotonic() > last:
-        sys.exit("the threads do not wait for the server, or the kernel does not tell")
-    time.sleep(0.01)
-file, found = os.open("other.dat", os.O_RDONLY), 0
-while piece := os.read(file, PIECE):
-    found = zlib.crc32(piece, found)
-os.close(file)
+wait_in_server(threads)
+found = read_other()
 os.close(os.open("written.dat", os.O_RDWR | os.O_CREAT))
 say(found)
 for thread in threads:
     thread.join()
 print(*sums.values())
+"""
+#: What is opened once more is opened by what reads ahead, too, where it is read first: with a lock
+#: that other openings want.
+LOCKING = f"""{COMMON}
+def read_again():
+    os.close(os.open("mount/silent.dat", os.O_RDONLY))
+    file = os.open("mount/silent.dat", os.O_RDONLY)
+    in_middle.release()
+    go.acquire()
+    os.pread(file, PIECE, 0)
+
+wait_in_server([threading.Thread(target=read_again, daemon=True)])
+print(read_other())
 """
 
 
@@ -93,8 +120,8 @@ def main() -> int:
         other = zlib.crc32(make_file(directory / "other.dat", SIZE, 2))
         wait_until_settled(backing)
         preloaded = Preloaded(library, queue, directory, INTENT)
-        for openings in ("one", "two"):
-            state = directory / f"{openings}.json"
+        for what in ("one", "two", "locked"):
+            state = directory / f"{what}.json"
             rates = ["--bandwidth", "400MB/s", "--latency", "1ms", "--state", str(state)]
             words = [testbedfs, "--foreground", "--backing", str(backing), *rates, str(mount)]
             with subprocess.Popen(words) as server:
@@ -104,7 +131,10 @@ def main() -> int:
                     time.sleep(0.01)
                 evict(directory / "other.dat")
                 try:
-                    failures += silence(preloaded, server, openings, silent, other)
+                    if what == "locked":
+                        failures += lock_out(preloaded, server, other)
+                    else:
+                        failures += silence(preloaded, server, what, silent, other)
                 finally:
                     server.send_signal(signal.SIGCONT)
                     subprocess.run(["fusermount3", "-u", "-z", mount], check=True)
@@ -112,36 +142,64 @@ def main() -> int:
     return 1 if failures else 0
 
 
-def silence(
-    preloaded: Preloaded, server: subprocess.Popen[bytes], openings: str, silent: int, other: int
-) -> list[str]:
-    """One run of the program. What is wrong with it."""
+@contextlib.contextmanager
+def started(preloaded: Preloaded, program: str, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """A program, which is ended if it hangs: a line that does not come is empty."""
     with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, openings],
+        [sys.executable, "-c", program, *words],
         cwd=preloaded.directory,
         env=preloaded.environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-    ) as program:
-        assert program.stdin is not None
-        assert program.stdout is not None
-        # What hangs is ended: a line that does not come is empty.
-        signal.signal(signal.SIGALRM, lambda *_: program.kill())
+    ) as process:
+        signal.signal(signal.SIGALRM, lambda *_: process.kill())
         signal.alarm(LONGEST_S)
-        said = [program.stdout.readline().strip()]
-        server.send_signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, server.pid, os.WSTOPPED | os.WNOWAIT)
-        program.stdin.write("go on\n")
-        program.stdin.flush()
-        said.append(program.stdout.readline().strip())
+        yield process
+        signal.alarm(0)
+
+
+def stop_in_the_middle(program: subprocess.Popen[str], server: subprocess.Popen[bytes]) -> str:
+    """What the program says before and after the server is stopped."""
+    assert program.stdin is not None
+    assert program.stdout is not None
+    before = program.stdout.readline().strip()
+    server.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, server.pid, os.WSTOPPED | os.WNOWAIT)
+    program.stdin.write("go on\n")
+    program.stdin.flush()
+    return f"{before}, {program.stdout.readline().strip()}"
+
+
+def silence(
+    preloaded: Preloaded, server: subprocess.Popen[bytes], openings: str, silent: int, other: int
+) -> list[str]:
+    """One run in which two threads read. What is wrong with it."""
+    with started(preloaded, READING, openings) as program:
+        said = [stop_in_the_middle(program, server)]
         server.send_signal(signal.SIGCONT)
         said.append(program.communicate("go on\n")[0].strip())
-        signal.alarm(0)
-    right = ["in the middle", str(other), f"{silent} {silent}"]
+    right = [f"in the middle, {other}", f"{silent} {silent}"]
     if said == right and program.returncode == 0:
         return []
     return [f"by {openings}: {said}, not {right}, status {program.returncode}"]
+
+
+def lock_out(preloaded: Preloaded, server: subprocess.Popen[bytes], other: int) -> list[str]:
+    """One run in which what reads ahead waits with a lock. What is wrong with it."""
+    told: list[str] = []
+    with started(preloaded, LOCKING) as program:
+        said = stop_in_the_middle(program, server)
+        # The kernel ends the program when the server has heard of what is closed, and not before.
+        last = time.monotonic() + LONGEST_S / 2
+        while not told and time.monotonic() < last:
+            told = [path.read_text() for path in preloaded.records.glob("[!.]*.gave-up")]
+            time.sleep(0.01)
+        server.send_signal(signal.SIGCONT)
+        program.communicate()
+    if said == f"in the middle, {other}" and "nothing was read ahead any more" in "".join(told):
+        return []
+    return [f"locked: {said}, not {other}, status {program.returncode}, told {told}"]
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """What reading ahead did: one record per file and opening (docs/formats/report.md), and the sum of
-each file that `forebay run` prints and writes as JSON."""
+each file that `forebay run` prints and writes as JSON; and which processes gave it up."""
 
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -70,19 +71,34 @@ class PrefetchedFile:
 
 
 @dataclass(frozen=True)
+class GaveUp:
+    """A process that read nothing ahead any more, or wrote no reads down."""
+
+    process: int
+    stopped: str  # what ended, and why
+
+
+@dataclass(frozen=True)
 class PrefetchRecords:
     """Files in the order of their first record, and the records that were not whole."""
 
     files: list[PrefetchedFile]
     rejected: list[str]
     raw: list[dict[str, Any]] = field(default_factory=list, repr=False)
+    gave_up: list[GaveUp] = field(default_factory=list)
 
 
 def load(directory: Path) -> PrefetchRecords:
     """Every record in `directory`; what is not whole is named in `rejected`."""
     rejected: list[str] = []
     raw = record_files.read(directory.glob("*.reads"), FORMAT_VERSION, _checked, rejected)
-    return PrefetchRecords(_files(raw), rejected, raw)
+    gave_up = record_files.read(directory.glob("*.gave-up"), FORMAT_VERSION, _gave_up, rejected)
+    return PrefetchRecords(_files(raw), rejected, raw, gave_up)
+
+
+def _gave_up(record: dict[str, Any]) -> GaveUp:
+    process = record_files.count(record["process"], "process")
+    return GaveUp(process, record_files.text(record, "stopped"))
 
 
 def _checked(record: dict[str, Any]) -> dict[str, Any]:
@@ -131,7 +147,14 @@ def as_json(records: PrefetchRecords) -> dict[str, Any]:
         }
         for file in records.files
     ]
-    return {"prefetch": {"files": files, "records": records.raw, "rejected": records.rejected}}
+    return {
+        "prefetch": {
+            "files": files,
+            "records": records.raw,
+            "gave_up": [asdict(each) for each in records.gave_up],
+            "rejected": records.rejected,
+        }
+    }
 
 
 def show(console: Console, records: PrefetchRecords) -> None:
@@ -142,6 +165,9 @@ def show(console: Console, records: PrefetchRecords) -> None:
             console.print(line, soft_wrap=True)
     if len(ordered) > SHOWN_FILES:
         console.print(f"... and {len(ordered) - SHOWN_FILES} more files read ahead (--json OUT)")
+    for why, count in Counter(each.stopped for each in records.gave_up).items():
+        processes = "1 process" if count == 1 else f"{show_count(count)} processes"
+        console.print(Text(f"{processes}: {why}", style="yellow"), soft_wrap=True)
     for text in records.rejected:
         console.print(Text(f"record left out: {text}", style="yellow"), soft_wrap=True)
 

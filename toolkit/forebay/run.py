@@ -75,7 +75,7 @@ def run(options: RunOptions, console: Console) -> int:
         lines = []
         if options.record_to is not None:
             lines = keep_reads(read_traces.load([directory]), options)
-        elif found.records or not read_ahead.files:
+        elif found.records or not (read_ahead.files or read_ahead.gave_up):
             lines = remarks(options.command, dialect, exit_code, found, directory.parent)
         lines = seen + lines
     unsafe = unsafe_data.left_in_logs(variables, found.records, exit_code != 0, begun_unix_s)

@@ -38,6 +38,7 @@ TRACE = {
     "extents": [[MOST - FEWEST_BYTES, FEWEST_BYTES], [0, 10]],
 }
 READ_AHEAD = record(reads=3, bytes_asked=10, latency_seconds=0.5, stopped="why")
+GAVE_UP = {"version": 1, "process": 4711, "stopped": "why"}
 DEEP = b'{"version": 1, "more": ' + b"[" * 900 + b"]" * 900 + b"}"
 DEEPER = b"[" * 100_000
 FUZZED = settings(deadline=None, max_examples=150)
@@ -105,6 +106,21 @@ def test_a_record_of_reading_ahead_is_told_or_refused(content: bytes) -> None:
         name = leave(place, content, "reads")
         found = prefetch_records.load(Path(place))
     assert len(found.files) + len(found.rejected) == 1
+    assert all(re.match(rf"{name}: .", reason) for reason in found.rejected)
+    prefetch_records.show(Console(file=io.TextIOWrapper(io.BytesIO(), "utf-8")), found)
+    json.dumps(prefetch_records.as_json(found), indent=2, allow_nan=False)
+
+
+@FUZZED
+@given(documents(GAVE_UP))
+@example(json.dumps(GAVE_UP).encode())
+@example(json.dumps({**GAVE_UP, "process": -1}).encode())
+@example(json.dumps({**GAVE_UP, "stopped": "\ud800"}).encode())
+def test_a_record_of_a_process_that_gave_up_is_told_or_refused(content: bytes) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        name = leave(place, content, "gave-up")
+        found = prefetch_records.load(Path(place))
+    assert len(found.gave_up) + len(found.rejected) == 1
     assert all(re.match(rf"{name}: .", reason) for reason in found.rejected)
     prefetch_records.show(Console(file=io.TextIOWrapper(io.BytesIO(), "utf-8")), found)
     json.dumps(prefetch_records.as_json(found), indent=2, allow_nan=False)

@@ -26,12 +26,12 @@ def record(**values: object) -> dict[str, object]:
     }
 
 
-def leave(directory: Path, *records: dict[str, object]) -> None:
+def leave(directory: Path, *records: dict[str, object], ending: str = "reads") -> None:
     """Writes them as the runtime does."""
     for number, values in enumerate(records):
         content = json.dumps(values).encode()
         digest = xxhash.xxh64_hexdigest(content)
-        (directory / f"12-{number}-{digest}.reads").write_bytes(content)
+        (directory / f"12-{number}-{digest}.{ending}").write_bytes(content)
 
 
 def test_openings_of_a_file_are_added_up(tmp_path: Path) -> None:
@@ -95,3 +95,23 @@ def test_the_summary_tells_what_was_read_ahead(forebay: Forebay, tmp_path: Path)
     (file,) = read_json(tmp_path / "r.json")["prefetch"]["files"]
     assert (file["path"], file["reads"]) == ("/data/a.dat", 4)
     assert (file["bytes_unique"], file["share_declared"]) == (4096, 0.25)
+
+
+def test_the_summary_tells_of_processes_that_gave_up(forebay: Forebay, tmp_path: Path) -> None:
+    (tmp_path / "reads.toml").write_text(READS)
+    staged = tmp_path / "staged"
+    staged.mkdir()
+    why = "nothing was read ahead any more: a file was opened or closed for more than 3 s"
+    given_up = [{"version": 1, "process": process, "stopped": why} for process in (4711, 4712)]
+    leave(staged, *given_up, {"version": 1, "process": "4713", "stopped": why}, ending="gave-up")
+    answer = forebay(
+        "run", "--json", "r.json", "--intent", "reads.toml",
+        "--", "sh", "-c", f'cp {staged}/*.gave-up "$FOREBAY_REPORT_DIR"',
+    )  # fmt: skip
+    assert answer.code == 0
+    assert f"2 processes: {why}" in answer.errors
+    assert "process is no whole number" in answer.errors
+    assert "no MPI file was seen" not in answer.errors
+    told = read_json(tmp_path / "r.json")["prefetch"]["gave_up"]
+    assert sorted(each["process"] for each in told) == [4711, 4712]
+    assert {each["stopped"] for each in told} == {why}

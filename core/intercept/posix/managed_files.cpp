@@ -12,12 +12,14 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "core/intercept/posix/declared_reads.hpp"
 #include "core/intercept/posix/internal_descriptors.hpp"
 #include "core/intercept/posix/opened_name.hpp"
 #include "core/intercept/posix/own_heap.hpp"
+#include "core/intercept/posix/prefetch_record.hpp"
 #include "core/intercept/posix/program_memory.hpp"
 #include "core/intercept/posix/read_ahead.hpp"
 #include "core/intercept/posix/recorded_reads.hpp"
@@ -160,6 +162,11 @@ bool has_memory_for_exceptions() {
     for (unsigned fd = 0; recording && fd < state->listed_end; ++fd)
       stream_read(static_cast<int>(fd));
     const RegistryLock lock(*state);
+    if (!lock) {
+      const std::string ended =
+          recording ? "no reads were written down any more" : "nothing was read ahead any more";
+      write_gave_up_record(ended + ": a file was opened or closed for more than 3 s");
+    }
     // What was given up may be free again.
     std::unique_lock<std::mutex> late(state->mutex, std::defer_lock);
     if (!lock && !late.try_lock()) return;

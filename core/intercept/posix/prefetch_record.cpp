@@ -1,5 +1,7 @@
 #include "core/intercept/posix/prefetch_record.hpp"
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -48,6 +50,11 @@ std::string content_of(const std::string& path, const PrefetchFigures& figures) 
 
 void write_prefetch_record(const std::string& path, const PrefetchFigures& figures) {
   leave_record(content_of(path, figures), ".reads");
+}
+
+void write_gave_up_record(const std::string& why) {
+  const Json record = {{"version", 1}, {"process", ::getpid()}, {"stopped", why}};
+  leave_record(record.dump(1) + "\n", ".gave-up");
 }
 
 }  // namespace forebay::posix

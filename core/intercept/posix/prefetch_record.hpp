@@ -10,4 +10,7 @@ namespace forebay::posix {
 /// (docs/formats/report.md). Nothing is told of a failure: the program goes on all the same.
 void write_prefetch_record(const std::string& path, const PrefetchFigures& figures);
 
+/// The same of what this process does for no file any more, and why.
+void write_gave_up_record(const std::string& why);
+
 }  // namespace forebay::posix
