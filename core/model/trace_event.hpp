@@ -24,7 +24,7 @@ enum class TracedWithin : std::uint8_t { program, mpi, forebay };
 struct TraceEvent {
   std::uint64_t begin;     ///< Ticks of the trace's clock, when it began.
   std::uint64_t duration;  ///< Ticks.
-  std::int64_t offset;     ///< Bytes; -1: at the position.
+  std::int64_t offset;     ///< Bytes; -1: at the position; -2: not known.
   std::int64_t length;     ///< Bytes asked for.
   std::int64_t result;     ///< What it returned; of a call that failed -errno.
   std::int32_t descriptor;

@@ -120,6 +120,44 @@ def test_pieces_that_nobody_can_read_fail_as_without_a_trace(forebay: Forebay) -
     ] * 4
 
 
+def test_copies_from_and_to_offsets_that_nobody_can_read_fail_as_without_a_trace(
+    forebay: Forebay,
+) -> None:
+    trace = traced(
+        forebay,
+        """
+        import ctypes, errno, os
+        libc = ctypes.CDLL(None, use_errno=True)
+        nowhere, at, length = ctypes.c_void_p(4096), ctypes.c_int64(100), ctypes.c_size_t(10)
+        source = os.open("source", os.O_RDWR | os.O_CREAT)
+        into = os.open("into", os.O_WRONLY | os.O_CREAT)
+        os.write(source, bytes(1000))
+        for call, *arguments in (
+            (libc.copy_file_range, source, nowhere, into, None, length, 0),
+            (libc.copy_file_range, source, None, into, nowhere, length, 0),
+            (libc.sendfile, into, source, nowhere, length),
+        ):
+            assert call(*arguments) == -1
+            assert ctypes.get_errno() == errno.EFAULT
+        copied = libc.copy_file_range(source, ctypes.byref(at), into, None, length, 0)
+        assert (copied, at.value) == (10, 110)
+        """,
+    )
+    wanted = ("call", "offset", "length", "result")
+    assert told(trace, "source", *wanted)[2:] == [
+        ("copy_file_range", None, 10, -1),
+        ("copy_file_range", 1000, 10, -1),
+        ("sendfile", None, 10, -1),
+        ("copy_file_range", 100, 10, 10),
+    ]
+    assert told(trace, "into", *wanted)[1:] == [
+        ("copy_file_range", 0, 10, -1),
+        ("copy_file_range", None, 10, -1),
+        ("sendfile", 0, 10, -1),
+        ("copy_file_range", 0, 10, 10),
+    ]
+
+
 def test_a_position_is_followed_through_copies_and_seeks(forebay: Forebay) -> None:
     trace = traced(
         forebay,

@@ -51,8 +51,13 @@ template <typename Call>
   return result;
 }
 
-/// Where a descriptor's side of a copy begins: at the position if `offset` is null.
-off_t side(const off_t* offset) { return offset == nullptr ? -1 : *offset; }
+/// Where a descriptor's side of a copy that answered `told` began: at the position if `offset` is
+/// null. Else the kernel has moved that on by what it copied, or may not have been able to read it.
+off_t side(const off_t* offset, std::int64_t told) {
+  constexpr off_t not_known = -2;
+  if (offset == nullptr) return -1;
+  return came_to_file(told) ? *offset - std::max<std::int64_t>(told, 0) : not_known;
+}
 
 /// From one descriptor to another, which move by themselves. The time is told of the writing side.
 template <typename Copy>
@@ -63,14 +68,14 @@ template <typename Copy>
   const bool is_into_file = is_traced(into);
   if (!is_from_file && !is_into_file) return copy();
   prepare();
-  Told reading = at(from, side(from_at), length);
-  Told writing = at(into, side(into_at), length);
-  writing.argument = 1;
   const void* caller = __builtin_return_address(0);
   const std::uint64_t begin = ticks();
   const ssize_t result = copy();
   const std::uint64_t end = ticks();
   const std::int64_t told = told_result(result);
+  const Told reading = at(from, side(from_at, told), length);
+  Told writing = at(into, side(into_at, told), length);
+  writing.argument = 1;
   if (is_from_file) tell(call, reading, begin, is_into_file ? begin : end, told, caller);
   if (is_into_file) tell(call, writing, begin, end, told, caller);
   return result;
