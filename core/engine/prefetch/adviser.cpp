@@ -1,7 +1,6 @@
 #include "core/engine/prefetch/adviser.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <iterator>
 #include <new>
@@ -60,7 +59,7 @@ void AdvisedFile::closing(int descriptor) {
 }
 
 bool AdvisedFile::is_done() {
-  const auto acting = adviser_.lock_for_end(acting_);
+  const auto acting = lock_unless_stuck(acting_, adviser_.is_stuck_);
   return !acting.owns_lock() || source_ == nullptr || advice_->is_done();
 }
 
@@ -76,7 +75,7 @@ bool AdvisedFile::is_watched() const {
 
 void AdvisedFile::finish() {
   is_finishing_.store(true);
-  const auto acting = adviser_.lock_for_end(acting_);
+  const auto acting = lock_unless_stuck(acting_, adviser_.is_stuck_);
   if (!acting.owns_lock() || source_ == nullptr) return;
   carry_out(advice_->end());
   if (fetch_) fetch_->let_go_of_all(*source_);
@@ -224,13 +223,6 @@ void Adviser::end() {
   for (const auto& known : files_) {
     if (const auto file = known.lock()) file->finish();
   }
-}
-
-std::unique_lock<std::mutex> Adviser::lock_for_end(std::mutex& acting) {
-  constexpr std::chrono::seconds longest{3};
-  auto lock = lock_within(acting, is_stuck_.load() ? std::chrono::seconds(0) : longest);
-  if (!lock.owns_lock()) is_stuck_.store(true);
-  return lock;
 }
 
 void Adviser::add_note(Note note) {

@@ -118,8 +118,6 @@ class Adviser {
   static constexpr std::chrono::milliseconds longest_look{32};
 
   void add_note(Note note);
-  /// Without the lock where the thread does not come back to give it away.
-  std::unique_lock<std::mutex> lock_for_end(std::mutex& acting);
   /// What is watched has changed.
   void look_soon();
   void work();
@@ -131,7 +129,7 @@ class Adviser {
   std::vector<std::weak_ptr<AdvisedFile>> files_;
   bool is_changed_ = false;  ///< Other files are watched.
   bool stopping_ = false;
-  std::atomic<bool> is_stuck_{false};  ///< It was waited for in vain.
+  std::atomic<bool> is_stuck_{false};  ///< The thread was waited for in vain.
   std::thread thread_;
 };
 

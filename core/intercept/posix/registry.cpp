@@ -1,7 +1,6 @@
 #include "core/intercept/posix/registry.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <system_error>
@@ -32,10 +31,9 @@ Followed lose(Registry& state, ManagedFile& managed, int descriptors) {
 
 }  // namespace
 
+/// Not once it was stuck: it does not know of what was opened and closed meanwhile.
 RegistryLock::RegistryLock(Registry& state) {
-  constexpr std::chrono::seconds longest{3};
-  if (!state.is_stuck.load()) lock_ = lock_within(state.mutex, longest);
-  if (!lock_.owns_lock()) state.is_stuck.store(true);
+  if (!state.is_stuck.load()) lock_ = lock_unless_stuck(state.mutex, state.is_stuck);
 }
 
 namespace detail {
