@@ -439,17 +439,13 @@ class Searcher:
             run.reason = f"it has no '{self._options.quantity}' that could be timed"
             return []
         held = in_force.settings(configuration, timed.records, timed.read_ahead)
-        run.observed = [asdict(setting) for setting in held]
-        lacking = [each for each in held if each.state is in_force.State.NOT_IN_FORCE]
+        broken = _settle(run, held, candidate)
         other = self._other_files(candidate, timed.files)
-        run.state = State.MEASURED
         if candidate is self.result.candidates[0]:
             self._note_varying(other)
         elif other:
             run.state, run.reason = State.OTHER_FILES, f"other bytes in {', '.join(other[:4])}"
-        elif lacking:
-            run.state, run.reason = State.NOT_IN_FORCE, "; ".join(map(str, lacking))
-        return [pair for setting in lacking for pair in asked.of(setting, candidate.settings)]
+        return broken
 
     def _prove(
         self,
@@ -464,19 +460,14 @@ class Searcher:
         unknown = self._proof.unknown(configuration, self.result.runs)
         traced = traced_run.settings(session.runs, way, unknown, self._timeout(choice))
         run.side = None if traced.side is None else asdict(traced.side)
-        run.observed = [asdict(setting) for setting in traced.settings]
-        lacking = [each for each in traced.settings if each.state is in_force.State.NOT_IN_FORCE]
-        run.state = State.MEASURED
+        assert self._chooser is not None
+        broken = _settle(run, traced.settings, self._chooser.candidates[choice.candidate])
         if traced.side is None or traced.side.exit != 0:
             run.state, run.reason = State.FAILED, traced.settings[0].reason
-        elif lacking:
-            run.state, run.reason = State.NOT_IN_FORCE, "; ".join(map(str, lacking))
         self._proof.take(run)
         if traced.side is None:
             self._proof.give_up()
-        assert self._chooser is not None
-        candidate = self._chooser.candidates[choice.candidate]
-        return [pair for setting in lacking for pair in asked.of(setting, candidate.settings)]
+        return broken
 
     def _other_files(self, candidate: Candidate, files: RunFiles) -> list[str]:
         """The files written through MPI that are not as the first run with the same variables of
@@ -579,6 +570,17 @@ class _Session:
     began_s: float
     begun: bool = False
     started: bool = False
+
+
+def _settle(
+    run: SearchRun, held: list[in_force.Setting], candidate: Candidate
+) -> list[tuple[str, str]]:
+    """Writes into `run` what became of its settings; returns those that did not hold."""
+    run.observed = [asdict(setting) for setting in held]
+    lacking = [each for each in held if each.state is in_force.State.NOT_IN_FORCE]
+    run.state = State.NOT_IN_FORCE if lacking else State.MEASURED
+    run.reason = "; ".join(map(str, lacking))
+    return [pair for setting in lacking for pair in asked.of(setting, candidate.settings)]
 
 
 def _told(failure: Failure) -> str:
