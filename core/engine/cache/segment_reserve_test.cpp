@@ -6,13 +6,16 @@
 #include "core/engine/cache/segment_reserve.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 
+#include "core/engine/cache/host_capacity.hpp"
 #include "core/engine/cache/log_contents.hpp"
 #include "core/engine/cache/log_directory.hpp"
 #include "core/engine/cache/log_writer.hpp"
@@ -302,6 +305,46 @@ TEST_F(SegmentReservesTest, AreGoneWhenTheProcessExits) {
       },
       ::testing::ExitedWithCode(0), "");
   EXPECT_TRUE(directory_->logs().value().empty());
+}
+
+TEST_F(SegmentReservesTest, OfAllProcessesLetGoOfACapacityBeforeAnotherHolds) {
+  const Bytes before = capacity_->amount();
+  const Bytes after = before / 2;
+  const auto keep = [&](const std::string& log) {
+    keep_segments();
+    capacity_ = *share_host_capacity(directory_, before);
+    segment_reserve(directory_)->use(capacity_);
+    pass(log, 1);
+    capacity_.reset();  // The reserve alone has it.
+    return segment_reserve(directory_)->held() > 0;
+  };
+  const auto amount = [&] { return (*share_host_capacity(directory_, after))->amount(); };
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(ends[0]);
+    char word = keep("of the child") ? 'k' : '-';
+    bool is_well = ::write(ends[1], &word, 1) == 1 && ::read(ends[1], &word, 1) == 1;
+    segment_reserve(directory_)->agree(after);
+    is_well = is_well && ::write(ends[1], &word, 1) == 1;
+    ::_exit(is_well && ::read(ends[1], &word, 1) == 0 ? 0 : 1);  // Until the parent has looked.
+  }
+  ::close(ends[1]);
+  char word = 0;
+  ASSERT_EQ(::read(ends[0], &word, 1), 1);
+  ASSERT_EQ(word, 'k');
+  ASSERT_TRUE(keep("of the parent"));
+  segment_reserve(directory_)->agree(after);
+  EXPECT_EQ(segment_reserve(directory_)->held(), 0);
+  EXPECT_EQ(amount(), before) << "the child holds some of it";
+  ASSERT_EQ(::write(ends[0], &word, 1), 1);
+  ASSERT_EQ(::read(ends[0], &word, 1), 1);
+  EXPECT_EQ(amount(), after);
+  ::close(ends[0]);
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(SegmentReservesTest, OfAParentAreNotTheChildsToRemove) {
