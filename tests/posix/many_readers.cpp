@@ -19,9 +19,11 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <random>
 #include <string>
 #include <thread>
@@ -51,6 +53,32 @@ bool make(const char* path) {
   return ::close(fd) == 0 && whole;
 }
 
+/// What this process had from devices so far (proc(5)); 0 where the kernel does not tell.
+off_t bytes_from_devices() {
+  std::ifstream file("/proc/self/io");
+  std::string key;
+  off_t value = 0;
+  while (file >> key >> value) {
+    if (key == "read_bytes:") return value;
+  }
+  return 0;
+}
+
+/// Opens a file that is in no cache, and waits until its first blocks are on their way: what is
+/// read of them then comes from memory. Where nothing shows that, until they should have been.
+int open_ahead(const char* path) {
+  using Clock = std::chrono::steady_clock;
+  constexpr off_t first_blocks = 131072;
+  constexpr std::chrono::seconds longest{2};
+  const off_t before = bytes_from_devices();
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  const auto last = Clock::now() + longest;
+  while (bytes_from_devices() < before + first_blocks && Clock::now() < last) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return fd;
+}
+
 /// From the beginning for a while, by read or pread, through a copy of the descriptor at times.
 bool read_once(const char* path, std::mt19937& random) {
   const int opened = ::open(path, O_RDONLY | O_CLOEXEC);
@@ -75,18 +103,23 @@ bool read_once(const char* path, std::mt19937& random) {
 }
 
 bool threads(const char* path) {
+  const int ahead = open_ahead(path);
   std::atomic<bool> good{true};
   std::vector<std::thread> readers;
   for (unsigned seed = 0; seed < 8; ++seed) {
     readers.emplace_back([&, seed] {
       std::mt19937 random(seed);
+      std::array<char, 1000> bytes{};
+      const off_t at = off_t{seed} * 1000;
+      const ssize_t count = ::pread(ahead, bytes.data(), bytes.size(), at);
+      if (count != 1000 || !right(bytes.data(), count, at)) good = false;
       for (int i = 0; i < 60 && good; ++i) {
         if (!read_once(path, random)) good = false;
       }
     });
   }
   for (std::thread& reader : readers) reader.join();
-  return good;
+  return ::close(ahead) == 0 && good;
 }
 
 volatile sig_atomic_t handler_fd = -1;
@@ -106,11 +139,12 @@ void read_in_handler(int) {
 /// While a signal handler reads, so often that it has read the file about once.
 template <typename Work>
 bool interrupted(const char* path, Work work) {
-  handler_fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  handler_fd = open_ahead(path);
   struct sigaction action{};
   action.sa_handler = read_in_handler;
   action.sa_flags = SA_RESTART;
   ::sigaction(SIGALRM, &action, nullptr);
+  ::raise(SIGALRM);
   const itimerval often{{0, 200}, {0, 200}};
   ::setitimer(ITIMER_REAL, &often, nullptr);
   bool good = true;
