@@ -32,7 +32,7 @@ struct CacheOptions {
   LogSettings log{0, 0};  ///< 0: as the capacity and the stripes suggest.
   /// How long a write waits for capacity that others hold before it goes to the file directly.
   std::chrono::milliseconds patience{10'000};
-  /// Of such logs and such files. Null: nobody wants to know.
+  /// Whether logs like this one are slower than files like its own. Null: all goes to the log.
   std::shared_ptr<LogTrial> trial = nullptr;
 };
 

@@ -1,5 +1,7 @@
 #include "core/engine/cache/cached_file.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -13,7 +15,8 @@ namespace {
 
 constexpr Bytes usual_payload = 1 * MiB;
 constexpr int most_flush_threads = 16;
-/// Each takes a file descriptor.
+/// Each takes a file descriptor. So many of the largest; a log that grows to them has some fifty
+/// that are smaller.
 constexpr Bytes most_segments = 64;
 constexpr Bytes least_segments = 8;
 constexpr Bytes smallest_usual_segment = 32 * MiB;
@@ -35,12 +38,24 @@ CacheOptions completed(CacheOptions options, const StripeLayout& layout, Bytes c
   return options;
 }
 
-/// Where nothing is to be in the file, or all of it is to be in the log, too, nothing is compared.
-std::shared_ptr<LogTrial> trial_of(const CacheOptions& options) {
-  const bool possible =
-      options.flush != CacheFlush::none && options.sync == SyncScope::file && !options.keep_log;
-  return possible ? options.trial : nullptr;
+/// How often this thread had to wait for something.
+long waits_of_thread() {
+  rusage usage = {};
+  return ::getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : 0;
 }
+
+/// A part of a trial, which ends whatever happens.
+struct OpenPart {
+  LogTrial& trial;
+  LogTrial::Part part;
+  bool done = false;
+  bool waited = false;
+
+  OpenPart(LogTrial& of, Bytes bytes, bool log_only) : trial(of), part(of.begin(bytes, log_only)) {}
+  ~OpenPart() { trial.ended(part, done, waited); }
+  OpenPart(const OpenPart&) = delete;
+  OpenPart& operator=(const OpenPart&) = delete;
+};
 
 }  // namespace
 
@@ -61,7 +76,7 @@ CachedFile::CachedFile(std::unique_ptr<StorageFile> file, std::unique_ptr<LogSto
                        const CacheOptions& options)
     : options_(options),
       file_(std::move(file)),
-      trial_(trial_of(options_)),
+      trial_(options_.trial),
       sidecar_(identity.file.path),
       status_(*store),
       extents_({file_->layout(), options_.flush_bytes, options_.first_server}, background_policy(),
@@ -97,6 +112,7 @@ Status CachedFile::write_pieces(std::span<const iovec> pieces, Bytes offset) {
   if (const auto failure = extents_.take_failure()) {
     return tl::unexpected(kept_in_log(*failure));
   }
+  if (auto lost = take_lost(); !lost) return lost;
   const Bytes length = total_bytes(pieces);
   if (length == 0) return {};
   std::vector<iovec> rest;
@@ -132,20 +148,23 @@ LogWriter::Outcome CachedFile::take_in(std::span<const iovec> pieces, Bytes offs
   while (outcome.logged < length && outcome.status && !outcome.full) {
     const Bytes left = length - outcome.logged;
     const Bytes at = offset + outcome.logged;
-    const LogTrial::Part part = trial_->begin(left, was_given({at, left}));
-    const auto written = slice(pieces, outcome.logged, part.bytes);
-    const Bytes awaited = log_.awaited();
     LogWriter::Outcome taken;
-    if (part.way == LogTrial::Way::log) {
-      give({at, part.bytes});
-      taken = append(written, at);
-    } else if (file_->write_pieces(written, at)) {
-      taken.logged = part.bytes;
-      written_directly_ = true;
+    {
+      OpenPart open(*trial_, left, was_given({at, left}));
+      const auto written = slice(pieces, outcome.logged, open.part.bytes);
+      const long waits = waits_of_thread();
+      if (open.part.way == LogTrial::Way::log) {
+        give({at, open.part.bytes});
+        taken = append(written, at);
+      } else if (file_->write_pieces(written, at)) {
+        taken.logged = open.part.bytes;
+        written_directly_ = true;
+      }
+      // What the file did not take goes to the log; it fails again when that is flushed, and is
+      // told then.
+      open.done = taken.logged == open.part.bytes;
+      open.waited = waits_of_thread() != waits;
     }
-    // What the file did not take goes to the log; it fails again when that is flushed, and is told
-    // then.
-    trial_->ended(part, taken.logged == part.bytes, log_.awaited() > awaited);
     taken.logged += outcome.logged;
     outcome = std::move(taken);
   }
@@ -157,6 +176,11 @@ LogWriter::Outcome CachedFile::take_in(std::span<const iovec> pieces, Bytes offs
 bool CachedFile::was_given(Extent extent) {
   const std::scoped_lock lock(given_mutex_);
   return all_given_ || given_.overlap(extent) > 0;
+}
+
+void CachedFile::keep_to_log() {
+  const std::scoped_lock lock(given_mutex_);
+  all_given_ = true;
 }
 
 void CachedFile::give(Extent extent) {
@@ -429,11 +453,19 @@ Status CachedFile::make_durable() {
   return {};
 }
 
+/// What could not be made durable in the background and is in no log. Once.
+Status CachedFile::take_lost() {
+  const std::scoped_lock lock(reason_mutex_);
+  const auto lost = std::exchange(lost_, std::nullopt);
+  return lost ? tl::unexpected(*lost) : Status{};
+}
+
 /// All is in the file, durably. With calls_ held, so that nothing new comes meanwhile.
 Status CachedFile::settle() {
   file_->lengthen(extents_.end());
   if (auto drained = extents_.drain(extents_.last_order()); !drained) return drained;
   if (auto durable = make_durable(); !durable) return durable;
+  if (auto lost = take_lost(); !lost) return lost;
   publish(true);
   if (!announced_.exchange(false) || !options_.announce) return {};
   // A sidecar that stays is a false alarm, and no loss.
@@ -456,8 +488,13 @@ void CachedFile::yield_capacity() {
   }
   if (!wanted) return;
   log_.trim();
-  // A failure is met by the next one who needs the file to be durable.
-  (void)make_durable();
+  // What the log holds is tried again by the next one who needs the file to be durable; what only
+  // the file was given may be lost then, and that is told once.
+  const bool direct = written_directly_;
+  const Status durable = make_durable();
+  if (durable || !direct) return;
+  const std::scoped_lock lock(reason_mutex_);
+  lost_ = durable.error();
 }
 
 CacheProgress CachedFile::progress() const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <span>
 #include <string>
@@ -24,10 +25,10 @@
 namespace forebay {
 
 /// A file behind a write-behind cache on the node: writes go to a log and return, threads carry
-/// them to the file. This process reads what it wrote, from the log or from the file; other
-/// processes see it in the file after drain(), and find it there after a crash of the machine after
-/// sync(). Only this CachedFile may write the bytes it holds dirty: whoever writes them elsewhere
-/// has it drain them first.
+/// them to the file; while a LogTrial goes on, some go to the file at once. This process reads what
+/// it wrote, from the log or from the file; other processes see it in the file after drain(), and
+/// find it there after a crash of the machine after sync(). Only this CachedFile may write the
+/// bytes it holds dirty: whoever writes them elsewhere has it drain them first.
 ///
 /// Nothing acknowledged is dropped. A write to the file that failed in the background surfaces at
 /// the next write, sync or close, and the bytes stay in the log, where `forebay cache recover`
@@ -103,6 +104,9 @@ class CachedFile final : public StorageFile {
     std::string log_path;
   };
   State state() const;
+  /// Another log may hold older bytes than those that are written from now on: none of these goes
+  /// to the file before it was in the log.
+  void keep_to_log();
   /// How fast log and file were.
   CachePace pace() const;
 
@@ -125,6 +129,7 @@ class CachedFile final : public StorageFile {
   Status make_durable();
   Status truncate_locked(Bytes size);
   bool was_given(Extent extent);
+  Status take_lost();
   void give(Extent extent);
   bool log_empty() const { return !log_.oldest_segment_end(); }
   void yield_capacity();
@@ -163,6 +168,7 @@ class CachedFile final : public StorageFile {
   std::atomic<bool> yielding_{false};  ///< Flushing for the sake of others.
   mutable std::mutex reason_mutex_;
   Error reason_;
+  std::optional<Error> lost_;  ///< Guarded by reason_mutex_.
 
   Flusher flusher_;  ///< Last: its threads end first.
 };

@@ -12,12 +12,18 @@ constexpr std::int64_t ms = 1'000'000;
 constexpr Bytes look_bytes = 32 * KiB;
 constexpr Bytes window_bytes = 128 * KiB;
 constexpr std::int64_t window_ns = 16 * ms;
-/// A single slow window may be a moment of something else.
-constexpr int most_slow_windows = 2;
+/// A single slow window may be a moment of something else: so many in a row are a doubt.
+constexpr int slow_windows_needed = 2;
 /// A device that is not slow in so much is not.
 constexpr Bytes most_looked = 4 * MiB;
-/// Of the file.
-constexpr Bytes longest_write = 512 * KiB;
+/// From the first slow window of the second look on, all that is judged. In larger parts: what a
+/// call takes whatever its size is not held against a device that is given much at a time.
+constexpr Bytes judged_part = 128 * KiB;
+constexpr Bytes judged_bytes = 1 * MiB;
+constexpr std::int64_t judged_ns = 64 * ms;
+
+constexpr Bytes longest_write_to_file = 512 * KiB;
+/// Of writing to the file: what is taken in at once, and all of it.
 constexpr std::int64_t uncounted_ns = 100 * ms;
 constexpr std::int64_t file_trial_ns = 250 * ms;
 
@@ -28,9 +34,9 @@ LogTrial::Part LogTrial::begin(Bytes bytes, bool log_only) {
   changed_.wait(lock, [this] { return !is_looking() || under_way_ == 0; });
   Part part{Way::log, bytes, is_looking()};
   if (is_looking()) {
-    part.bytes = std::min(bytes, look_bytes);
+    part.bytes = std::min(bytes, stage_ == Stage::first_look ? look_bytes : judged_part);
   } else if (stage_ != Stage::log && !log_only) {
-    part = {Way::file, std::min(bytes, longest_write), stage_ == Stage::file};
+    part = {Way::file, std::min(bytes, longest_write_to_file), stage_ == Stage::file};
   }
   if (part.counts) {
     count_time();
@@ -57,10 +63,12 @@ void LogTrial::ended(const Part& part, bool done, bool waited) {
     if (part.way == Way::file && is_looking()) window_ = {};
   }
   if (!done) {
-    stage_ = Stage::log;
+    // What the file does not take goes to the log. A log that is full says nothing of its device.
+    if (part.way == Way::file || stage_ != Stage::lost) stage_ = Stage::log;
   } else if (part.way == Way::file && stage_ == Stage::file) {
-    if (file_ns_ > uncounted_ns) compared_.flushed += part.bytes;
-    if (file_ns_ >= file_trial_ns) judge_file();
+    if (counted_from_ns_ > 0) compared_.flushed += part.bytes;
+    if (counted_from_ns_ == 0 && file_ns_ >= uncounted_ns) counted_from_ns_ = file_ns_;
+    if (compared_.flushed > 0 && file_ns_ >= file_trial_ns) judge_file();
   } else if (part.way == Way::log && is_looking()) {
     window_.logged += part.bytes;
     waited_ = waited_ || waited;
@@ -69,33 +77,38 @@ void LogTrial::ended(const Part& part, bool done, bool waited) {
   changed_.notify_all();
 }
 
-/// A window of the log is full.
+/// A window of the log is full. What a device takes in at once for having been idle says nothing of
+/// it: so only slow windows are judged, or what follows one.
 void LogTrial::look() {
   const CachePace window = std::exchange(window_, {});
   const bool waited = std::exchange(waited_, false);
   looked_ += window.logged;
   const bool slow = waited && is_device_slow(window.logged, window.logging_ns);
-  slow_windows_ = slow ? slow_windows_ + 1 : 0;
-  if (slow_windows_ <= 1) compared_.logged = compared_.logging_ns = 0;
-  if (slow) compared_ += window;
-  const bool is_first = stage_ == Stage::first_look;
-  if (slow_windows_ < most_slow_windows) {
-    // What a device takes in at once for having been idle says nothing of it.
-    if ((is_first && !waited) || looked_ >= most_looked) stage_ = Stage::log;
+  if (stage_ == Stage::first_look) {
+    slow_windows_ = slow ? slow_windows_ + 1 : 0;
+    compared_ = slow_windows_ > 1 ? compared_ : CachePace{};
+    compared_ += window;
+    if (slow_windows_ >= slow_windows_needed) {
+      stage_ = Stage::file;
+      looked_ = 0;
+    } else if (!waited || looked_ >= most_looked) {
+      stage_ = Stage::log;
+    }
     return;
   }
-  if (is_first) {
-    stage_ = Stage::file;
-  } else {
+  const bool is_judged = slow || compared_.logged > 0;
+  if (is_judged) compared_ += window;
+  if (compared_.logged >= judged_bytes || compared_.logging_ns >= judged_ns) {
     stage_ = is_slower(compared_) ? Stage::lost : Stage::log;
+  } else if (!is_judged && looked_ >= most_looked) {
+    stage_ = Stage::log;
   }
-  looked_ = 0;
-  slow_windows_ = 0;
 }
 
 void LogTrial::judge_file() {
-  compared_.flushing_ns = file_ns_ - uncounted_ns;
+  compared_.flushing_ns = file_ns_ - counted_from_ns_;
   stage_ = is_slower(compared_) ? Stage::second_look : Stage::log;
+  compared_.logged = compared_.logging_ns = 0;
 }
 
 std::optional<CachePace> LogTrial::lost() const {

@@ -13,8 +13,9 @@
 
 namespace forebay {
 
-/// Finds out, while the first bytes are written and before anything is flushed, whether a log is
-/// slower than its file. It goes on from one file to the next of the same kind.
+/// Finds out from the first bytes that are written whether a log is slower than its file. It goes
+/// on from one file to the next of those whose logs lie below one path and which are on one file
+/// system.
 ///
 /// First everything goes to the log, little by little. If its device makes writers wait, and is
 /// slow, what comes next goes to the file, for a quarter of a second: storage takes some in at once
@@ -28,7 +29,7 @@ class LogTrial {
   struct Part {
     Way way = Way::log;
     Bytes bytes = 0;
-    bool counts = false;
+    bool counts = false;  ///< It is timed.
   };
 
   explicit LogTrial(NanosecondClock clock) : clock_(std::move(clock)) {}
@@ -36,8 +37,8 @@ class LogTrial {
   /// Everything goes to the log.
   bool is_over() const { return stage_ == Stage::log; }
 
-  /// Of `bytes` that are about to be written, how many go which way now. `log_only`: there is but
-  /// one. Waits for another thread that writes to a log which is looked at. ended() follows.
+  /// Of `bytes` that are about to be written, how many go which way now. `log_only`: they must not
+  /// go to the file. Waits for another thread's part while a log is looked at. ended() follows.
   Part begin(Bytes bytes, bool log_only);
   /// `waited`: it was on its way to a device that made its writer wait, as memory and page caches
   /// do not. Not `done`: it failed, as somebody else is told.
@@ -64,7 +65,9 @@ class LogTrial {
   int slow_windows_ = 0;      ///< In a row.
   Bytes looked_ = 0;          ///< In this stage.
   std::int64_t file_ns_ = 0;  ///< Somebody was writing to the file.
-  CachePace compared_;        ///< Slow windows, and the file but for its first part.
+  std::int64_t counted_from_ns_ =
+      0;  ///< Of that, when what is taken in at once was over; 0: not yet.
+  CachePace compared_;
 };
 
 }  // namespace forebay

@@ -1,7 +1,6 @@
 #include "core/engine/cache/log_writer.hpp"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
@@ -21,8 +20,6 @@ constexpr Bytes mark_reserve = 1 * KiB;
 /// copied after their checksums were computed.
 constexpr Bytes batch_bytes = 1 * MiB;
 constexpr Bytes smallest_segment = 16 * KiB;
-/// Of a log, for how its device makes writers wait: asking takes as long as a small write.
-constexpr Bytes watched_bytes = 4 * MiB;
 
 constexpr std::array<std::byte, static_cast<std::size_t>(record_alignment)> zeros{};
 
@@ -52,12 +49,6 @@ Bytes total_length(std::span<const LogRun> runs) {
 
 iovec piece_of(std::span<const std::byte> bytes) {
   return {const_cast<std::byte*>(bytes.data()), bytes.size()};
-}
-
-/// How often this thread had to wait for something.
-long waits_of_thread() {
-  rusage usage = {};
-  return ::getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : 0;
 }
 
 /// Walks along pieces.
@@ -274,15 +265,12 @@ LogWriter::Outcome LogWriter::append_batch(const Batch& batch) {
       ++next;
     }
     Bytes at = position_;
-    const bool watched = bytes_ < watched_bytes;
-    const long waits = watched ? waits_of_thread() : 0;
     const auto begin = std::chrono::steady_clock::now();
     if (auto written = write_current(io, length); !written) {
       outcome.status = std::move(written);
       return outcome;
     }
     compressor_.passed(length, std::chrono::steady_clock::now() - begin);
-    const bool waited = watched && waits_of_thread() != waits;
     for (std::size_t i = first; i < next; ++i) {
       LogRecord record = batch.entries[i].record;
       record.sequence = ++sequence_;
@@ -290,7 +278,6 @@ LogWriter::Outcome LogWriter::append_batch(const Batch& batch) {
       at += record_bytes(record.stored);
       outcome.logged += record.length;
       payload_bytes_ += record.length;
-      if (waited) awaited_ += record.length;
     }
     current.last_data = data_sequence_ = sequence_;
   }
@@ -493,11 +480,6 @@ Bytes LogWriter::bytes() const {
 Bytes LogWriter::payload_bytes() const {
   const std::scoped_lock lock(mutex_);
   return payload_bytes_;
-}
-
-Bytes LogWriter::awaited() const {
-  const std::scoped_lock lock(mutex_);
-  return awaited_;
 }
 
 }  // namespace forebay

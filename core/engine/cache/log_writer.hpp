@@ -131,8 +131,6 @@ class LogWriter {
   /// Bytes appended so far: all that lies in the log; and payloads alone, before compression.
   Bytes bytes() const;
   Bytes payload_bytes() const;
-  /// Of the first payloads, those that made their writer wait for the device.
-  Bytes awaited() const;
   const std::string& path() const { return store_->path(); }
   const LogIdentity& identity() const { return identity_; }
 
@@ -179,7 +177,6 @@ class LogWriter {
   std::uint64_t released_ = 0;
   Bytes bytes_ = 0;
   Bytes payload_bytes_ = 0;
-  Bytes awaited_ = 0;
   Error broken_;  ///< Why nothing is appended any more, if so.
 };
 

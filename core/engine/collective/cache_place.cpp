@@ -44,6 +44,13 @@ bool wants_redundancy(const Hints& hints) {
   return hints.cache_redundancy && hints.cache_redundancy->parities > 0;
 }
 
+/// Whether bytes may go to the file that are in no log: what is protected by its log, or synced or
+/// kept there, must not.
+bool may_bypass_logs(const Hints& hints) {
+  return !wants_redundancy(hints) && hints.cache_flush != CacheFlush::none &&
+         !hints.cache_sync_to_node.value_or(false) && hints.cache_discard.value_or(true);
+}
+
 CacheOptions options_of(const Hints& hints, int rank, const StripeLayout& layout, Bytes capacity) {
   CacheOptions options;
   options.flush = hints.cache_flush.value_or(CacheFlush::immediate);
@@ -99,7 +106,7 @@ Result<CachePlace> place_without_capacity(const Exchange& exchange, const Storag
   place.path = hints.cache_path.value_or(usual_path);
   place.file_system = file_system_id(file.path()).value_or(0);
   place.earlier = remembered_pace(place.file_system, place.path);
-  place.trial = remembered_trial(place.file_system, place.path);
+  if (may_bypass_logs(hints)) place.trial = remembered_trial(place.file_system, place.path);
   if (auto slow = place.too_slow({})) return tl::unexpected(std::move(*slow));
   place.rank = exchange.rank();
   place.ranks = exchange.size();
@@ -149,7 +156,7 @@ Result<CachePlace> CachePlace::find(Exchange& exchange, const StorageFile& file,
 
 std::optional<Error> CachePlace::too_slow(CachePace pace) const {
   pace += earlier;
-  const auto lost = trial->lost();
+  const auto lost = trial != nullptr ? trial->lost() : std::nullopt;
   if (!lost && !log_is_slower(pace)) return std::nullopt;
   if (lost) pace = *lost;
   return Error{ErrorKind::unsupported, 0,

@@ -22,7 +22,7 @@ struct CachePlace {
   std::string path;                 ///< As the hints have it.
   std::uint64_t file_system = 0;    ///< Of the file: its id.
   CachePace earlier;                ///< What earlier files showed of both.
-  std::shared_ptr<LogTrial> trial;  ///< The same.
+  std::shared_ptr<LogTrial> trial;  ///< Null: all is to be in logs, or nothing in the file.
   std::shared_ptr<CacheDirectory> directory;
   std::shared_ptr<Resource> capacity;  ///< Of all logs below the directory, bytes.
   CacheOptions options;

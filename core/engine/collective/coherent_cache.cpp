@@ -20,6 +20,9 @@ constexpr std::uint32_t while_atomic = 1;
 constexpr std::uint32_t for_good = 2;
 /// And all logs have been emptied since.
 constexpr std::uint32_t nothing_held = 4;
+/// No reason: some rank gave granules back whose bytes its log still holds, and could replay. A log
+/// puts that right, by a later epoch; what goes to the file past the logs would not.
+constexpr std::uint32_t given_back = 8;
 
 /// A granule that two ranks write in turn costs a flush each time. After so many of them in one
 /// file, logs are of no use to it.
@@ -174,6 +177,7 @@ CoherentCache::Attempt CoherentCache::try_write(std::span<const iovec> pieces, B
   if (!held) return {.done = true, .written = tl::unexpected(held.error())};
   if (*held) return {.foreign = *held};
   unsettled_ = true;
+  if ((claims_->flags() & given_back) != 0) (*log)->keep_to_log();
   Attempt attempt{.done = true, .written = (*log)->write_pieces(pieces, offset)};
   if ((*log)->writes_through()) {
     attempt.failure = (*log)->state().reason;
@@ -284,6 +288,8 @@ Status CoherentCache::write_through(const std::string& reason) {
   return status ? emptied : status;
 }
 
+bool CoherentCache::through() const { return (claims_->flags() & (while_atomic | for_good)) != 0; }
+
 /// The first part of `extent` that another rank may have in its log.
 Result<std::optional<Claims::Foreign>> CoherentCache::foreign(Extent extent) const {
   if ((claims_->flags() & nothing_held) != 0) return std::nullopt;
@@ -345,7 +351,9 @@ Claims::Answer CoherentCache::answer(const Claims::Question& question) {
   const auto end = claims_->end();
   const bool apart = end && !claims_->shares_places(*end);
   answer.status = apart ? log_->drain(question.extent) : log_->drain();
-  if (answer.status) claims_->release(question.extent);
+  if (!answer.status) return answer;
+  if (unsettled_) claims_->set_flag(given_back);
+  claims_->release(question.extent);
   return answer;
 }
 

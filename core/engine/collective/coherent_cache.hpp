@@ -131,7 +131,7 @@ class CoherentCache final : public StorageFile {
   Status follow();
   Attempt try_write(std::span<const iovec> pieces, Bytes offset);
   Result<std::optional<Claims::Foreign>> foreign(Extent extent) const;
-  bool through() const { return claims_->flags() != 0; }
+  bool through() const;
   Claims::Answer ask(int rank, const Claims::Question& question);
   Claims::Answer answer(const Claims::Question& question);
   Status ask_all_to_empty();

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <mutex>
 #include <random>
+#include <thread>
 
 #include "core/engine/cache/recovery.hpp"
 #include "core/engine/cache/sidecar.hpp"
@@ -239,6 +240,44 @@ TEST_P(CoherentCacheTest, AfterACrashWhatWasSettledStays) {
     recover_logs();
     EXPECT_EQ(file_content(), Content(100, std::byte{1}));
   }
+}
+
+/// What a rank has read of another one's log was given back without being durable.
+TEST_P(CoherentCacheTest, AfterACrashWhatWentPastTheLogsIsTheNewest) {
+  hints_.cache_flush = CacheFlush::onclose;
+  run_ranks(2, [&](const std::shared_ptr<Exchange>& exchange) {
+    const auto opened = open(*exchange);
+    CoherentCache& cache = *opened->cache;
+    const auto agree = [&](std::uint64_t epoch) {
+      exchange->barrier();
+      EXPECT_TRUE(cache.commit(epoch));
+      exchange->barrier();
+    };
+    if (exchange->rank() == 1) {
+      EXPECT_TRUE(cache.write_at(Content(100, std::byte{2}), 0));
+    }
+    agree(2);
+    if (exchange->rank() == 0) {
+      Content back(100);
+      EXPECT_TRUE(cache.read_at(back, 0));
+      EXPECT_EQ(back, Content(100, std::byte{2}));
+      // As on a slow device: what is written next goes to the file.
+      const auto trial = remembered_trial(*file_system_id(path_), *hints_.cache_path);
+      for (auto way = LogTrial::Way::log; way == LogTrial::Way::log;) {
+        const auto part = trial->begin(32 * KiB, false);
+        way = part.way;
+        if (way == LogTrial::Way::log) std::this_thread::sleep_for(std::chrono::milliseconds(6));
+        trial->ended(part, true, true);
+      }
+    }
+    agree(3);
+    if (exchange->rank() == 0) {
+      EXPECT_TRUE(cache.write_at(Content(100, std::byte{1}), 0));
+    }
+    agree(4);
+  });  // Nobody closes.
+  recover_logs();
+  EXPECT_EQ(file_content(), Content(100, std::byte{1}));
 }
 
 TEST_P(CoherentCacheTest, WithoutAPlaceForLogsThereIsNoneAndANoteSaysWhy) {

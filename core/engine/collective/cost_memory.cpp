@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/engine/collective/timed_file.hpp"
+
 namespace forebay {
 namespace {
 

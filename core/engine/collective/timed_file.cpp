@@ -1,6 +1,7 @@
 #include "core/engine/collective/timed_file.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "core/storage/piece_walk.hpp"
@@ -15,6 +16,14 @@ constexpr std::uint64_t timed_one_in = 13;
 constexpr Bytes failed = -1;
 
 }  // namespace
+
+NanosecondClock steady_nanoseconds() {
+  return [] {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  };
+}
 
 TimedFile::TimedFile(std::unique_ptr<StorageFile> inner, NanosecondClock clock)
     : ForwardingFile(std::move(inner)), clock_(std::move(clock)) {}

@@ -13,6 +13,8 @@
 
 namespace forebay {
 
+NanosecondClock steady_nanoseconds();
+
 /// A file whose data calls are timed, for choosing how to make the next ones. The last few times of
 /// each direction are kept; of many calls only some are timed, since reading the clock costs as
 /// much as the twentieth part of a small write into a page cache. Calls that fail are left out.
