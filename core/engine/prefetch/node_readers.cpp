@@ -18,10 +18,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <span>
 #include <string>
-#include <system_error>
 #include <thread>
 
 #include "core/engine/prefetch/steady_time.hpp"
@@ -43,10 +41,6 @@ constexpr std::chrono::milliseconds between_attempts{1};
 constexpr std::int64_t longest_turn_ns = 5'000'000;
 
 constexpr std::int64_t between_looks_ns = 200'000'000;
-
-/// Of what others left, a process looks at no more, among so many names.
-constexpr int most_left = 256;
-constexpr int most_names = 4096;
 
 /// All units of all readers are looked at for an answer.
 constexpr std::int64_t between_answers_ns = 500'000;
@@ -80,35 +74,6 @@ std::uint64_t beginning_of(pid_t process) {
     if (at != std::string::npos) ++at;
   }
   return at == std::string::npos ? 0 : std::strtoull(text->c_str() + at, nullptr, 10);
-}
-
-/// Whether the process of that number that began then lives, as far as can be told.
-bool lives(pid_t process, std::uint64_t known) {
-  const std::uint64_t beginning = beginning_of(process);
-  const bool is_known = beginning != not_to_be_had && known != not_to_be_had;
-  return beginning != 0 && (!is_known || beginning == known);
-}
-
-/// Of this user's shared memory; the first number is that of Segment's layout.
-std::string names_begin() { return "/forebay-reads-5-" + std::to_string(::geteuid()) + "-"; }
-
-/// Made if it is not there, and with its lock, which the kernel gives back for a process that dies.
-/// Invalid: none is to be had.
-Descriptor locked_memory(const char* name) {
-  for (int attempt = 0; attempt < lock_attempts;) {
-    Descriptor memory(::shm_open(name, O_RDWR | O_CREAT, 0600));
-    if (!memory.valid()) break;
-    while (::flock(memory.get(), LOCK_EX | LOCK_NB) != 0) {
-      if (++attempt == lock_attempts) return {};
-      std::this_thread::sleep_for(between_attempts);
-    }
-    struct stat status{};
-    // Who owns it could cut it under us.
-    if (::fstat(memory.get(), &status) != 0 || status.st_uid != ::geteuid()) break;
-    if (status.st_nlink > 0) return memory;
-    ++attempt;  // It was removed just before: the next one is ours.
-  }
-  return {};
 }
 
 /// Longer files end the program, by SIGXFSZ (setrlimit(2)), also where they are memory.
@@ -170,8 +135,6 @@ NodeReaders::NodeReaders(const FileVersion& version, Bytes kept_most)
 std::unique_ptr<NodeReaders> NodeReaders::join(const FileVersion& version,
                                                const std::vector<Extent>& extents,
                                                Bytes kept_most) {
-  static std::atomic<pid_t> removed_by{0};
-  if (removed_by.exchange(::getpid()) != ::getpid()) remove_left();
   std::unique_ptr<NodeReaders> readers(new NodeReaders(version, kept_most));
   if (!readers->enter_shared(version)) readers->enter_alone();
   if (readers->segment_ == nullptr) return nullptr;
@@ -179,8 +142,10 @@ std::unique_ptr<NodeReaders> NodeReaders::join(const FileVersion& version,
   return readers;
 }
 
+/// Under the lock of the shared memory's descriptor, which the kernel gives back for a process that
+/// dies.
 bool NodeReaders::enter_shared(const FileVersion& version) {
-  std::snprintf(name_, sizeof name_, "%s%llx-%llx-%llx-%llx", names_begin().c_str(),
+  std::snprintf(name_, sizeof name_, "/forebay-reads-5-%u-%llx-%llx-%llx-%llx", ::geteuid(),
                 static_cast<unsigned long long>(version.id.device),
                 static_cast<unsigned long long>(version.id.inode),
                 static_cast<unsigned long long>(version.size),
@@ -192,8 +157,19 @@ bool NodeReaders::enter_shared(const FileVersion& version) {
     return false;
   };
   if (!may_make_file(sizeof(Segment))) return give_up();
-  const Descriptor memory = locked_memory(name_);
-  if (!memory.valid() || ::ftruncate(memory.get(), sizeof(Segment)) != 0) return give_up();
+  const Descriptor memory(::shm_open(name_, O_RDWR | O_CREAT, 0600));
+  if (!memory.valid()) return give_up();
+  for (int attempt = 0; ::flock(memory.get(), LOCK_EX | LOCK_NB) != 0; ++attempt) {
+    if (attempt == lock_attempts) return give_up();
+    std::this_thread::sleep_for(between_attempts);
+  }
+  struct stat status{};
+  // Its last reader may have removed it since: then this one is alone this time. Who owns it could
+  // cut it under us.
+  if (::fstat(memory.get(), &status) != 0 || status.st_nlink == 0 || status.st_uid != ::geteuid() ||
+      ::ftruncate(memory.get(), sizeof(Segment)) != 0) {
+    return give_up();
+  }
   void* place =
       ::mmap(nullptr, sizeof(Segment), PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
   if (place == MAP_FAILED) return give_up();
@@ -235,49 +211,14 @@ NodeReaders::~NodeReaders() {
   segment_->measurer.compare_exchange_strong(own, 0);
   own = ::getpid();
   slot_->process.compare_exchange_strong(own, 0);
-  if (name_[0] != '\0') remove_unless_read(name_);
+  if (name_[0] != '\0') {
+    const Descriptor memory(::shm_open(name_, O_RDWR, 0));
+    // Who joins holds the lock; then it is not for us to remove it.
+    if (memory.valid() && ::flock(memory.get(), LOCK_EX | LOCK_NB) == 0 && readers() == 0) {
+      ::shm_unlink(name_);
+    }
+  }
   ::munmap(segment_, sizeof(Segment));
-}
-
-/// Whether no process that lives reads by it, as far as this user may tell.
-bool NodeReaders::can_go(int memory) {
-  struct stat status{};
-  if (::fstat(memory, &status) != 0 || status.st_nlink == 0 || status.st_uid != ::geteuid()) {
-    return false;
-  }
-  if (status.st_size == 0) return true;  // Who made it died before it was any longer.
-  if (status.st_size != static_cast<off_t>(sizeof(Segment))) return false;
-  std::array<Slot, most_readers> slots{};
-  constexpr auto length = static_cast<ssize_t>(sizeof slots);
-  // Not by a mapping: what has no memory behind it yet would get some.
-  if (::pread(memory, slots.data(), sizeof slots, offsetof(Segment, slots)) != length) return false;
-  return std::ranges::none_of(slots, [](const Slot& slot) {
-    const std::int32_t process = slot.process.load();
-    return process != 0 && lives(process, slot.beginning.load());
-  });
-}
-
-/// Who joins holds the lock; then it is not for us to remove it. Without the lock it is looked at
-/// first, lest the last reader find it taken, and leave it behind.
-void NodeReaders::remove_unless_read(const char* name) {
-  const Descriptor memory(::shm_open(name, O_RDWR, 0));
-  if (memory.valid() && can_go(memory.get()) && ::flock(memory.get(), LOCK_EX | LOCK_NB) == 0 &&
-      can_go(memory.get())) {
-    ::shm_unlink(name);
-  }
-}
-
-/// What processes left that were killed, or ended by _exit().
-void NodeReaders::remove_left() {
-  const std::string begin = names_begin();
-  std::error_code failed;
-  std::filesystem::directory_iterator entry("/dev/shm", failed);
-  int looked_at = 0;
-  for (int names = 0; !failed && entry != end(entry) && names < most_names; ++names) {
-    const std::string name = "/" + entry->path().filename().string();
-    if (name.starts_with(begin) && ++looked_at <= most_left) remove_unless_read(name.c_str());
-    entry.increment(failed);
-  }
 }
 
 /// per_unit(index, bytes): of each unit that a part of `extent` lies in, ascending.
@@ -478,7 +419,10 @@ void NodeReaders::forget_the_dead() {
   for (Slot& slot : segment_->slots) {
     std::int32_t process = slot.process.load();
     if (process == 0 || &slot == slot_) continue;
-    if (lives(process, slot.beginning.load())) continue;
+    const std::uint64_t beginning = beginning_of(process);
+    const std::uint64_t known = slot.beginning.load();
+    const bool is_known = beginning != not_to_be_had && known != not_to_be_had;
+    if (beginning != 0 && (!is_known || beginning == known)) continue;
     slot.process.compare_exchange_strong(process, 0);
   }
 }

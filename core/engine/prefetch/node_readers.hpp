@@ -19,8 +19,7 @@ namespace forebay {
 /// lock that a reader waits for, and what a reader that died wanted is forgotten.
 ///
 /// The file is seen in at most 65536 units of equal size. The state lies in POSIX shared memory,
-/// zero-filled at first, and goes with its last reader; where that was killed, with the first
-/// reader of any file in a later process.
+/// zero-filled at first, and goes with its last reader.
 class NodeReaders {
  public:
   static constexpr Bytes smallest_unit = 64 * KiB;
@@ -91,9 +90,6 @@ class NodeReaders {
 
   NodeReaders(const FileVersion& version, Bytes kept_most);
 
-  static bool can_go(int memory);
-  static void remove_unless_read(const char* name);
-  static void remove_left();
   bool enter_shared(const FileVersion& version);
   void enter_alone();
   void want(const std::vector<Extent>& extents);

@@ -5,12 +5,10 @@
 
 #include "core/engine/prefetch/node_readers.hpp"
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -18,24 +16,16 @@
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <memory>
 #include <string>
-#include <system_error>
-#include <thread>
-#include <vector>
 
 #include "core/engine/prefetch/steady_time.hpp"
-#include "core/storage/descriptor.hpp"
 
 namespace forebay {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -47,52 +37,6 @@ FileVersion version_for(std::uint64_t test) {
 }
 
 Extent at(Bytes first, Bytes units) { return {first * unit, units * unit}; }
-
-/// Of the readers of a version; empty: there is none.
-fs::path shared_memory_of(const FileVersion& version) {
-  char part[64] = {};
-  std::snprintf(part, sizeof part, "-%llx-%llx-",
-                static_cast<unsigned long long>(version.id.device),
-                static_cast<unsigned long long>(version.id.inode));
-  for (const auto& entry : fs::directory_iterator("/dev/shm")) {
-    if (entry.path().string().find(part) != std::string::npos) return entry.path();
-  }
-  return {};
-}
-
-/// A process that reads a file until it is killed.
-class OtherProcess {
- public:
-  OtherProcess(const FileVersion& version, const std::vector<Extent>& extents) {
-    std::array<int, 2> ready{};
-    EXPECT_EQ(::pipe(ready.data()), 0);
-    process_ = ::fork();
-    if (process_ == 0) {
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      const auto reader = NodeReaders::join(version, extents, 4 * unit);
-      if (::write(ready[1], "x", 1) == 1) ::pause();
-      ::_exit(1);
-    }
-    char byte = 0;
-    EXPECT_EQ(::read(ready[0], &byte, 1), 1);
-    ::close(ready[0]);
-    ::close(ready[1]);
-  }
-  ~OtherProcess() { kill(); }
-  OtherProcess(const OtherProcess&) = delete;
-  OtherProcess& operator=(const OtherProcess&) = delete;
-
-  void kill() {
-    if (process_ == 0) return;
-    ::kill(process_, SIGKILL);
-    int status = 0;
-    EXPECT_EQ(::waitpid(process_, &status, 0), process_);
-    process_ = 0;
-  }
-
- private:
-  pid_t process_ = 0;
-};
 
 TEST(NodeReaders, OneAloneGivesUpWhatItPassed) {
   const auto reader = NodeReaders::join(version_for(1), {at(0, 4)}, 4 * unit);
@@ -215,16 +159,30 @@ TEST(NodeReaders, AnotherVersionIsAnotherFile) {
 }
 
 TEST(NodeReaders, TheDeadWantNothing) {
+  std::array<int, 2> ready{};
+  ASSERT_EQ(::pipe(ready.data()), 0);
   const FileVersion version = version_for(5);
-  OtherProcess other(version, {at(0, 4)});
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const auto reader = NodeReaders::join(version, {at(0, 4)}, 4 * unit);
+    if (::write(ready[1], "x", 1) == 1) ::pause();
+    ::_exit(1);
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
   const auto reader = NodeReaders::join(version, {at(0, 4)}, 4 * unit);
   ASSERT_EQ(reader->readers(), 2);
   reader->brought(at(0, 4));
   EXPECT_THAT(reader->passed(at(0, 1)), IsEmpty());
-  other.kill();
+  ::kill(child, SIGKILL);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(reader->readers(), 1);
   EXPECT_THAT(reader->passed(at(1, 1)), ElementsAre(at(1, 1)));
   EXPECT_THAT(reader->left(), ElementsAre(at(2, 1), at(3, 1), at(0, 1)));
+  ::close(ready[0]);
+  ::close(ready[1]);
 }
 
 /// What a child makes of `work`: its exit status, or -1 if a signal ended it.
@@ -269,69 +227,17 @@ TEST(NodeReaders, OneThatFindsTheMemoryFullIsAlone) {
 TEST(NodeReaders, TheMemoryOfAnotherUserIsNotUsed) {
   const FileVersion version = version_for(8);
   const auto first = NodeReaders::join(version, {at(0, 1)}, unit);
-  constexpr uid_t nobody = 65534;
-  const fs::path memory = shared_memory_of(version);
-  if (::chown(memory.c_str(), nobody, nobody) != 0) GTEST_SKIP() << "only root can";
+  char name[64] = {};
+  std::snprintf(name, sizeof name, "-%llx-%llx-",
+                static_cast<unsigned long long>(version.id.device),
+                static_cast<unsigned long long>(version.id.inode));
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
+    if (entry.path().string().find(name) == std::string::npos) continue;
+    constexpr uid_t nobody = 65534;
+    if (::chown(entry.path().c_str(), nobody, nobody) != 0) GTEST_SKIP() << "only root can";
+  }
   const auto second = NodeReaders::join(version, {at(0, 1)}, unit);
   EXPECT_EQ(second->readers(), 1);
-  fs::remove(memory);
-}
-
-// While this process holds the lock of what was left, nobody on the machine removes it.
-TEST(NodeReaders, WhatTheDeadLeftGoesWithTheFirstReaderOfALaterProcess) {
-  const auto read_another = [] { return in_child([] { return read_alone(version_for(20)); }); };
-  OtherProcess other(version_for(18), {at(0, 4)});
-  const auto living = NodeReaders::join(version_for(19), {at(0, 4)}, unit);
-  const fs::path left = shared_memory_of(version_for(18));
-  const fs::path read = shared_memory_of(version_for(19));
-  const fs::path foreign = read.string() + "-notes";
-  std::ofstream(foreign) << "notes";
-  EXPECT_EQ(read_another(), 0);
-  EXPECT_TRUE(fs::exists(left)) << "its reader lives";
-  {
-    const Descriptor joining(::open(left.c_str(), O_RDWR | O_CLOEXEC));
-    ASSERT_EQ(::flock(joining.get(), LOCK_EX), 0);
-    other.kill();
-    EXPECT_EQ(read_another(), 0);
-    EXPECT_TRUE(fs::exists(left)) << "somebody is about to join";
-  }
-  EXPECT_EQ(read_another(), 0);
-  EXPECT_FALSE(fs::exists(left));
-  EXPECT_TRUE(fs::exists(read));
-  EXPECT_TRUE(fs::exists(foreign));
-  fs::remove(foreign);
-}
-
-TEST(NodeReaders, WhoJoinsWhileItIsRemovedMeetsTheNextAllTheSame) {
-  const FileVersion version = version_for(21);
-  OtherProcess other(version, {at(0, 4)});
-  const fs::path memory = shared_memory_of(version);
-  std::unique_ptr<NodeReaders> first;
-  {
-    const Descriptor removing(::open(memory.c_str(), O_RDWR | O_CLOEXEC));
-    ASSERT_EQ(::flock(removing.get(), LOCK_EX), 0);
-    other.kill();
-    std::atomic<bool> is_over{false};
-    std::jthread joining([&] {
-      first = NodeReaders::join(version, {at(0, 4)}, unit);
-      is_over = true;
-    });
-    // Until it has opened what it will not get the lock of.
-    const auto has_opened = [&] {
-      int openings = 0;
-      for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
-        std::error_code is_closed;
-        openings += fs::read_symlink(entry, is_closed) == memory ? 1 : 0;
-      }
-      return openings > 1;
-    };
-    while (!has_opened() && !is_over) std::this_thread::yield();
-    fs::remove(memory);
-    // It goes on when the lock is given back.
-    ::flock(removing.get(), LOCK_UN);
-  }
-  const auto second = NodeReaders::join(version, {at(0, 4)}, unit);
-  EXPECT_EQ(second->readers(), 2);
 }
 
 }  // namespace
