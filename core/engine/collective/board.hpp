@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/engine/collective/bell.hpp"
+#include "core/engine/cache/bell.hpp"
 #include "core/engine/collective/exchange.hpp"
 
 namespace forebay {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-#include "core/engine/collective/bell.hpp"
+#include "core/engine/cache/bell.hpp"
 #include "core/engine/collective/exchange.hpp"
 
 namespace forebay {

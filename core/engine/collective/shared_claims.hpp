@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "core/engine/collective/bell.hpp"
+#include "core/engine/cache/bell.hpp"
 #include "core/engine/collective/claims.hpp"
 
 namespace forebay {

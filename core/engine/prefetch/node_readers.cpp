@@ -1,30 +1,19 @@
 #include "core/engine/prefetch/node_readers.hpp"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
-#include <cerrno>
-#include <chrono>
 #include <cstddef>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <span>
-#include <string>
 #include <thread>
 
+#include "core/engine/prefetch/named_memory.hpp"
+#include "core/engine/prefetch/process_life.hpp"
 #include "core/engine/prefetch/steady_time.hpp"
-#include "core/storage/descriptor.hpp"
-#include "core/storage/text_file.hpp"
 
 namespace forebay {
 namespace {
@@ -32,11 +21,6 @@ namespace {
 constexpr std::size_t most_units = 65536;
 constexpr std::size_t words = most_units / 64;
 constexpr int most_readers = 64;
-
-/// Who holds the lock of a join may be stopped; then one reads alone. Or it waits for a core: on a
-/// busy node that takes many times as long as the join.
-constexpr int lock_attempts = 1000;
-constexpr std::chrono::milliseconds between_attempts{1};
 
 constexpr std::int64_t longest_turn_ns = 5'000'000;
 
@@ -51,36 +35,6 @@ constexpr Bytes harmless_part = 2;
 Bytes unit_for(Bytes file_size) {
   const auto least = static_cast<std::uint64_t>(file_size) / most_units + 1;
   return std::max(NodeReaders::smallest_unit, static_cast<Bytes>(std::bit_ceil(least)));
-}
-
-/// In place of a beginning: no descriptor is left to look it up with, say.
-constexpr std::uint64_t not_to_be_had = ~std::uint64_t{0};
-
-/// When a process began, in ticks since the system did (proc(5), field 22): a number may come back
-/// as that of another process. 0: there is none.
-std::uint64_t beginning_of(pid_t process) {
-  const auto text = text_of("/proc/" + std::to_string(process) + "/stat");
-  if (!text) {
-    const int why = text.error().os_errno;
-    return why == ENOENT || why == ESRCH ? 0 : not_to_be_had;
-  }
-  // The name, field 2, may hold anything; it ends with the last parenthesis.
-  const auto name_end = text->rfind(')');
-  if (name_end == std::string::npos) return 0;
-  constexpr int fields_between = 20;
-  std::size_t at = name_end + 1;
-  for (int field = 0; field < fields_between && at != std::string::npos; ++field) {
-    at = text->find(' ', at);
-    if (at != std::string::npos) ++at;
-  }
-  return at == std::string::npos ? 0 : std::strtoull(text->c_str() + at, nullptr, 10);
-}
-
-/// Longer files end the program, by SIGXFSZ (setrlimit(2)), also where they are memory.
-bool may_make_file(Bytes length) {
-  rlimit limit{};
-  return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
-         (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= static_cast<rlim_t>(length));
 }
 
 /// A bit for each unit.
@@ -142,8 +96,6 @@ std::unique_ptr<NodeReaders> NodeReaders::join(const FileVersion& version,
   return readers;
 }
 
-/// Under the lock of the shared memory's descriptor, which the kernel gives back for a process that
-/// dies.
 bool NodeReaders::enter_shared(const FileVersion& version) {
   std::snprintf(name_, sizeof name_, "/forebay-reads-5-%u-%llx-%llx-%llx-%llx", ::geteuid(),
                 static_cast<unsigned long long>(version.id.device),
@@ -156,29 +108,17 @@ bool NodeReaders::enter_shared(const FileVersion& version) {
     name_[0] = '\0';
     return false;
   };
-  if (!may_make_file(sizeof(Segment))) return give_up();
-  const Descriptor memory(::shm_open(name_, O_RDWR | O_CREAT, 0600));
-  if (!memory.valid()) return give_up();
-  for (int attempt = 0; ::flock(memory.get(), LOCK_EX | LOCK_NB) != 0; ++attempt) {
-    if (attempt == lock_attempts) return give_up();
-    std::this_thread::sleep_for(between_attempts);
-  }
-  struct stat status{};
-  // Its last reader may have removed it since: then this one is alone this time. Who owns it could
-  // cut it under us.
-  if (::fstat(memory.get(), &status) != 0 || status.st_nlink == 0 || status.st_uid != ::geteuid() ||
-      ::ftruncate(memory.get(), sizeof(Segment)) != 0) {
-    return give_up();
-  }
+  const auto memory = NamedMemory::open(name_, sizeof(Segment));
+  if (!memory) return give_up();
+  inode_ = memory->inode();
   void* place =
-      ::mmap(nullptr, sizeof(Segment), PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
+      ::mmap(nullptr, sizeof(Segment), PROT_READ | PROT_WRITE, MAP_SHARED, memory->descriptor(), 0);
   if (place == MAP_FAILED) return give_up();
   ::madvise(place, sizeof(Segment), MADV_DONTFORK);
   segment_ = static_cast<Segment*>(place);
-  // Where the memory is full, touching what has none behind it ends the program, by SIGBUS.
   const auto is_backed = [&](const void* begin, std::size_t length) {
     const auto offset = static_cast<const std::byte*>(begin) - static_cast<std::byte*>(place);
-    return ::fallocate(memory.get(), 0, offset, static_cast<off_t>(length)) == 0;
+    return memory->back({offset, static_cast<Bytes>(length)});
   };
   if (!is_backed(segment_, offsetof(Segment, wanted))) return give_up();
   forget_the_dead();
@@ -191,8 +131,6 @@ bool NodeReaders::enter_shared(const FileVersion& version) {
   for (auto& word : segment_->wanted_by(*slot_)) word.store(0);
   slot_->beginning.store(beginning_of(::getpid()));
   slot_->process.store(::getpid());
-  // The mapping keeps what is open, and with it the lock.
-  ::flock(memory.get(), LOCK_UN);
   return true;
 }
 
@@ -211,13 +149,7 @@ NodeReaders::~NodeReaders() {
   segment_->measurer.compare_exchange_strong(own, 0);
   own = ::getpid();
   slot_->process.compare_exchange_strong(own, 0);
-  if (name_[0] != '\0') {
-    const Descriptor memory(::shm_open(name_, O_RDWR, 0));
-    // Who joins holds the lock; then it is not for us to remove it.
-    if (memory.valid() && ::flock(memory.get(), LOCK_EX | LOCK_NB) == 0 && readers() == 0) {
-      ::shm_unlink(name_);
-    }
-  }
+  if (name_[0] != '\0') NamedMemory::remove_if(name_, inode_, [this] { return readers() == 0; });
   ::munmap(segment_, sizeof(Segment));
 }
 
@@ -419,11 +351,9 @@ void NodeReaders::forget_the_dead() {
   for (Slot& slot : segment_->slots) {
     std::int32_t process = slot.process.load();
     if (process == 0 || &slot == slot_) continue;
-    const std::uint64_t beginning = beginning_of(process);
-    const std::uint64_t known = slot.beginning.load();
-    const bool is_known = beginning != not_to_be_had && known != not_to_be_had;
-    if (beginning != 0 && (!is_known || beginning == known)) continue;
-    slot.process.compare_exchange_strong(process, 0);
+    if (has_ended(process, slot.beginning.load())) {
+      slot.process.compare_exchange_strong(process, 0);
+    }
   }
 }
 

@@ -6,8 +6,9 @@
 
 namespace forebay {
 
-/// Wakes those who wait, mostly one rank: a counter in shared memory that only grows, and a futex
-/// on it. Busy polling would be faster by a microsecond and ruinous where ranks outnumber cores.
+/// Wakes those who wait, mostly one process: a counter in shared memory that only grows, and a
+/// futex on it. Busy polling would be faster by a microsecond and ruinous where ranks outnumber
+/// cores.
 ///
 /// Protocol: whoever changes something that somebody may wait for changes it first and rings then;
 /// who waits reads `rings` before looking. So a change between the look and the sleep is never

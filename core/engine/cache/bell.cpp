@@ -1,4 +1,4 @@
-#include "core/engine/collective/bell.hpp"
+#include "core/engine/cache/bell.hpp"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>

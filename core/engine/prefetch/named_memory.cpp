@@ -1,0 +1,76 @@
+#include "core/engine/prefetch/named_memory.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace forebay {
+namespace {
+
+/// Who holds the lock of a join may be stopped; then one reads alone. Or it waits for a core: on a
+/// busy node that takes many times as long as the join.
+constexpr int lock_attempts = 1000;
+constexpr int removal_attempts = 50;  ///< It stays then, for whoever comes next.
+constexpr std::chrono::milliseconds between_attempts{1};
+
+/// Longer files end the program, by SIGXFSZ (setrlimit(2)), also where they are memory.
+bool may_make_file(Bytes length) {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+         (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= static_cast<rlim_t>(length));
+}
+
+}  // namespace
+
+std::optional<NamedMemory> NamedMemory::open(const char* name, Bytes bytes) {
+  if (!may_make_file(bytes)) return std::nullopt;
+  Descriptor memory(::shm_open(name, O_RDWR | O_CREAT, 0600));
+  if (!memory.valid()) return std::nullopt;
+  for (int attempt = 0; ::flock(memory.get(), LOCK_EX | LOCK_NB) != 0; ++attempt) {
+    if (attempt == lock_attempts) return std::nullopt;
+    std::this_thread::sleep_for(between_attempts);
+  }
+  struct stat status{};
+  // Its last reader may have removed it since: then this one is alone this time. Who owns it could
+  // cut it under us.
+  if (::fstat(memory.get(), &status) != 0 || status.st_nlink == 0 || status.st_uid != ::geteuid() ||
+      ::ftruncate(memory.get(), bytes) != 0) {
+    return std::nullopt;
+  }
+  return NamedMemory(std::move(memory), status.st_ino);
+}
+
+NamedMemory::NamedMemory(Descriptor memory, std::uint64_t inode)
+    : memory_(std::move(memory)), inode_(inode) {}
+
+NamedMemory::~NamedMemory() {
+  // A mapping keeps what is open, and with it the lock.
+  if (memory_.valid()) ::flock(memory_.get(), LOCK_UN);
+}
+
+bool NamedMemory::back(Extent part) const {
+  return ::fallocate(memory_.get(), 0, part.offset, part.length) == 0;
+}
+
+Descriptor NamedMemory::try_lock(const char* name, std::uint64_t inode) {
+  Descriptor memory(::shm_open(name, O_RDWR, 0));
+  struct stat status{};
+  if (!memory.valid() || ::fstat(memory.get(), &status) != 0 || status.st_ino != inode) return {};
+  // Another may be leaving at the same time, and have looked before this one left.
+  for (int attempt = 0; ::flock(memory.get(), LOCK_EX | LOCK_NB) != 0; ++attempt) {
+    if (attempt == removal_attempts) return {};
+    std::this_thread::sleep_for(between_attempts);
+  }
+  return memory;
+}
+
+void NamedMemory::remove(const char* name) { ::shm_unlink(name); }
+
+}  // namespace forebay

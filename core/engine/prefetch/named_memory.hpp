@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/model/extent.hpp"
+#include "core/storage/descriptor.hpp"
+
+namespace forebay {
+
+/// A file of POSIX shared memory of this user by which processes meet. While this stands nobody
+/// else joins or removes it: the lock is that of its descriptor, which the kernel gives back for a
+/// process that dies.
+class NamedMemory {
+ public:
+  /// Opens it, or makes it, zero-filled, and gives it this length; none where that cannot be had,
+  /// also where its last user has removed it at the same time. Whoever else joins is waited for,
+  /// for 1 s.
+  static std::optional<NamedMemory> open(const char* name, Bytes bytes);
+  NamedMemory(NamedMemory&&) = default;
+  ~NamedMemory();
+  NamedMemory& operator=(NamedMemory&&) = delete;
+
+  /// Memory for a part of it; false: there is none. To touch what has none behind it ends the
+  /// program, by SIGBUS, where the memory is full.
+  bool back(Extent part) const;
+  int descriptor() const { return memory_.get(); }
+  /// Another one may have the name later.
+  std::uint64_t inode() const { return inode_; }
+
+  /// Removes the name, if it is still that of `inode`, `is_unused()` says so, and nobody is
+  /// joining, to whom it is left then.
+  template <typename IsUnused>
+  static void remove_if(const char* name, std::uint64_t inode, IsUnused is_unused) {
+    if (const Descriptor held = try_lock(name, inode); held.valid() && is_unused()) remove(name);
+  }
+  /// Whoever has it mapped keeps it.
+  static void remove(const char* name);
+
+ private:
+  NamedMemory(Descriptor memory, std::uint64_t inode);
+  static Descriptor try_lock(const char* name, std::uint64_t inode);
+
+  Descriptor memory_;
+  std::uint64_t inode_;
+};
+
+}  // namespace forebay

@@ -1,0 +1,41 @@
+#include "core/engine/prefetch/process_life.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/storage/descriptor.hpp"
+
+namespace forebay {
+
+/// Not by a stream, whose memory is from the program's heap: this may be in a call of its signal
+/// handler (docs/decisions/039-reading-ahead-has-its-own-heap.md).
+std::uint64_t beginning_of(pid_t process) {
+  std::array<char, 64> path{};
+  std::snprintf(path.data(), path.size(), "/proc/%d/stat", process);
+  const Descriptor file(::open(path.data(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 1024> text{};  // More than 52 numbers and a name of 64 bytes.
+  const ssize_t length = file.valid() ? ::read(file.get(), text.data(), text.size() - 1) : -1;
+  if (length < 0) return errno == ENOENT || errno == ESRCH ? 0 : process_is_unknown;
+  // The name, field 2, may hold anything; it ends with the last parenthesis.
+  const char* at = std::strrchr(text.data(), ')');
+  constexpr int fields_between = 20;
+  for (int field = 0; field < fields_between && at != nullptr; ++field) {
+    at = std::strchr(at, ' ');
+    if (at != nullptr) ++at;
+  }
+  return at == nullptr ? 0 : std::strtoull(at, nullptr, 10);
+}
+
+bool has_ended(pid_t process, std::uint64_t beginning) {
+  const std::uint64_t now = beginning_of(process);
+  if (now == 0) return true;
+  return now != process_is_unknown && beginning != process_is_unknown && now != beginning;
+}
+
+}  // namespace forebay
