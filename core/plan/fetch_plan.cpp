@@ -87,6 +87,12 @@ bool FetchPlan::seek(Extent read) {
   return false;
 }
 
+void FetchPlan::go_to(const ReadingPlace& position) {
+  current_ = std::min(static_cast<std::size_t>(position.extent), extents_.size());
+  cut_ = at_end() ? 0 : position.at;
+  taken_.clear();
+}
+
 bool FetchPlan::covers(Extent read) const {
   return std::ranges::any_of(
       extents_, [read](const Extent& extent) { return !intersect(extent, read).empty(); });

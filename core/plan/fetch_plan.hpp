@@ -39,6 +39,10 @@ class FetchPlan {
   /// `read`; the next piece begins with its first such byte. False, and nothing happens: there is
   /// none.
   bool seek(Extent read);
+  /// Where the next piece begins, and to have it begin there: `position` is one of a plan that was
+  /// never sought in.
+  ReadingPlace position() const { return place_of(current_, cut_); }
+  void go_to(const ReadingPlace& position);
   /// Whether an extent, wherever the plan is, holds a byte of `read`.
   bool covers(Extent read) const;
   /// Whether a byte of `read` is in an extent that is yet to be cut.

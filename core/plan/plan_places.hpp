@@ -1,0 +1,34 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/model/extent.hpp"
+#include "core/plan/fetch_piece.hpp"
+
+namespace forebay {
+
+/// Where in the order of reading something stands, as one number: the bytes of the plan that are
+/// read before it. Readers with the same plan compare how far they are by it.
+class PlanPlaces {
+ public:
+  PlanPlaces() = default;
+  /// `extents` as FetchPlan has them.
+  explicit PlanPlaces(std::vector<Extent> extents);
+
+  /// Of the byte at `offset`: in the first extent that holds it from the place `from` on, else in
+  /// the first of all. None: it is in no extent.
+  std::optional<Bytes> of(Bytes offset, Bytes from) const;
+  /// Of what a FetchPlan that was never sought in calls `place`.
+  Bytes of(const ReadingPlace& place) const;
+  /// The other way round; a place in [0, end()].
+  ReadingPlace at(Bytes place) const;
+  /// After all that is read.
+  Bytes end() const { return before_.back(); }
+
+ private:
+  std::vector<Extent> extents_;
+  std::vector<Bytes> before_{0};  ///< The place of each extent, and of the end.
+};
+
+}  // namespace forebay
