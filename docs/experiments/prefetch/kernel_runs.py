@@ -67,14 +67,15 @@ def _size(count: int) -> str:
 KERNEL = [Case(f"kernel, {_size(setting)}", setting) for setting in KERNEL_SETTINGS]
 MERCURY = Case("published method, tuned by hand", MERCURY_READ_AHEAD, "mercury.toml")
 EXACT = Case("Forebay", intent="exact.toml")
+SHARED = Case("Forebay, shared memory", intent="exact.toml")  # of several processes
 PAGES = Case("Forebay, through the page cache", intent="pages.toml")
 WRONG = Case("Forebay, wrong extents", intent="wrong.toml")
 WRONG_PAGES = Case("Forebay, wrong extents", intent="wrong-pages.toml")
 APART = Case("Forebay, gap = 0", intent="apart.toml")
 PAGES_JOINED = Case("Forebay, through the page cache, gap = 256 KiB", intent="pages-joined.toml")
 
-# By processes on the one file. Several share through the page cache.
-_SHARING = [*KERNEL, MERCURY, PAGES, WRONG_PAGES]
+# By processes on the one file. Several share memory, or meet in the page cache.
+_SHARING = [*KERNEL, MERCURY, SHARED, PAGES, WRONG_PAGES]
 CASES = {
     1: [*KERNEL, MERCURY, EXACT, PAGES, WRONG],
     2: _SHARING,
@@ -84,9 +85,9 @@ CASES = {
 LIMITED_CASES = {processes: CASES[processes] for processes in (1, 4)}
 EXT4_CASES = {
     1: [*KERNEL, MERCURY, EXACT, APART, PAGES, WRONG],
-    2: [*KERNEL, PAGES, WRONG_PAGES],
-    4: [*KERNEL, MERCURY, PAGES, PAGES_JOINED, WRONG_PAGES],
-    8: [*KERNEL, PAGES, WRONG_PAGES],
+    2: [*KERNEL, SHARED, PAGES, WRONG_PAGES],
+    4: [*KERNEL, MERCURY, SHARED, PAGES, PAGES_JOINED, WRONG_PAGES],
+    8: [*KERNEL, SHARED, PAGES, WRONG_PAGES],
 }
 
 
