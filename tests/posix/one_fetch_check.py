@@ -6,8 +6,9 @@ cache, with a budget for all of it. When it is there they read it, and the bytes
 brought must be those declared, once; none between them, since it is measured times that choose a
 gap. Then four processes of the analysis workload, with one of them killed on its way: the others
 must be right.
-Without a word on how they should be read, whoever meets another reader goes to the page cache, too:
-a second process at once, the first one when it reads next.
+Without a word on how they should be read, and where there is no memory that they could share (they
+may make no files as long as that), whoever meets another reader goes to the page cache, too: a
+second process at once, the first one when it reads next.
 
 usage: one_fetch_check.py LIBRARY uring|threads PROGRAM
 """
@@ -28,7 +29,8 @@ PROCESSES = 4
 OPTIONS = ["--size", "24MiB", "--reads", "120", "--mean", "80KiB", "--backward", "7"]
 PAGE = 4096
 BUDGET = 64 << 20  # of each process as much as all of them may count, bytes of others too
-
+#: Enough for what readers tell each other, too little for what they share (512 bytes each).
+LIMITED = ["sh", "-c", 'ulimit -f 2000; exec "$@"', "sh"]
 
 #: Opens the file, and tells what it read of it for each line "OFFSET LENGTH".
 READER = """
@@ -41,10 +43,10 @@ for line in sys.stdin:
 """
 
 
-def reader(preloaded: Preloaded) -> subprocess.Popen[str]:
-    """A process that has the file open."""
+def reader(preloaded: Preloaded, *before: str) -> subprocess.Popen[str]:
+    """A process that has the file open; by a command after these words."""
     process = subprocess.Popen(
-        [sys.executable, "-c", READER],
+        [*before, sys.executable, "-c", READER],
         cwd=preloaded.directory,
         env=preloaded.environment,
         stdin=subprocess.PIPE,
@@ -87,11 +89,12 @@ def one_fetch(preloaded: Preloaded, pairs: list[list[int]]) -> list[str]:
 
 def without_a_word(preloaded: Preloaded, command: list[str], pairs: list[list[int]]) -> list[str]:
     """What is wrong where the intent leaves the choice."""
+    command = [*LIMITED, *command]
     evict(preloaded.directory / "events")
-    first = reader(preloaded)
+    first = reader(preloaded, *LIMITED)
     code, _, errors = preloaded.run(command)
     met = preloaded.take_records()
-    second = reader(preloaded)
+    second = reader(preloaded, *LIMITED)
     first.communicate("".join(f"{offset} {PAGE}\n" for offset, _ in pairs))
     moved = preloaded.take_records()
     second.communicate()

@@ -4,7 +4,9 @@ Method: for each seed some pairs of equal files, one of each pair named by the i
 random_calls makes the same random calls on both and compares. What is written to is not served for
 a while, hence several files, programs that write little or much, and some that wait in between.
 Intents differ by seed: the whole file, extents that are right and wrong, nothing but a size of
-memory, and by memory or by the page cache. A failure prints its seed; --seed N repeats it.
+memory, and by memory or by the page cache. Some seeds run once more in company: another process has
+the files open, so that what is declared goes to memory that processes share. A failure prints its
+seed; --seed N repeats it.
 
 usage: random_calls_check.py LIBRARY uring|threads PROGRAM [--seed N]
 """
@@ -12,8 +14,11 @@ usage: random_calls_check.py LIBRARY uring|threads PROGRAM [--seed N]
 from __future__ import annotations
 
 import random
+import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from preloaded import Preloaded, evict, make_file, total, wait_until_settled
@@ -24,6 +29,31 @@ FILES = 5
 SIZE = 4_000_000
 #: Of 100 openings of a seed, those for writing.
 WRITERS = [0, 5, 25, 60]
+#: Of these something is declared, and by whom it is read is left open.
+IN_COMPANY = [0, 1, 6, 7, 10]
+COMPANION = """
+import os, sys
+for name in sys.argv[1:]:
+    os.open(name, os.O_RDONLY)
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def company(preloaded: Preloaded, files: list[str]) -> Iterator[None]:
+    """Another process has them open meanwhile."""
+    with subprocess.Popen(
+        [sys.executable, "-c", COMPANION, *files],
+        cwd=preloaded.directory,
+        env=preloaded.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as companion:
+        assert companion.stdout is not None
+        companion.stdout.readline()
+        yield
+        companion.communicate()
 
 
 def intent_of(seed: int) -> str:
@@ -69,6 +99,16 @@ def main() -> int:
             if code != 0:
                 failures += 1
                 print(f"seed {seed}: status {code}: {errors.decode(errors='replace')}")
+        emptied += [evict(directory / file) for files in names.values() for file in files]
+        wait_until_settled(directory)
+        for seed in set(seeds) & set(IN_COMPANY):
+            shape = [str(seed), str(CALLS), str(WRITERS[seed % len(WRITERS)]), "at-once"]
+            with company(preloaded, names[seed]):
+                code, _, errors = preloaded.run([program, *shape, *names[seed]])
+            served += total(preloaded.take_records(), "bytes_served")
+            if code != 0:
+                failures += 1
+                print(f"seed {seed} in company: status {code}: {errors.decode(errors='replace')}")
     print(f"{len(seeds)} seeds, {served} bytes served")
     if all(emptied) and served == 0:
         print("nothing was served")

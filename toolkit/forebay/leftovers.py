@@ -16,8 +16,8 @@ _PURPOSES = (
 )
 # [core/engine/collective/shared_memory.cpp]
 _SHARED_BUFFER = re.compile(r"forebay-(\d+)-[0-9a-f]{16}")
-# [core/engine/prefetch/node_readers.cpp]
-_READERS = re.compile(r"forebay-reads-\d+-\d+(-[0-9a-f]+){4}")
+# [core/engine/prefetch/node_readers.cpp, window_memory.cpp]
+_READERS = re.compile(r"forebay-(reads-\d+-\d+(-[0-9a-f]+){4}|window-\d+-\d+(-[0-9a-f]+){5})")
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ def orphaned_buffers(directory: Path = SHARED_MEMORY) -> list[Leftover]:
 
 
 def orphaned_readers(directory: Path = SHARED_MEMORY) -> list[Leftover]:
-    """What this user's readers of a file knew of each other, where none has it mapped any more;
-    sorted by name."""
+    """What this user's readers of a file knew of each other, and the memory that they shared, where
+    none has it mapped any more; sorted by name."""
     left = [
         directory / name
         for name in _names(directory)

@@ -96,12 +96,13 @@ def test_a_shared_buffer_is_left_over_once_its_process_is_gone(tmp_path: Path) -
 def test_what_readers_shared_is_left_over_once_none_has_it_mapped(tmp_path: Path) -> None:
     used = tmp_path / "forebay-reads-1-0-30-1f-10000000-18a1b2c3d4e5f607"
     left = used.with_name("forebay-reads-1-0-30-2f-10000000-18a1b2c3d4e5f607")
+    window = used.with_name("forebay-window-1-0-30-2f-10000000-18a1b2c3d4e5f607-c0ffee0c0ffee")
     (tmp_path / "forebay-reads-notes").touch()
-    for path in (used, left):
+    for path in (used, left, window):
         path.write_bytes(bytes(4096))
     with used.open("r+b") as file, mmap.mmap(file.fileno(), 0):
-        assert [one.path for one in orphaned_readers(tmp_path)] == [left]
-    assert [one.path for one in orphaned_readers(tmp_path)] == [used, left]
+        assert [one.path for one in orphaned_readers(tmp_path)] == [left, window]
+    assert [one.path for one in orphaned_readers(tmp_path)] == [used, left, window]
 
 
 def test_no_launcher_on_the_path_fails_with_its_fix(forebay: Forebay, tmp_path: Path) -> None:

@@ -11,12 +11,6 @@
 #include "core/plan/fetch_piece.hpp"
 
 namespace forebay {
-namespace {
-
-/// Of the usual architectures with pages of 4 KiB.
-constexpr Bytes large_page = 2 * MiB;
-
-}  // namespace
 
 void FetchBuffer::Unmap::operator()(std::byte* memory) const {
   ::munmap(memory, static_cast<std::size_t>(bytes));

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/engine/prefetch/prefetched_file.hpp"
+#include "core/engine/prefetch/served_file.hpp"
 #include "core/storage/faulty_file.hpp"
 #include "core/storage/fetch_source.hpp"
 #include "core/storage/memory_file.hpp"
@@ -25,13 +25,15 @@ namespace forebay {
 /// A file in memory, with a version as a file system keeps one: it settled long ago.
 class VersionedContent {
  public:
-  explicit VersionedContent(Bytes size) {
+  /// `id`: where it matters that it is no other test's.
+  explicit VersionedContent(Bytes size, FileId id = {}) {
     std::vector<std::byte> bytes(static_cast<std::size_t>(size));
     std::uint32_t state = 1;
     for (std::byte& byte : bytes) {
       state = state * 1664525U + 1013904223U;
       byte = static_cast<std::byte>(state >> 24U);
     }
+    version_.id = id;
     version_.size = size;
     [[maybe_unused]] const auto written = open()->write_at(bytes, 0);
   }
@@ -90,13 +92,13 @@ class MemorySource final : public FetchSource {
 };
 
 /// Carries out one request as a queue would.
-inline void carry_out(PrefetchedFile& file, const ReadRequest& request) {
+inline void carry_out(ServedFile& file, const ReadRequest& request) {
   const auto moved = request.source->read(request.into, request.offset);
   file.ended({request.tag, moved.value_or(0), moved ? 0 : EIO});
 }
 
 /// Carries out requests until the file wants none; returns how many.
-inline int fetch_all(PrefetchedFile& file) {
+inline int fetch_all(ServedFile& file) {
   int count = 0;
   while (const auto request = file.next_request()) {
     carry_out(file, *request);

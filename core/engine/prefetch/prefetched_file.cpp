@@ -10,12 +10,6 @@
 namespace forebay {
 namespace {
 
-/// A reader waits this long for what is on its way, then it reads for itself: whoever fetches may
-/// have died or may be stopped, and must not hold the program up.
-constexpr std::chrono::seconds longest_wait{1};
-constexpr int most_waits_in_vain = 3;
-constexpr std::int64_t stall_ns = 1'000'000;
-
 /// Reads foreseen at once for a strided pattern; then the pattern is asked again.
 constexpr std::size_t most_foreseen = 1024;
 
@@ -77,8 +71,8 @@ void PrefetchedFile::close_source() {
   source_.reset();
 }
 
-PrefetchedFile::Served PrefetchedFile::serve(std::span<std::byte> into, Bytes offset,
-                                             const FileVersion& version, std::int64_t now_ns) {
+ServedFile::Served PrefetchedFile::serve(std::span<std::byte> into, Bytes offset,
+                                         const FileVersion& version, std::int64_t now_ns) {
   std::unique_lock lock(mutex_);
   const Extent read{offset, static_cast<Bytes>(into.size())};
   ++figures_.reads;
@@ -86,16 +80,16 @@ PrefetchedFile::Served PrefetchedFile::serve(std::span<std::byte> into, Bytes of
   if (state_ == State::unsettled) begin(version, now_ns);
   figures_.bytes_asked_declared += declared_.overlap(read);
   if (state_ == State::active && version != version_) halt("the file was changed");
-  if (state_ != State::active || read.empty()) return {0, false, state_ == State::stopped};
+  if (state_ != State::active || read.empty()) return {.over = state_ == State::stopped};
   const Bytes served = copy(into, offset, lock);
   if (served == read.length) ++figures_.reads_served;
   figures_.bytes_served += served;
-  if (state_ != State::active) return {served, false, true};
+  if (state_ != State::active) return {.bytes = served, .over = true};
   pattern_.observe(read);
   judge(read, served);
   skip_what_was_read(read);
   follow_pattern();
-  return {served, wants_request(), false};
+  return {.bytes = served, .room = wants_request()};
 }
 
 PrefetchedFile::Piece PrefetchedFile::holder_of(Bytes offset) {

@@ -13,6 +13,7 @@
 
 #include "core/engine/prefetch/fetch_buffer.hpp"
 #include "core/engine/prefetch/prefetch_figures.hpp"
+#include "core/engine/prefetch/served_file.hpp"
 #include "core/model/extent_set.hpp"
 #include "core/model/read_intent.hpp"
 #include "core/plan/access_pattern.hpp"
@@ -25,12 +26,11 @@
 
 namespace forebay {
 
-/// One opening of a file that is read ahead of its program. The program asks serve(); what carries
-/// out reads in the background asks next_request() and answers with ended(). Thread-safe.
+/// Read ahead into memory of the process.
 ///
 /// What is fetched follows the declared extents in their order, or, where nothing is declared or
 /// what is declared proves wrong, the pattern of the reads; and where there is none, nothing.
-class PrefetchedFile {
+class PrefetchedFile final : public ServedFile {
  public:
   /// `path`: for messages and figures. `block`: the longest request of a usual shape, as for
   /// FetchWindow. `wake` tells whoever asks next_request() that a reader waits
@@ -38,51 +38,22 @@ class PrefetchedFile {
   PrefetchedFile(std::string path, std::unique_ptr<FetchSource> source, ReadIntent intent,
                  FetchBuffer buffer, Bytes block, std::function<void()> wake = nullptr);
 
-  /// Begins to read ahead if the file has settled; else serve() does when it has. `version` and
-  /// `now_ns` as for serve().
-  void start(const FileVersion& version, std::int64_t now_ns);
-
-  struct Served {
-    Bytes bytes = 0;    ///< From the beginning of the read, without a gap.
-    bool room = false;  ///< next_request() has something now.
-    bool over = false;  ///< Nothing will be served any more.
-  };
-  /// Copies what was fetched of the bytes from `offset` on, and waits for what is on its way. The
-  /// rest is the caller's to read. `version`: of the file, looked at since the program asked. If it
-  /// is another one than that which was fetched, nothing is served any more. `now_ns`:
-  /// file_clock_ns().
+  void start(const FileVersion& version, std::int64_t now_ns) override;
   Served serve(std::span<std::byte> into, Bytes offset, const FileVersion& version,
-               std::int64_t now_ns);
-
-  /// What to fetch now; none while the window is full. Its tag is the file's own.
-  std::optional<ReadRequest> next_request();
-  void ended(const ReadOutcome& outcome);
-  /// What fetching for this file cost the thread that does it.
-  void count_cpu(std::int64_t nanoseconds);
-
-  /// Nothing is fetched or served any more. `why` is for the figures; the first one counts.
-  void stop(const char* why);
-
-  /// After stop(), and when nobody asks next_request() or has a request under way any more: the
-  /// descriptor is free.
-  void close_source();
-
-  /// There is something to fetch, as serve() told.
-  void wake() const {
+               std::int64_t now_ns) override;
+  std::optional<ReadRequest> next_request() override;
+  void ended(const ReadOutcome& outcome) override;
+  void count_cpu(std::int64_t nanoseconds) override;
+  void stop(const char* why) override;
+  void close_source() override;
+  void wake() const override {
     if (wake_ != nullptr) wake_();
   }
-
-  /// Nothing of what was declared is left to fetch or to read, or nothing is served any more. Not
-  /// if the plan was given up: a later opening would begin with the same one.
-  bool is_done();
-
-  /// The byte at `offset` is there, on its way, what is fetched next, or lately was left to the
-  /// page cache.
-  bool foresees(Bytes offset);
-
-  PrefetchFigures figures() const;
-  const std::string& path() const { return path_; }
-  const ReadIntent& intent() const { return intent_; }
+  bool is_done() override;
+  bool foresees(Bytes offset) override;
+  PrefetchFigures figures() const override;
+  const std::string& path() const override { return path_; }
+  const ReadIntent& intent() const override { return intent_; }
 
  private:
   /// A piece that has memory: on its way, or there.

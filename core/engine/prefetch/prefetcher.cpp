@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <new>
 #include <utility>
 
+#include "core/engine/prefetch/fetch_buffer.hpp"
+#include "core/engine/prefetch/prefetched_file.hpp"
 #include "core/engine/prefetch/steady_time.hpp"
 #include "core/storage/background_thread.hpp"
 
@@ -52,19 +55,23 @@ void Prefetcher::end(const char* why) {
   members_.clear();
 }
 
-Result<std::shared_ptr<PrefetchedFile>> Prefetcher::add(std::string path,
-                                                        std::unique_ptr<FetchSource> source,
-                                                        const ReadIntent& intent) {
-  // The memory is the harder of the two limits: blocks get smaller until enough of them fit.
+/// The memory is the harder of the two limits: blocks get smaller until enough of them fit.
+Prefetcher::Share Prefetcher::share_of(const ReadIntent& intent) const {
   const Bytes wished =
       round_up(std::min(intent.block.value_or(usual_block), GiB), direct_alignment);
   const Bytes budget = std::min(
       intent.budget.value_or(std::max(usual_budget, fewest_blocks * wished)), memory_->amount());
   const Bytes block =
       std::clamp(round_down(budget / fewest_blocks, direct_alignment), direct_alignment, wished);
+  return {round_down(budget, block), block};
+}
+
+Result<std::shared_ptr<ServedFile>> Prefetcher::add(std::string path,
+                                                    std::unique_ptr<FetchSource> source,
+                                                    const ReadIntent& intent) {
+  auto [bytes, block] = share_of(intent);
   auto holder = ResourceHolder::join(memory_);
   if (!holder) return tl::unexpected(holder.error());
-  Bytes bytes = round_down(budget, block);
   while (bytes >= fewest_blocks * block && !(*holder)->take(bytes)) {
     bytes = round_down(bytes / 2, block);
   }
@@ -74,17 +81,62 @@ Result<std::shared_ptr<PrefetchedFile>> Prefetcher::add(std::string path,
   }
   auto buffer = FetchBuffer::make(bytes);
   if (!buffer) return tl::unexpected(buffer.error());
-  auto file = std::make_shared<PrefetchedFile>(std::move(path), std::move(source), intent,
-                                               *std::move(buffer), block, [this] { wake(); });
+  return join(std::make_shared<PrefetchedFile>(std::move(path), std::move(source), intent,
+                                               *std::move(buffer), block, [this] { wake(); }),
+              *std::move(holder));
+}
+
+Result<std::shared_ptr<ServedFile>> Prefetcher::add_shared(
+    std::string path, std::unique_ptr<FetchSource> source, const ReadIntent& intent,
+    const FileVersion& version, const SharedWindow::Before& before, std::int64_t now_ns) {
+  const auto [bytes, block] = share_of(intent);
+  auto holder = ResourceHolder::join(memory_);
+  if (!holder) return tl::unexpected(holder.error());
+  if (bytes < fewest_blocks * block || !(*holder)->take(bytes)) {
+    return tl::unexpected(
+        Error{ErrorKind::no_memory, 0, "no memory is left to read " + path + " ahead"});
+  }
+  // Who limits how many blocks are ahead means its own.
+  auto window =
+      intent.ahead ? nullptr : SharedFile::window_for(version, intent, block, bytes, now_ns);
+  if (window == nullptr) {
+    return tl::unexpected(Error{ErrorKind::unsupported, 0, "no memory to share for " + path});
+  }
+  auto file =
+      std::make_shared<SharedFile>(std::move(path), std::move(source), intent, std::move(window),
+                                   version, block, before, [this] { wake(); });
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(shared_, [](const auto& known) { return known.expired(); });
+    shared_.push_back(file);
+  }
+  return join(std::move(file), *std::move(holder));
+}
+
+void Prefetcher::finish_shared() {
+  constexpr std::chrono::milliseconds longest{200};
+  const auto deadline = std::chrono::steady_clock::now() + longest;
+  std::vector<std::weak_ptr<SharedFile>> shared;
+  {
+    const std::lock_guard lock(mutex_);
+    shared = shared_;
+  }
+  for (const auto& known : shared) {
+    if (const auto file = known.lock()) file->finish(deadline);
+  }
+}
+
+Result<std::shared_ptr<ServedFile>> Prefetcher::join(std::shared_ptr<ServedFile> file,
+                                                     std::unique_ptr<ResourceHolder> memory) {
   const std::lock_guard lock(mutex_);
   if (broken_) {
     return tl::unexpected(Error{ErrorKind::unsupported, 0, "nothing can be read ahead any more"});
   }
-  members_.push_back(std::make_shared<Member>(Member{file, *std::move(holder)}));
+  members_.push_back(std::make_shared<Member>(Member{file, std::move(memory)}));
   return file;
 }
 
-void Prefetcher::release(const std::shared_ptr<PrefetchedFile>& file) {
+void Prefetcher::release(const std::shared_ptr<ServedFile>& file) {
   file->stop("");
   const std::lock_guard lock(mutex_);
   std::erase_if(members_, [&](const auto& member) { return member->file == file; });

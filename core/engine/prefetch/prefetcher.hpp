@@ -4,14 +4,20 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <unordered_map>
 #include <vector>
 
 #include "core/engine/cache/resource.hpp"
-#include "core/engine/prefetch/prefetched_file.hpp"
+#include "core/engine/prefetch/served_file.hpp"
+#include "core/engine/prefetch/shared_file.hpp"
+#include "core/engine/prefetch/shared_window.hpp"
+#include "core/model/error.hpp"
+#include "core/model/extent.hpp"
 #include "core/model/read_intent.hpp"
 #include "core/storage/fetch_source.hpp"
+#include "core/storage/file_version.hpp"
 #include "core/storage/read_queue.hpp"
 
 namespace forebay {
@@ -33,12 +39,22 @@ class Prefetcher {
   /// Reads a file ahead until release(). Its memory is what the intent asks for, or what is left,
   /// but not less than four blocks, which are smaller than asked for where they must. Error:
   /// no_memory.
-  Result<std::shared_ptr<PrefetchedFile>> add(std::string path, std::unique_ptr<FetchSource> source,
-                                              const ReadIntent& intent);
-  void release(const std::shared_ptr<PrefetchedFile>& file);
+  Result<std::shared_ptr<ServedFile>> add(std::string path, std::unique_ptr<FetchSource> source,
+                                          const ReadIntent& intent);
+  /// The same together with the processes of the node that read it by the same intent, in memory
+  /// that they share. `version` and `now_ns`: as for ServedFile::start(); `before`: what the
+  /// program has read of it until now. Error: no_memory; unsupported: it cannot be shared.
+  Result<std::shared_ptr<ServedFile>> add_shared(
+      std::string path, std::unique_ptr<FetchSource> source, const ReadIntent& intent,
+      const FileVersion& version, const SharedWindow::Before& before, std::int64_t now_ns);
+  void release(const std::shared_ptr<ServedFile>& file);
 
   /// A file has room for a request.
   void wake();
+
+  /// The process ends: nobody shares anything with it any more. Waits for what is on its way for
+  /// others, but not for long.
+  void finish_shared();
 
   /// The queue of reads is of no use any more, and nothing is read ahead.
   bool has_broken_queue() const { return queue_broke_.load(); }
@@ -49,7 +65,7 @@ class Prefetcher {
 
  private:
   struct Member {
-    std::shared_ptr<PrefetchedFile> file;
+    std::shared_ptr<ServedFile> file;
     std::unique_ptr<ResourceHolder> memory;
   };
   struct UnderWay {
@@ -57,6 +73,15 @@ class Prefetcher {
     std::uint64_t tag;               ///< The file's.
   };
 
+  /// What a file gets.
+  struct Share {
+    Bytes bytes;
+    Bytes block;
+  };
+
+  Share share_of(const ReadIntent& intent) const;
+  Result<std::shared_ptr<ServedFile>> join(std::shared_ptr<ServedFile> file,
+                                           std::unique_ptr<ResourceHolder> memory);
   void work();
   void start_requests();
   void stop_all(const char* why);
@@ -68,7 +93,8 @@ class Prefetcher {
   std::atomic<bool> stopping_{false};
   std::atomic<bool> queue_broke_{false};
   std::mutex mutex_;
-  std::vector<std::shared_ptr<Member>> members_;  ///< Guarded by mutex_.
+  std::vector<std::shared_ptr<Member>> members_;   ///< Guarded by mutex_.
+  std::vector<std::weak_ptr<SharedFile>> shared_;  ///< Guarded by mutex_. Released ones, too.
   bool broken_ = false;  ///< Guarded by mutex_: nothing is fetched any more.
   std::unordered_map<std::uint64_t, UnderWay> under_way_;  ///< The thread's alone, as is next_tag_.
   std::uint64_t next_tag_ = 0;

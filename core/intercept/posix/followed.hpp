@@ -6,7 +6,7 @@
 
 #include "core/engine/prefetch/adviser.hpp"
 #include "core/engine/prefetch/node_readers.hpp"
-#include "core/engine/prefetch/prefetched_file.hpp"
+#include "core/engine/prefetch/served_file.hpp"
 #include "core/model/read_intent.hpp"
 #include "core/model/read_trace.hpp"
 #include "core/storage/file_version.hpp"
@@ -15,15 +15,18 @@ namespace forebay::posix {
 
 /// What becomes of the reads of an open file description.
 struct Followed {
-  std::shared_ptr<PrefetchedFile> file = nullptr;  ///< It is read ahead.
+  std::shared_ptr<ServedFile> file = nullptr;      ///< It is read ahead.
   std::shared_ptr<AdvisedFile> advised = nullptr;  ///< They are told to the kernel ahead of them.
   std::shared_ptr<ReadTrace> trace = nullptr;      ///< They are written down.
   /// Says which other processes read what is read ahead here. Null: that changes nothing.
   std::shared_ptr<NodeReaders> presence = nullptr;
+  /// The same where it is read ahead together with them: says to others that they may join.
+  std::shared_ptr<NodeReaders> company = nullptr;
   /// Where it is read first decides what is fetched of it: it was open before.
   std::shared_ptr<const ReadIntent> declared = nullptr;
   std::string path = {};            ///< Of what is written down, absolute, or declared.
   FileVersion version = {};         ///< When it was opened.
+  std::int64_t began_ns = 0;        ///< By steady_ns(): when it began to be read ahead.
   std::int64_t reads_credited = 0;  ///< Of the reads served, those that ParkedFiles knows of.
 };
 

@@ -37,7 +37,7 @@ const DeclaredReads* declared = nullptr;
 /// What a listed descriptor is served from; null if this call must not be served.
 struct Access {
   ManagedFile* managed = nullptr;
-  std::shared_ptr<PrefetchedFile> file;  ///< Null: advised is there, which serves nothing.
+  std::shared_ptr<ServedFile> file;  ///< Null: advised is there, which serves nothing.
   std::shared_ptr<AdvisedFile> advised;
   std::unique_lock<std::mutex> lock;
   FileVersion version;
@@ -69,12 +69,13 @@ std::optional<Access> access_to(int descriptor, off_t offset) {
   return access;
 }
 
-size_t serve(Access& access, void* buffer, size_t count, off_t offset) {
+size_t serve(Access& access, int descriptor, void* buffer, size_t count, off_t offset) {
   access.lock.unlock();
   const auto served = access.file->serve({static_cast<std::byte*>(buffer), count}, offset,
                                          access.version, file_clock_ns());
   if (served.room) access.file->wake();
   if (served.over) access.managed->is_over = true;
+  if (served.left) go_on_alone(descriptor, offset);
   return static_cast<size_t>(served.bytes);
 }
 
@@ -170,9 +171,12 @@ bool has_memory_for_exceptions() {
     // What was given up may be free again.
     std::unique_lock<std::mutex> late(state->mutex, std::defer_lock);
     if (!lock && !late.try_lock()) return;
+    if (state->prefetcher != nullptr) state->prefetcher->finish_shared();
     for (ManagedFile* managed : state->files) {
       const std::lock_guard file_lock(managed->mutex);
       write_record(managed->followed);
+      managed->followed.presence.reset();
+      managed->followed.company.reset();
     }
     for (const Followed& parked : state->parked.take_all()) write_record(parked);
     for (const ShownFile& shown : state->mappings) {
@@ -300,7 +304,7 @@ size_t serve_at(int descriptor, void* buffer, size_t count, off_t offset) {
     if (access->advised != nullptr) {
       access->advised->note({offset, static_cast<Bytes>(most)});
     } else if (can_be_written(buffer, most)) {
-      served = serve(*access, buffer, most, offset);
+      served = serve(*access, descriptor, buffer, most, offset);
     }
   });
   return served;
@@ -333,7 +337,7 @@ PositionedServe serve_next(int descriptor, void* buffer, size_t count) {
       return;
     }
     result = {0, claimed, offset};  // Whatever comes of it, the position is past it.
-    result.bytes = serve(*access, buffer, claimed, offset);
+    result.bytes = serve(*access, descriptor, buffer, claimed, offset);
   });
   return result;
 }

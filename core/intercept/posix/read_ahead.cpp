@@ -10,6 +10,7 @@
 #include "core/engine/prefetch/node_readers.hpp"
 #include "core/engine/prefetch/page_cache_fetch.hpp"
 #include "core/engine/prefetch/prefetcher.hpp"
+#include "core/engine/prefetch/steady_time.hpp"
 #include "core/intercept/posix/internal_descriptors.hpp"
 #include "core/model/read_intent.hpp"
 #include "core/plan/block_advice.hpp"
@@ -89,16 +90,21 @@ void end_parked(Registry& state) {
   for (const Followed& followed : state.parked.take_all()) end(state, followed);
 }
 
-/// Fetched into memory of the process. Null: nothing can be.
-std::shared_ptr<PrefetchedFile> fetch(Registry& state, int descriptor, const FileVersion& version,
-                                      const std::string& path, ReadIntent wishes) {
-  Prefetcher* prefetcher = prefetcher_of(state);
-  if (prefetcher == nullptr) return nullptr;
-  // No more memory than the file fills.
+/// No more memory than the file fills.
+ReadIntent fitted(ReadIntent wishes, const FileVersion& version) {
   const Bytes unit = std::min(wishes.block.value_or(Prefetcher::usual_block), GiB);
   const Bytes most = std::max(round_up(version.size, unit) + unit, 4 * unit);
   wishes.budget = std::min(wishes.budget.value_or(Prefetcher::usual_budget), most);
-  const auto add = [&]() -> std::shared_ptr<PrefetchedFile> {
+  return wishes;
+}
+
+/// Fetched into memory of the process. Null: nothing can be.
+std::shared_ptr<ServedFile> fetch(Registry& state, int descriptor, const FileVersion& version,
+                                  const std::string& path, ReadIntent wishes) {
+  Prefetcher* prefetcher = prefetcher_of(state);
+  if (prefetcher == nullptr) return nullptr;
+  wishes = fitted(std::move(wishes), version);
+  const auto add = [&]() -> std::shared_ptr<ServedFile> {
     auto source = open_fetch_source(descriptor, path);
     if (!source) return nullptr;
     auto file = prefetcher->add(path, protect(*std::move(source)), wishes);
@@ -112,7 +118,21 @@ std::shared_ptr<PrefetchedFile> fetch(Registry& state, int descriptor, const Fil
   return file;
 }
 
-void start(const Registry& state, PrefetchedFile& file, const FileVersion& version) {
+/// Fetched together with other processes, by a program that has read so much of it before. Null:
+/// that cannot be.
+std::shared_ptr<ServedFile> fetch_together(Registry& state, int descriptor,
+                                           const FileVersion& version, const std::string& path,
+                                           const ReadIntent& wishes,
+                                           const SharedWindow::Before& before) {
+  Prefetcher* prefetcher = prefetcher_of(state);
+  auto source = open_fetch_source(descriptor, path);
+  if (prefetcher == nullptr || !source) return nullptr;
+  auto file = prefetcher->add_shared(path, protect(*std::move(source)), fitted(wishes, version),
+                                     version, before, file_clock_ns());
+  return file ? *file : nullptr;
+}
+
+void start(const Registry& state, ServedFile& file, const FileVersion& version) {
   file.start(version, file_clock_ns());
   state.prefetcher->wake();
 }
@@ -184,13 +204,19 @@ void manage(int descriptor, const FileVersion& version, const char* path,
                    .version = version});
   }
   auto presence = announced(state, version, wishes);
+  const std::int64_t began_ns = steady_ns();
   if (presence != nullptr && presence->has_company()) {
+    if (auto file = fetch_together(state, descriptor, version, path, wishes, {began_ns})) {
+      return follow(state, descriptor,
+                    {.file = std::move(file), .company = std::move(presence), .version = version});
+    }
     if (comes_from_page_cache(descriptor, path, wishes)) return by_page_cache();
     presence.reset();
   }
   const auto file = fetch(state, descriptor, version, path, std::move(wishes));
   if (file == nullptr) return;
-  follow(state, descriptor, {.file = file, .presence = std::move(presence), .version = version});
+  follow(state, descriptor,
+         {.file = file, .presence = std::move(presence), .version = version, .began_ns = began_ns});
   start(state, *file, version);
 }
 
@@ -256,23 +282,82 @@ void inherit(Registry& own, int descriptor, const ManagedFile& before) {
   listed(descriptor)->position_is_shared = true;
 }
 
+namespace {
+
+/// With the registry locked: from `offset` on together with other processes, instead of as
+/// `before`, if they are near enough. False: there is no memory to share.
+bool move_together(Registry& state, ManagedFile& managed, int descriptor, const Followed& before,
+                   std::shared_ptr<NodeReaders> company, Bytes offset) {
+  if (before.began_ns == 0) return false;  // By a plan of its own, since it was open before.
+  const auto version = version_of(descriptor);
+  if (!version || !(*version == before.version)) return false;
+  const Bytes passed = before.file->figures().bytes_asked_declared;
+  auto file = fetch_together(state, descriptor, *version, before.file->path(),
+                             before.file->intent(), {before.began_ns, passed, offset});
+  if (file == nullptr) return false;
+  if (file->is_done()) {
+    state.prefetcher->release(file);
+    return true;
+  }
+  release(state, before);
+  if (before.file->figures().requests > 0) write_record(before);
+  const std::lock_guard lock(managed.mutex);
+  managed.followed = {.file = std::move(file), .company = std::move(company), .version = *version};
+  return true;
+}
+
+}  // namespace
+
 void share(int descriptor, Bytes offset) {
   Registry& state = *registry.load();
   const RegistryLock lock(state);
   ManagedFile* managed = lock ? listed(descriptor) : nullptr;
   if (managed == nullptr) return;
-  // Gone after this, whether it helps or not: it is asked once.
   std::shared_ptr<NodeReaders> presence;
-  std::shared_ptr<PrefetchedFile> file;
+  Followed before;
   {
     const std::lock_guard file_lock(managed->mutex);
+    before = managed->followed;
+    if (before.file == nullptr) return;
+    // The index of the file is read by everybody for himself.
+    if (declared_from(before.file->intent().willneed, offset).empty()) return;
+    // Gone after this, whether it helps or not: it is asked once.
     presence = std::exchange(managed->followed.presence, nullptr);
-    file = managed->followed.file;
   }
-  if (presence != nullptr && file != nullptr &&
-      comes_from_page_cache(descriptor, file->path(), file->intent())) {
+  if (presence == nullptr) return;
+  if (move_together(state, *managed, descriptor, before, std::move(presence), offset)) return;
+  if (comes_from_page_cache(descriptor, before.file->path(), before.file->intent())) {
     move_to_page_cache(state, *managed, descriptor, offset);
   }
+}
+
+void go_on_alone(int descriptor, Bytes offset) {
+  Registry& state = *registry.load();
+  const RegistryLock lock(state);
+  ManagedFile* managed = lock ? listed(descriptor) : nullptr;
+  if (managed == nullptr) return;
+  Followed before;
+  {
+    const std::lock_guard file_lock(managed->mutex);
+    before = managed->followed;
+  }
+  // Another thread may have seen to it.
+  if (before.file == nullptr || before.company == nullptr) return;
+  if (comes_from_page_cache(descriptor, before.file->path(), before.file->intent())) {
+    managed->is_over = move_to_page_cache(state, *managed, descriptor, offset) == nullptr;
+    return;
+  }
+  ReadIntent rest = before.file->intent();
+  rest.willneed = declared_from(rest.willneed, offset);
+  auto file = rest.willneed.empty()
+                  ? nullptr
+                  : fetch(state, descriptor, before.version, before.file->path(), std::move(rest));
+  release(state, before);
+  write_record(before);
+  managed->is_over = file == nullptr;
+  const std::lock_guard file_lock(managed->mutex);
+  managed->followed = {.file = file, .version = before.version};
+  if (file != nullptr) start(state, *file, before.version);
 }
 
 bool is_mapped(const Registry& state, const std::shared_ptr<AdvisedFile>& file) {
@@ -353,7 +438,10 @@ std::shared_ptr<AdvisedFile> move_to_page_cache(Registry& state, ManagedFile& ma
   auto advised = advise(state, descriptor, *version, path, rest);
   if (advised == nullptr) return nullptr;
   release(state, followed);
-  if (followed.file != nullptr && followed.file->figures().requests > 0) write_record(followed);
+  if (followed.file != nullptr) {
+    const auto figures = followed.file->figures();
+    if (figures.requests > 0 || figures.reads_served > 0) write_record(followed);
+  }
   followed = {.advised = advised, .version = *version};
   managed.is_undecided = false;
   return advised;

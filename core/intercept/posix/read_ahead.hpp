@@ -24,9 +24,14 @@ void decide(int descriptor, Bytes offset);
 void inherit(Registry& own, int descriptor, const ManagedFile& before);
 
 /// Another process reads the file of `descriptor`, too, which is about to be read at `offset`: what
-/// is declared is brought into the page cache from now on, where both find it, if reads come from
-/// there.
+/// is declared is fetched together with that one from now on, into memory that both see; or, where
+/// that cannot be, into the page cache, if reads come from there.
 void share(int descriptor, Bytes offset);
+
+/// What is declared of the file of `descriptor`, which was read at `offset`, is not fetched
+/// together with other processes any more: into the page cache, or if reads do not come from there,
+/// into memory of this process.
+void go_on_alone(int descriptor, Bytes offset);
 
 /// Nothing happens if it is not listed.
 void close_listed(int descriptor);

@@ -1,0 +1,503 @@
+#include "core/engine/prefetch/shared_file.hpp"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "core/engine/prefetch/steady_time.hpp"
+#include "core/storage/background_thread.hpp"
+
+namespace forebay {
+namespace {
+
+/// Between two looks of one who waits at whether those whom it waits for go on.
+constexpr std::chrono::milliseconds between_signs{20};
+
+/// Pieces in a row: then the page cache has the file, and nothing needs to be fetched.
+constexpr int most_resident_pieces = 64;
+
+/// What is fetched so much of the window behind a reader is for others.
+constexpr Bytes part_behind = 4;
+
+/// Of the words, FNV-1a [Fowler, Noll, Vo]: plans that differ by chance in nothing else do not
+/// meet.
+class WordHash {
+ public:
+  void add(std::int64_t word) {
+    constexpr int bits_of_byte = 8;
+    for (unsigned shift = 0; shift < sizeof word * bits_of_byte; shift += bits_of_byte) {
+      value_ ^= static_cast<std::uint64_t>(word) >> shift & 0xff;
+      value_ *= 0x100000001b3;
+    }
+  }
+  std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 0xcbf29ce484222325;
+};
+
+}  // namespace
+
+std::unique_ptr<SharedWindow> SharedFile::window_for(const FileVersion& version,
+                                                     const ReadIntent& intent, Bytes block,
+                                                     Bytes bytes, std::int64_t now_ns) {
+  if (!is_settled(version, now_ns)) return nullptr;
+  const FetchPlan plan(intent.willneed, version.size);
+  if (plan.extents().empty()) return nullptr;
+  WordHash hash;
+  for (const Extent& extent : plan.extents()) {
+    hash.add(extent.offset);
+    hash.add(extent.length);
+  }
+  hash.add(block);
+  hash.add(bytes);
+  hash.add(intent.gap.value_or(GapChoice{}).bytes.value_or(-1));
+  return SharedWindow::join({version, hash.value(), bytes});
+}
+
+SharedFile::SharedFile(std::string path, std::unique_ptr<FetchSource> source, ReadIntent intent,
+                       std::unique_ptr<SharedWindow> window, const FileVersion& version,
+                       Bytes block, const SharedWindow::Before& before, std::function<void()> wake)
+    : path_(std::move(path)),
+      intent_(std::move(intent)),
+      source_(std::move(source)),
+      version_(version),
+      block_(block),
+      before_(before),
+      wake_(std::move(wake)),
+      window_(std::move(window)),
+      plan_(intent_.willneed, version.size),
+      places_(plan_.extents()),
+      declared_(plan_.extents()),
+      tuner_({block, std::nullopt}, RequestTuner::most_joined_in(window_->bytes(), block),
+             intent_.gap.value_or(GapChoice{}).bytes),
+      measured_(block, window_->bytes()) {
+  figures_.bytes_planned = plan_.bytes();
+  figures_.extents_outside = static_cast<std::int64_t>(plan_.outside());
+  if (before.offset) begin(*before.offset);
+}
+
+SharedFile::~SharedFile() { end_answering(); }
+
+void SharedFile::finish(std::chrono::steady_clock::time_point deadline) {
+  std::unique_lock lock(mutex_);
+  halt("");
+  while (!under_way_.empty()) {
+    const auto left = deadline - std::chrono::steady_clock::now();
+    if (left.count() <= 0) return;
+    const std::uint32_t seen = window_->arrivals();
+    lock.unlock();
+    window_->wait(seen, left);
+    lock.lock();
+  }
+  end_answering();
+  window_->depart();
+}
+
+void SharedFile::end_answering() {
+  if (!answering_.joinable()) return;
+  is_ending_.store(true);
+  window_->ring(window_->number());
+  answering_.join();
+}
+
+void SharedFile::answer_others() {
+  while (!is_ending_.load()) {
+    const std::uint32_t seen = window_->rings();
+    if (is_ending_.load()) return;
+    wake_();
+    window_->answer(seen);
+  }
+}
+
+void SharedFile::halt(const char* why) {
+  if (state_ == State::stopped) return;
+  const bool was_left = std::exchange(state_, State::stopped) == State::left;
+  if (was_left) return;
+  figures_.stopped = why;
+  window_->leave();
+  window_->tell_all();
+}
+
+/// What is declared may be fetched in other ways.
+void SharedFile::leave(const char* why) {
+  halt(why);
+  state_ = State::left;
+}
+
+void SharedFile::stop(const char* why) {
+  const std::lock_guard lock(mutex_);
+  halt(why);
+}
+
+void SharedFile::close_source() {
+  const std::lock_guard lock(mutex_);
+  source_.reset();
+  under_way_.clear();
+  end_answering();
+  window_->depart();
+}
+
+ServedFile::Served SharedFile::serve(std::span<std::byte> into, Bytes offset,
+                                     const FileVersion& version, std::int64_t) {
+  std::unique_lock lock(mutex_);
+  const Extent read{offset, static_cast<Bytes>(into.size())};
+  ++figures_.reads;
+  figures_.bytes_asked += read.length;
+  figures_.bytes_asked_declared += declared_.overlap(read);
+  const auto answer = [this](Bytes served) -> Served {
+    return {.bytes = served,
+            .room = state_ == State::reading && window_->is_fetched_by_nobody(),
+            .over = state_ == State::stopped,
+            .left = state_ == State::left};
+  };
+  if (version != version_) halt("the file was changed");
+  if (read.empty() || (state_ == State::waiting && !begin(read.offset)) ||
+      state_ != State::reading) {
+    return answer(0);
+  }
+  const Bytes served = copy(into, offset, lock);
+  if (served == read.length) ++figures_.reads_served;
+  figures_.bytes_served += served;
+  if (state_ != State::reading) return answer(served);
+  judge(read, served);
+  if (state_ == State::reading) pass(read);
+  return answer(served);
+}
+
+/// Whether it reads together with the others from now on.
+bool SharedFile::begin(Bytes offset) {
+  const auto place = places_.of(offset, 0);
+  if (!place) {
+    if (++strays_ > most_strays) give_up_plan();
+    return false;
+  }
+  if (!window_->enter(*place, before_, steady_ns())) {
+    leave("the others are too far away");
+    return false;
+  }
+  front_ = *place;
+  strays_ = 0;
+  state_ = State::reading;
+  return true;
+}
+
+Bytes SharedFile::copy(std::span<std::byte> into, Bytes offset,
+                       std::unique_lock<std::mutex>& lock) {
+  const auto deadline = std::chrono::steady_clock::now() + longest_wait;
+  const std::int64_t waited_before = figures_.waited_ns;
+  const Bytes end = offset + static_cast<Bytes>(into.size());
+  Bytes at = offset;
+  while (at < end) {
+    const std::uint32_t seen = window_->arrivals();
+    const auto piece = window_->holding(at);
+    if (piece && piece->is_ready) {
+      const Bytes count = std::min(end, piece->held.end()) - at;
+      const auto part =
+          into.subspan(static_cast<std::size_t>(at - offset), static_cast<std::size_t>(count));
+      if (!window_->copy(*piece, at, part)) continue;
+      at += count;
+      // A read may be longer than the window.
+      pass({offset, at - offset});
+      if (state_ != State::reading) break;
+      continue;
+    }
+    const auto place = places_.of(at, front_);
+    if (!piece && !(place && is_coming(*place))) break;
+    if (!wait(lock, seen, deadline, piece ? std::nullopt : place)) break;
+  }
+  patience_.over(steady_ns());
+  if (at > offset) waits_in_vain_ = 0;
+  if (figures_.waited_ns - waited_before > stall_ns) ++figures_.stalls;
+  return at - offset;
+}
+
+/// Whether it will be fetched soon, though it is not on its way. Who skips more than a window is
+/// not waited for, and does not wait.
+bool SharedFile::is_coming(Bytes place) const {
+  return place >= window_->cursor() && place - front_ <= window_->bytes();
+}
+
+/// Whether to look again. `place`: what has not begun.
+bool SharedFile::wait(std::unique_lock<std::mutex>& lock, std::uint32_t seen,
+                      std::chrono::steady_clock::time_point deadline, std::optional<Bytes> place) {
+  const auto wake_fetching = [this] {
+    if (window_->is_fetched_by_nobody() || window_->fetches()) wake_();
+  };
+  if (place) wake_fetching();
+  const std::int64_t start_ns = steady_ns();
+  lock.unlock();
+  window_->wait(seen, between_signs);
+  lock.lock();
+  const std::int64_t now_ns = steady_ns();
+  figures_.waited_ns += now_ns - start_ns;
+  if (state_ != State::reading) return false;
+  if (!window_->is_in()) {
+    leave("the others went on without it");
+    return false;
+  }
+  window_->give_sign(now_ns);
+  if (std::chrono::steady_clock::now() >= deadline) {
+    // Readers of one process that wait at the same time wait once.
+    if (deadline - longest_wait < last_in_vain_) return false;
+    last_in_vain_ = std::chrono::steady_clock::now();
+    if (++waits_in_vain_ >= most_waits_in_vain) halt("what is fetched does not come");
+    return false;
+  }
+  const bool has_changed = window_->arrivals() != seen;
+  const bool any = has_changed || window_->look_after(now_ns);
+  if (!has_changed) wake_fetching();
+  const bool is_for_others = front_ - window_->cursor() > window_->bytes() / part_behind;
+  if (place && (!any || is_for_others)) {
+    wait_for_others(*place, now_ns);
+  } else {
+    patience_.over(now_ns);
+  }
+  return true;
+}
+
+/// There is no room for what is at `place` before those behind have read.
+void SharedFile::wait_for_others(Bytes place, std::int64_t now_ns) {
+  const auto others = window_->others();
+  std::vector<Fellow> fellows;
+  fellows.reserve(others.size());
+  for (const auto& other : others) fellows.push_back(other.fellow);
+  const auto given_up = patience_.given_up({.others = fellows,
+                                            .place = place,
+                                            .reading_ns = now_ns - before_.began_ns,
+                                            .now_ns = now_ns,
+                                            .window = window_->bytes(),
+                                            .awaited = window_->awaited()});
+  for (const std::size_t index : given_up) window_->leave_behind(others[index]);
+}
+
+void SharedFile::judge(Extent read, Bytes served) {
+  if (served > 0) {
+    confidence_.observe(true);
+    misses_ = 0;
+    window_->confirm(block_);
+    return;
+  }
+  const auto place = places_.of(read.offset, front_);
+  if (!place) {
+    confidence_.observe(false);
+    if (confidence_.lost()) give_up_plan();
+    return;
+  }
+  // It was left to the page cache, could not be fetched, or did not come in time.
+  const Bytes ahead = *place - front_;
+  if (ahead >= 0 && ahead <= window_->bytes()) return;
+  if (++misses_ >= misses_before_seeking) leave("it reads elsewhere than the others");
+}
+
+void SharedFile::give_up_plan() {
+  ++figures_.plans_given_up;
+  halt("other things are read than were declared");
+}
+
+/// The others need not keep it.
+void SharedFile::pass(Extent read) {
+  const auto last = places_.of(read.end() - 1, front_);
+  const auto first = last ? last : places_.of(read.offset, front_);
+  if (!first || *first - front_ > window_->bytes()) return;
+  front_ = std::max(front_, *first + 1);
+  if (!window_->pass(front_, steady_ns())) return leave("the others went on without it");
+  if (front_ < places_.end()) return;
+  window_->leave();
+  state_ = State::waiting;  // It may begin again.
+}
+
+std::optional<ReadRequest> SharedFile::next_request() {
+  const std::lock_guard lock(mutex_);
+  if (state_ != State::reading) return std::nullopt;
+  if (!window_->fetches() && !begin_fetching()) return std::nullopt;
+  for (;;) {
+    follow_cursor();
+    auto& next = next_piece();
+    if (!next && window_->longest_transfer() == 0) {
+      window_->retire();
+      leave("all memory that was shared is lost");
+    }
+    if (!next) return std::nullopt;
+    take_out_what_is_held(*next);
+    const Extent held =
+        next->empty() ? Extent{} : intersect(transfer_of(next->hull()), {0, version_.size});
+    if (next->empty() || leave_to_page_cache(*next, held)) {
+      go_past();
+      if (resident_ < most_resident_pieces || figures_.requests > 0) continue;
+      halt("the page cache had it");
+      return std::nullopt;
+    }
+    resident_ = 0;
+    const auto& parts = next->parts();
+    Bytes begin = places_.of(parts.front().place);
+    for (const auto& part : parts) begin = std::min(begin, places_.of(part.place));
+    if (!has_room_for(*next, begin)) return std::nullopt;
+    return fetch(*next, begin);
+  }
+}
+
+/// Whether it is this one now that fetches.
+bool SharedFile::begin_fetching() {
+  if (!window_->is_fetched_by_nobody()) return false;
+  try {
+    if (!answering_.joinable()) answering_ = background_thread([this] { answer_others(); });
+  } catch (const std::system_error&) {
+    return false;  // No thread is to be had.
+  }
+  if (!window_->begin_fetching()) return false;
+  cursor_ = -1;
+  if (const auto told = window_->told_gap()) tuner_.obey(*told);
+  return true;
+}
+
+/// To where somebody came who needs what lies behind, or where another has fetched until now; past
+/// what nobody wants.
+void SharedFile::follow_cursor() {
+  // The cursor first: who comes says where it is before it sets the cursor back.
+  Bytes cursor = window_->cursor();
+  const Bytes tail = std::min(window_->tail(), places_.end());
+  if (cursor < tail && window_->advance(cursor, tail)) cursor = tail;
+  if (cursor_ == cursor) return;
+  upcoming_.reset();
+  cursor_ = cursor;
+  plan_.go_to(places_.at(std::clamp<Bytes>(cursor, 0, places_.end())));
+}
+
+std::optional<FetchPiece>& SharedFile::next_piece() {
+  if (!upcoming_) {
+    RequestShape shape = tuner_.shape();
+    shape.most = std::min(shape.most, round_down(window_->longest_transfer(), direct_alignment));
+    if (shape.most > 0) upcoming_ = plan_.next(shape);
+  }
+  return upcoming_;
+}
+
+/// Parts that are there, or on their way, for as long as they are needed, and beginnings of parts.
+void SharedFile::take_out_what_is_held(FetchPiece& piece) const {
+  const auto pieces = window_->pieces();
+  const auto held_of = [&](const FetchPiece::Part& part) -> Extent {
+    for (const auto& held : pieces) {
+      const Extent found = intersect(part.extent, held.held);
+      const bool is_beginning = !found.empty() && found.offset == part.extent.offset;
+      if (is_beginning && places_.of(part.place) + found.length <= held.end) return found;
+    }
+    return {};
+  };
+  for (bool is_changed = true; is_changed;) {
+    is_changed = false;
+    const auto parts = piece.parts();
+    for (const auto& part : parts) {
+      const Extent held = held_of(part);
+      if (held.empty()) continue;
+      piece.take_out(held);
+      is_changed = true;
+    }
+  }
+}
+
+/// What was upcoming is under way, or not to be fetched. False: somebody behind needs something.
+bool SharedFile::go_past() {
+  upcoming_.reset();
+  const Bytes to = places_.of(plan_.position());
+  if (!window_->advance(cursor_, to)) return false;
+  cursor_ = to;
+  return true;
+}
+
+/// Whether the page cache has all parts of a piece. Who waits for it reads for itself.
+bool SharedFile::leave_to_page_cache(const FetchPiece& piece, Extent held) {
+  const auto has = [&](Extent extent) { return source_->resident(extent) >= extent.length; };
+  const auto& parts = piece.parts();
+  const bool all =
+      has(held) || (parts.size() > 1 && std::ranges::all_of(parts, [&](const auto& part) {
+                      return has(intersect(transfer_of(part.extent), held));
+                    }));
+  if (!all) return false;
+  figures_.bytes_resident += piece.needed();
+  ++resident_;
+  window_->tell_all();
+  return true;
+}
+
+bool SharedFile::has_room_for(const FetchPiece& piece, Bytes begin) {
+  const Bytes length = transfer_of(piece.hull()).length;
+  const Bytes ahead = window_->bytes_ahead(begin);
+  const Bytes opened = window_->opened_bytes(block_);
+  const bool is_open = ahead == 0 || opened >= window_->bytes() || ahead + length <= opened;
+  return is_open && window_->make_room(length, begin);
+}
+
+std::optional<ReadRequest> SharedFile::fetch(const FetchPiece& piece, Bytes begin) {
+  const Extent transfer = transfer_of(piece.hull());
+  const Extent held = intersect(transfer, {0, version_.size});
+  Bytes end = begin;
+  for (const auto& part : piece.parts()) {
+    end = std::max(end, places_.of(part.place) + part.extent.length);
+  }
+  const auto begun = window_->begin_piece(held, transfer.length, begin, end);
+  if (!begun) return std::nullopt;
+  under_way_.push_back({begun->number, piece, held, tuner_.trial(), measured_.depart(steady_ns())});
+  go_past();
+  ++figures_.requests;
+  return ReadRequest{begun->number, source_.get(), begun->memory, transfer.offset};
+}
+
+void SharedFile::ended(const ReadOutcome& outcome) {
+  const auto version = source_->version();
+  const std::lock_guard lock(mutex_);
+  const auto piece = std::ranges::find(under_way_, outcome.tag, &UnderWay::number);
+  if (piece == under_way_.end()) return;
+  const UnderWay done = std::move(*piece);
+  under_way_.erase(piece);
+  figures_.bytes_fetched += outcome.moved;
+  figures_.bytes_refetched += fetched_.add({done.held.offset, outcome.moved});
+  const bool is_there = outcome.os_errno == 0 && outcome.moved >= done.held.length;
+  // The others may use it, whatever has become of this one.
+  window_->end_piece(done.number, is_there && version == version_);
+  if (!is_there) {
+    ++figures_.requests_failed;
+    return;
+  }
+  figures_.bytes_between += done.wanted.hull().length - done.wanted.needed();
+  const std::int64_t now_ns = steady_ns();
+  measured_.arrive(done.departure, outcome.moved, now_ns);
+  // Before that it is ourselves who hold the storage up.
+  const bool is_open = window_->opened_bytes(block_) >= window_->bytes();
+  if (window_->fetches() && is_open &&
+      tuner_.arrive(done.trial, outcome.moved, now_ns, figures_.waited_ns)) {
+    tuner_.decide(plan_.coming(RequestTuner::extents_to_weigh));
+    window_->tell_gap(tuner_.shape().gap);
+  }
+  if (version != version_) halt("the file was changed");
+}
+
+void SharedFile::count_cpu(std::int64_t nanoseconds) {
+  const std::lock_guard lock(mutex_);
+  figures_.helper_cpu_ns += nanoseconds;
+}
+
+bool SharedFile::is_done() {
+  const std::lock_guard lock(mutex_);
+  const bool goes_on = state_ == State::waiting || state_ == State::reading;
+  return !goes_on || front_ >= places_.end();
+}
+
+bool SharedFile::foresees(Bytes offset) {
+  const std::lock_guard lock(mutex_);
+  if (state_ != State::reading) return false;
+  const auto place = places_.of(offset, front_);
+  return window_->holding(offset).has_value() || (place && is_coming(*place));
+}
+
+PrefetchFigures SharedFile::figures() const {
+  const std::lock_guard lock(mutex_);
+  PrefetchFigures result = figures_;
+  result.bytes_unused = window_->unused_bytes();
+  result.memory_peak = window_->is_maker() ? window_->bytes() : 0;
+  result.latency_ns = measured_.latency_ns();
+  result.bytes_per_second = measured_.bytes_per_second();
+  return result;
+}
+
+}  // namespace forebay

@@ -1,0 +1,326 @@
+// Goal: programs that read a file together get its bytes, each fetched once, whoever of them
+// fetches; and one that reads elsewhere, stops or ends changes nothing for the others. Method: a
+// file in memory and several openings of it, as of several processes, in one test; what they want
+// fetched is carried out while one of them reads. Last, programs as threads with fetching of their
+// own each.
+
+#include "core/engine/prefetch/shared_file.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+#include "core/engine/prefetch/prefetch_rig.hpp"
+#include "core/engine/prefetch/prefetcher.hpp"
+#include "core/engine/prefetch/steady_time.hpp"
+
+namespace forebay {
+namespace {
+
+constexpr Bytes block = 8 * KiB;
+constexpr Bytes memory = 64 * KiB;
+
+/// Of no other test, nor of another run of this one at the same time.
+FileId id_for(std::uint64_t test) { return {static_cast<std::uint64_t>(::getpid()), test}; }
+
+ReadIntent reads(std::vector<Extent> extents) {
+  return {std::move(extents), block, memory, {}, GapChoice{0}, {}};
+}
+
+/// Some openings of a file.
+struct Rig {
+  Rig(std::uint64_t test, const ReadIntent& intent, int openings, Bytes size = 512 * KiB)
+      : content(size, id_for(test)) {
+    for (int i = 0; i < openings; ++i) open(intent);
+  }
+
+  void open(const ReadIntent& intent) {
+    const auto version = content.version();
+    auto window =
+        SharedFile::window_for(version, intent, block, memory, VersionedContent::later_ns);
+    if (window == nullptr) {
+      ADD_FAILURE() << "no shared memory is to be had";
+      return;
+    }
+    files.push_back(std::make_unique<SharedFile>("memory", std::make_unique<MemorySource>(content),
+                                                 intent, std::move(window), version, block,
+                                                 SharedWindow::Before{steady_ns(), 0}, [] {}));
+  }
+
+  /// What a read is answered, while all that is wanted is fetched. Its bytes are compared.
+  ServedFile::Served read(std::size_t who, Bytes offset, Bytes length) {
+    std::vector<std::byte> into(static_cast<std::size_t>(length));
+    std::atomic<bool> is_over = false;
+    ServedFile::Served served;
+    std::thread program([&] {
+      served = files[who]->serve(into, offset, content.version(), VersionedContent::later_ns);
+      is_over = true;
+    });
+    while (!is_over.load()) {
+      for (const auto& file : files) {
+        if (is_fetching) fetch_all(*file);
+      }
+      std::this_thread::yield();
+    }
+    program.join();
+    const auto expected = content.bytes();
+    const auto count = static_cast<std::size_t>(served.bytes);
+    EXPECT_EQ(std::memcmp(into.data(), expected.data() + offset, count), 0) << offset;
+    return served;
+  }
+
+  Bytes fetched() const {
+    Bytes sum = 0;
+    for (const auto& file : files) sum += file->figures().bytes_fetched;
+    return sum;
+  }
+
+  VersionedContent content;
+  std::vector<std::unique_ptr<SharedFile>> files;
+  bool is_fetching = true;
+};
+
+TEST(SharedFile, EachByteIsFetchedOnceForAll) {
+  Rig rig(1, reads({{0, 0}}), 3);
+  for (Bytes at = 0; at < 512 * KiB; at += 4 * KiB) {
+    for (std::size_t who = 0; who < 3; ++who) {
+      ASSERT_EQ(rig.read(who, at, 4 * KiB).bytes, 4 * KiB) << who << " at " << at;
+    }
+  }
+  EXPECT_EQ(rig.fetched(), 512 * KiB);
+  EXPECT_EQ(rig.files[0]->figures().memory_peak, memory);
+  EXPECT_EQ(rig.files[1]->figures().memory_peak, 0) << "it is counted once";
+  EXPECT_EQ(rig.files[2]->figures().reads_served, 128);
+}
+
+TEST(SharedFile, OneThatComesLaterIsServedFromTheBeginning) {
+  Rig rig(2, reads({{0, 0}}), 2);
+  for (Bytes at = 0; at < 60 * KiB; at += 4 * KiB) rig.read(0, at, 4 * KiB);
+  for (Bytes at = 0; at < 512 * KiB; at += 4 * KiB) {
+    ASSERT_EQ(rig.read(1, at, 4 * KiB).bytes, 4 * KiB) << at;
+    if (at < 60 * KiB) continue;
+    ASSERT_EQ(rig.read(0, at, 4 * KiB).bytes, 4 * KiB) << at;
+  }
+  EXPECT_LE(rig.fetched(), 512 * KiB + 2 * memory) << "what had gone, and what made room for it";
+}
+
+TEST(SharedFile, WhenTheOneThatFetchesEndsAnotherGoesOn) {
+  Rig rig(3, reads({{0, 0}}), 2);
+  for (Bytes at = 0; at < 256 * KiB; at += 4 * KiB) {
+    rig.read(0, at, 4 * KiB);
+    rig.read(1, at, 4 * KiB);
+  }
+  rig.files.erase(rig.files.begin());
+  for (Bytes at = 256 * KiB; at < 512 * KiB; at += 4 * KiB) {
+    ASSERT_EQ(rig.read(0, at, 4 * KiB).bytes, 4 * KiB) << at;
+  }
+}
+
+TEST(SharedFile, WhatIsOnItsWayForOneThatEndsIsForTheOthers) {
+  Rig rig(4, reads({{0, 0}}), 2);
+  rig.read(0, 0, 4 * KiB);
+  rig.read(1, 0, 4 * KiB);
+  for (Bytes at = 4 * KiB; at < 48 * KiB; at += 4 * KiB) rig.read(0, at, 4 * KiB);
+  rig.is_fetching = false;
+  rig.read(1, 4 * KiB, 32 * KiB);
+  const auto request = rig.files[0]->next_request();
+  ASSERT_TRUE(request.has_value());
+  rig.files[0]->stop("");
+  carry_out(*rig.files[0], *request);
+  EXPECT_EQ(rig.read(1, request->offset, 4 * KiB).bytes, 4 * KiB);
+}
+
+TEST(SharedFile, OneThatDoesNotReadOnIsLeftBehind) {
+  Rig rig(5, reads({{0, 0}}), 2);
+  rig.read(1, 0, 4 * KiB);
+  for (Bytes at = 0; at < 512 * KiB; at += 4 * KiB) rig.read(0, at, 4 * KiB);
+  EXPECT_EQ(rig.files[0]->figures().reads_served, 128);
+  EXPECT_TRUE(rig.read(1, 4 * KiB, 4 * KiB).left);
+  EXPECT_FALSE(rig.files[1]->next_request().has_value());
+}
+
+TEST(SharedFile, WhenAllMemoryIsLostTheOthersGoOnInOtherWays) {
+  const auto intent = reads({{0, 0}});
+  Rig rig(15, intent, 1);
+  const auto version = rig.content.version();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    // It dies with all of it on its way.
+    const auto window =
+        SharedFile::window_for(version, intent, block, memory, VersionedContent::later_ns);
+    window->enter(0, {}, 0);
+    window->begin_fetching();
+    window->begin_piece({0, memory}, memory, 0, memory);
+    ::raise(SIGKILL);
+  }
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  EXPECT_TRUE(rig.read(0, 0, 4 * KiB).left);
+}
+
+TEST(SharedFile, OneThatReadsElsewhereGoesItsOwnWay) {
+  Rig rig(6, reads({{0, 16 * KiB}, {256 * KiB, 64 * KiB}, {16 * KiB, 64 * KiB}}), 1);
+  rig.read(0, 256 * KiB, 4 * KiB);
+  EXPECT_FALSE(rig.read(0, 0, 4 * KiB).left);
+  EXPECT_FALSE(rig.read(0, 4 * KiB, 4 * KiB).left);
+  const auto last = rig.read(0, 8 * KiB, 4 * KiB);
+  EXPECT_TRUE(last.left);
+  EXPECT_FALSE(last.over);
+}
+
+TEST(SharedFile, AProgramThatReadsNothingOfThePlanIsLeftAlone) {
+  Rig rig(7, reads({{256 * KiB, 64 * KiB}}), 1);
+  bool over = false;
+  for (Bytes at = 0; at < 100'000 && !over; at += 1000) over = rig.read(0, at, 1000).over;
+  EXPECT_TRUE(over);
+  EXPECT_EQ(rig.fetched(), 0);
+  EXPECT_EQ(rig.files[0]->figures().plans_given_up, 1);
+}
+
+TEST(SharedFile, NothingIsServedOnceTheFileIsAnotherOne) {
+  Rig rig(8, reads({{0, 0}}), 2);
+  rig.read(0, 0, 4 * KiB);
+  rig.read(1, 0, 4 * KiB);
+  const std::byte data[] = {std::byte{1}};
+  rig.content.write(data, 5000);
+  for (std::size_t who = 0; who < 2; ++who) {
+    const auto served = rig.read(who, 4 * KiB, 4 * KiB);
+    EXPECT_EQ(served.bytes, 0);
+    EXPECT_TRUE(served.over);
+    EXPECT_EQ(rig.files[who]->figures().stopped, "the file was changed");
+  }
+}
+
+TEST(SharedFile, WhatWasReadOfAChangedFileIsForNobody) {
+  Rig rig(9, reads({{0, 0}}), 1);
+  rig.read(0, 0, 4 * KiB);
+  rig.is_fetching = false;
+  for (Bytes at = 4 * KiB; at < 32 * KiB; at += 4 * KiB) rig.read(0, at, 4 * KiB);
+  const auto request = rig.files[0]->next_request();
+  ASSERT_TRUE(request.has_value());
+  rig.content.resize(500 * KiB);
+  carry_out(*rig.files[0], *request);
+  EXPECT_EQ(rig.files[0]->figures().stopped, "the file was changed");
+}
+
+TEST(SharedFile, AFailureIsTheProgramsOnlyIfItAsks) {
+  const auto intent = reads({{0, 4096}, {64 * KiB, 4096}, {128 * KiB, 4096}});
+  Rig rig(10, intent, 0);
+  const auto version = rig.content.version();
+  const auto faults =
+      std::make_shared<FaultPlan>(std::vector<Fault>{{StorageCall::read, 1, EIO, 100, false}});
+  rig.files.push_back(std::make_unique<SharedFile>(
+      "memory", std::make_unique<MemorySource>(rig.content, faults), intent,
+      SharedFile::window_for(version, intent, block, memory, VersionedContent::later_ns), version,
+      block, SharedWindow::Before{steady_ns(), 0}, [] {}));
+  EXPECT_EQ(rig.read(0, 0, 4096).bytes, 4096);
+  EXPECT_EQ(rig.read(0, 64 * KiB, 4096).bytes, 0);
+  EXPECT_EQ(rig.read(0, 128 * KiB, 4096).bytes, 4096);
+  EXPECT_EQ(rig.files[0]->figures().requests_failed, 1);
+}
+
+TEST(SharedFile, GapsAreFetchedAlongAndPartsAreServedInTheirOrder) {
+  ReadIntent intent = reads({{64 * KiB, 5000}, {MiB, 4096}, {76 * KiB, 4096}});
+  intent.gap = GapChoice{16 * KiB};
+  intent.block = 16 * KiB;
+  VersionedContent content(2 * MiB, id_for(11));
+  const auto version = content.version();
+  SharedFile file(
+      "memory", std::make_unique<MemorySource>(content), intent,
+      SharedFile::window_for(version, intent, 16 * KiB, memory, VersionedContent::later_ns),
+      version, 16 * KiB, {steady_ns(), 0}, [] {});
+  std::vector<std::byte> into(5000);
+  std::thread device([&] {
+    int count = 0;
+    while (count < 2) {
+      count += fetch_all(file);
+      std::this_thread::yield();
+    }
+  });
+  const auto serve = [&](Bytes offset, Bytes length) {
+    return file
+        .serve(std::span(into).first(static_cast<std::size_t>(length)), offset, version,
+               VersionedContent::later_ns)
+        .bytes;
+  };
+  EXPECT_EQ(serve(64 * KiB, 5000), 5000);
+  EXPECT_EQ(serve(MiB, 4096), 4096);
+  EXPECT_EQ(serve(76 * KiB, 4096), 4096);
+  device.join();
+  EXPECT_EQ(file.figures().requests, 2);
+  EXPECT_EQ(file.figures().bytes_between, 12 * KiB - 5000);
+}
+
+TEST(SharedFile, AProgramMayReadItAllOnceMore) {
+  Rig rig(12, reads({{0, 128 * KiB}}), 2);
+  for (int round = 0; round < 2; ++round) {
+    for (Bytes at = 0; at < 128 * KiB; at += 4 * KiB) {
+      for (std::size_t who = 0; who < 2; ++who) {
+        ASSERT_EQ(rig.read(who, at, 4 * KiB).bytes, 4 * KiB) << who << " at " << at;
+      }
+    }
+  }
+}
+
+TEST(SharedFile, AFileThatThePageCacheHasIsLeftToIt) {
+  const auto intent = reads({{0, 0}});
+  VersionedContent content(2 * MiB, id_for(13));
+  const auto version = content.version();
+  auto source = std::make_unique<MemorySource>(content);
+  source->in_page_cache = {0, 2 * MiB};
+  SharedFile file(
+      "memory", std::move(source), intent,
+      SharedFile::window_for(version, intent, block, memory, VersionedContent::later_ns), version,
+      block, {steady_ns(), 0}, [] {});
+  std::atomic<bool> is_over = false;
+  std::thread device([&] {
+    while (!is_over.load()) {
+      EXPECT_EQ(fetch_all(file), 0);
+      std::this_thread::yield();
+    }
+  });
+  std::vector<std::byte> into(4096);
+  EXPECT_EQ(file.serve(into, 0, version, VersionedContent::later_ns).bytes, 0);
+  is_over = true;
+  device.join();
+  EXPECT_EQ(file.figures().stopped, "the page cache had it");
+}
+
+TEST(SharedFile, ProgramsOfDifferentSpeedHaveTheRightBytes) {
+  const ReadIntent intent = reads({{0, 0}});
+  VersionedContent content(MiB + 1234, id_for(14));
+  const auto expected = content.bytes();
+  std::atomic<Bytes> served = 0;
+  const auto program = [&](int number) {
+    Prefetcher prefetcher(make_thread_queue(4), 4 * MiB);
+    const auto file =
+        prefetcher.add_shared("memory", std::make_unique<MemorySource>(content), intent,
+                              content.version(), {steady_ns(), 0}, VersionedContent::later_ns);
+    ASSERT_TRUE(file.has_value()) << to_string(file.error());
+    const Bytes step = 1000 + 3000 * number;
+    std::vector<std::byte> into(static_cast<std::size_t>(step));
+    // The last one ends early.
+    const Bytes end = number == 3 ? MiB / 2 : MiB + 1234;
+    for (Bytes at = 0; at < end; at += step) {
+      const auto part = std::span(into).first(static_cast<std::size_t>(std::min(step, end - at)));
+      const auto answer = (*file)->serve(part, at, content.version(), VersionedContent::later_ns);
+      if (answer.room) prefetcher.wake();
+      const auto count = static_cast<std::size_t>(answer.bytes);
+      ASSERT_EQ(std::memcmp(into.data(), expected.data() + at, count), 0) << at;
+      served += answer.bytes;
+    }
+    prefetcher.release(*file);
+  };
+  std::vector<std::thread> programs;
+  programs.reserve(4);
+  for (int number = 0; number < 4; ++number) programs.emplace_back(program, number);
+  for (std::thread& one : programs) one.join();
+  EXPECT_GT(served.load(), 0);
+}
+
+}  // namespace
+}  // namespace forebay
