@@ -40,6 +40,7 @@ class ServedFile {
     bool over = false;  ///< Nothing will be served any more.
     bool left = false;  ///< Of those who read together it is none any more: it is over, but what is
                         ///< declared may be fetched in other ways.
+    bool again = false;  ///< Then: together with others, in other memory.
   };
   /// Copies what was fetched of the bytes from `offset` on, and waits for what is on its way. The
   /// rest is the caller's to read. `version`: of the file, looked at since the program asked. If it

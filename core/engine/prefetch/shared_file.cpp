@@ -19,6 +19,9 @@ constexpr int most_resident_pieces = 64;
 /// What is fetched so much of the window behind a reader is for others.
 constexpr Bytes part_behind = 4;
 
+/// With less than this part of the memory in one piece it is given up.
+constexpr Bytes part_left = 2;
+
 /// Of the words, FNV-1a [Fowler, Noll, Vo]: plans that differ by chance in nothing else do not
 /// meet.
 class WordHash {
@@ -149,7 +152,8 @@ ServedFile::Served SharedFile::serve(std::span<std::byte> into, Bytes offset,
     return {.bytes = served,
             .room = state_ == State::reading && window_->is_fetched_by_nobody(),
             .over = state_ == State::stopped,
-            .left = state_ == State::left};
+            .left = state_ == State::left,
+            .again = state_ == State::left && window_->is_retired()};
   };
   if (version != version_) halt("the file was changed");
   if (read.empty() || (state_ == State::waiting && !begin(read.offset)) ||
@@ -159,6 +163,8 @@ ServedFile::Served SharedFile::serve(std::span<std::byte> into, Bytes offset,
   const Bytes served = copy(into, offset, lock);
   if (served == read.length) ++figures_.reads_served;
   figures_.bytes_served += served;
+  if (state_ == State::reading && window_->is_retired())
+    leave("the memory that was shared is lost");
   if (state_ != State::reading) return answer(served);
   judge(read, served);
   if (state_ == State::reading) pass(read);
@@ -232,6 +238,10 @@ bool SharedFile::wait(std::unique_lock<std::mutex>& lock, std::uint32_t seen,
   const std::int64_t now_ns = steady_ns();
   figures_.waited_ns += now_ns - start_ns;
   if (state_ != State::reading) return false;
+  if (window_->is_retired()) {
+    leave("the memory that was shared is lost");
+    return false;
+  }
   if (!window_->is_in()) {
     leave("the others went on without it");
     return false;
@@ -314,9 +324,10 @@ std::optional<ReadRequest> SharedFile::next_request() {
   for (;;) {
     follow_cursor();
     auto& next = next_piece();
-    if (!next && window_->longest_transfer() == 0) {
-      window_->retire();
-      leave("all memory that was shared is lost");
+    if (window_->longest_transfer() < window_->bytes() / part_left) window_->retire();
+    if (window_->is_retired()) {
+      leave("the memory that was shared is lost");
+      return std::nullopt;
     }
     if (!next) return std::nullopt;
     take_out_what_is_held(*next);

@@ -500,8 +500,12 @@ Bytes SharedWindow::longest_transfer() const {
 }
 
 void SharedWindow::retire() {
+  state_->is_retired.store(1);
   memory_.remove_if([] { return true; });
+  tell_all();
 }
+
+bool SharedWindow::is_retired() const { return state_->is_retired.load() != 0; }
 
 std::uint32_t SharedWindow::rings() const { return reader(number_).bell.rings.load(); }
 

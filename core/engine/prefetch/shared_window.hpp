@@ -149,8 +149,10 @@ class SharedWindow {
 
   /// No transfer is longer: what the lost had on its way lies in between.
   Bytes longest_transfer() const;
-  /// Who comes from now on makes another one.
+  /// Too little of the memory is left. Who comes from now on makes another one, as may those who
+  /// are in this one.
   void retire();
+  bool is_retired() const;
   /// Of what made room by this one, bytes of pieces that nobody has read anything of.
   Bytes unused_bytes() const { return unused_bytes_; }
 

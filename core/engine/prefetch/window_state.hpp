@@ -76,6 +76,7 @@ struct WindowState {
   std::atomic<Bytes> gap_and_two;      ///< 0: not told, 1: nothing is joined.
   std::atomic<std::int64_t> began_ns;  ///< When its first reader began to read,
   std::atomic<Bytes> began_at;         ///< and at which place.
+  std::atomic<std::uint32_t> is_retired;
   Bell arrived;
   std::array<WindowReader, most_readers> readers;
   std::array<WindowPiece, most_pieces> pieces;

@@ -75,7 +75,7 @@ size_t serve(Access& access, int descriptor, void* buffer, size_t count, off_t o
                                          access.version, file_clock_ns());
   if (served.room) access.file->wake();
   if (served.over) access.managed->is_over = true;
-  if (served.left) go_on_alone(descriptor, offset);
+  if (served.left) go_on(descriptor, offset, served.again);
   return static_cast<size_t>(served.bytes);
 }
 

@@ -30,6 +30,13 @@ void release(Registry& state, const Followed& followed) {
   }
 }
 
+/// Of a file that is read ahead in another way from now on.
+void write_record_if_used(const Followed& followed) {
+  if (followed.file == nullptr) return;
+  const auto figures = followed.file->figures();
+  if (figures.requests > 0 || figures.reads_served > 0) write_record(followed);
+}
+
 void end(Registry& state, const Followed& followed) {
   release(state, followed);
   write_record(followed);
@@ -208,7 +215,10 @@ void manage(int descriptor, const FileVersion& version, const char* path,
   if (presence != nullptr && presence->has_company()) {
     if (auto file = fetch_together(state, descriptor, version, path, wishes, {began_ns})) {
       return follow(state, descriptor,
-                    {.file = std::move(file), .company = std::move(presence), .version = version});
+                    {.file = std::move(file),
+                     .company = std::move(presence),
+                     .version = version,
+                     .began_ns = began_ns});
     }
     if (comes_from_page_cache(descriptor, path, wishes)) return by_page_cache();
     presence.reset();
@@ -300,9 +310,12 @@ bool move_together(Registry& state, ManagedFile& managed, int descriptor, const 
     return true;
   }
   release(state, before);
-  if (before.file->figures().requests > 0) write_record(before);
+  write_record_if_used(before);
   const std::lock_guard lock(managed.mutex);
-  managed.followed = {.file = std::move(file), .company = std::move(company), .version = *version};
+  managed.followed = {.file = std::move(file),
+                      .company = std::move(company),
+                      .version = *version,
+                      .began_ns = before.began_ns};
   return true;
 }
 
@@ -331,7 +344,7 @@ void share(int descriptor, Bytes offset) {
   }
 }
 
-void go_on_alone(int descriptor, Bytes offset) {
+void go_on(int descriptor, Bytes offset, bool again) {
   Registry& state = *registry.load();
   const RegistryLock lock(state);
   ManagedFile* managed = lock ? listed(descriptor) : nullptr;
@@ -342,7 +355,11 @@ void go_on_alone(int descriptor, Bytes offset) {
     before = managed->followed;
   }
   // Another thread may have seen to it.
-  if (before.file == nullptr || before.company == nullptr) return;
+  if (before.file == nullptr || before.company == nullptr || !before.file->is_done()) return;
+  if (again && move_together(state, *managed, descriptor, before, before.company, offset)) {
+    const std::lock_guard file_lock(managed->mutex);
+    if (managed->followed.file != before.file) return;
+  }
   if (comes_from_page_cache(descriptor, before.file->path(), before.file->intent())) {
     managed->is_over = move_to_page_cache(state, *managed, descriptor, offset) == nullptr;
     return;
@@ -438,10 +455,7 @@ std::shared_ptr<AdvisedFile> move_to_page_cache(Registry& state, ManagedFile& ma
   auto advised = advise(state, descriptor, *version, path, rest);
   if (advised == nullptr) return nullptr;
   release(state, followed);
-  if (followed.file != nullptr) {
-    const auto figures = followed.file->figures();
-    if (figures.requests > 0 || figures.reads_served > 0) write_record(followed);
-  }
+  write_record_if_used(followed);
   followed = {.advised = advised, .version = *version};
   managed.is_undecided = false;
   return advised;

@@ -29,9 +29,9 @@ void inherit(Registry& own, int descriptor, const ManagedFile& before);
 void share(int descriptor, Bytes offset);
 
 /// What is declared of the file of `descriptor`, which was read at `offset`, is not fetched
-/// together with other processes any more: into the page cache, or if reads do not come from there,
-/// into memory of this process.
-void go_on_alone(int descriptor, Bytes offset);
+/// together with other processes as before: if `again`, in other memory; else, or where that cannot
+/// be, into the page cache, or if reads do not come from there, into memory of this process.
+void go_on(int descriptor, Bytes offset, bool again);
 
 /// Nothing happens if it is not listed.
 void close_listed(int descriptor);
