@@ -46,6 +46,11 @@ class PosixFetchSource final : public FetchSource {
 
 }  // namespace
 
+bool is_direct(const FetchSource& source) {
+  const int flags = ::fcntl(source.descriptor(), F_GETFL);
+  return flags >= 0 && (flags & O_DIRECT) != 0;
+}
+
 Result<std::unique_ptr<FetchSource>> open_fetch_source(int descriptor, const std::string& path,
                                                        Through way) {
   // The name may lead to another file by now; this link leads to the one that is open.

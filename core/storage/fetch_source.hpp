@@ -45,6 +45,9 @@ enum class Through {
   direct,              ///< Past the page cache, where the file system can do that.
 };
 
+/// Whether its reads pass the page cache by.
+bool is_direct(const FetchSource& source);
+
 /// Opens the file behind `descriptor` once more, for reading. `path` is for messages.
 Result<std::unique_ptr<FetchSource>> open_fetch_source(int descriptor, const std::string& path,
                                                        Through way = Through::direct);

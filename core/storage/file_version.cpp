@@ -1,6 +1,8 @@
 #include "core/storage/file_version.hpp"
 
+#include <fcntl.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <array>
@@ -26,6 +28,19 @@ std::optional<FileVersion> version_of(int descriptor) {
   struct stat status{};
   if (::fstat(descriptor, &status) != 0) return std::nullopt;
   return version_in(status);
+}
+
+std::optional<FileVersion> served_version_of(int descriptor) {
+  struct statx status{};
+  const int how = AT_EMPTY_PATH | AT_STATX_FORCE_SYNC;
+  if (::statx(descriptor, "", how, STATX_BASIC_STATS, &status) != 0) return std::nullopt;
+  const auto time_ns = [](const statx_timestamp& time) {
+    return time.tv_sec * second_ns + static_cast<std::int64_t>(time.tv_nsec);
+  };
+  return FileVersion{{::makedev(status.stx_dev_major, status.stx_dev_minor), status.stx_ino},
+                     static_cast<Bytes>(status.stx_size),
+                     time_ns(status.stx_mtime),
+                     time_ns(status.stx_ctime)};
 }
 
 std::int64_t file_clock_ns() {

@@ -35,6 +35,9 @@ FileVersion version_in(const struct stat& status);
 
 /// Of the file behind `descriptor`; none if it cannot be told.
 std::optional<FileVersion> version_of(int descriptor);
+/// The same as the file's server has it: version_of() may be older where a client keeps it (FUSE
+/// for a second, as it comes).
+std::optional<FileVersion> served_version_of(int descriptor);
 
 /// Now, by the clock that times of files are taken from; nanoseconds since 1970.
 std::int64_t file_clock_ns();

@@ -40,10 +40,13 @@ std::optional<NamedMemory> NamedMemory::open(const char* name, Bytes bytes) {
   struct stat status{};
   // Its last reader may have removed it since: then this one is alone this time. Who owns it could
   // cut it under us.
-  if (::fstat(memory.get(), &status) != 0 || status.st_nlink == 0 || status.st_uid != ::geteuid() ||
-      ::ftruncate(memory.get(), bytes) != 0) {
+  if (::fstat(memory.get(), &status) != 0 || status.st_nlink == 0 || status.st_uid != ::geteuid()) {
     return std::nullopt;
   }
+  // What has another length is somebody else's, and may be mapped.
+  const bool is_new = status.st_size == 0;
+  if (!is_new && status.st_size != bytes) return std::nullopt;
+  if (is_new && ::ftruncate(memory.get(), bytes) != 0) return std::nullopt;
   return NamedMemory(std::move(memory), status.st_ino);
 }
 
@@ -51,9 +54,12 @@ NamedMemory::NamedMemory(Descriptor memory, std::uint64_t inode)
     : memory_(std::move(memory)), inode_(inode) {}
 
 NamedMemory::~NamedMemory() {
-  // A mapping keeps what is open, and with it the lock.
-  if (memory_.valid()) ::flock(memory_.get(), LOCK_UN);
+  if (memory_.valid()) unlock(memory_);
 }
+
+/// Closing it is not enough: a mapping keeps what is open, and with it the lock; and so does a
+/// child that the program forks meanwhile.
+void NamedMemory::unlock(const Descriptor& memory) { ::flock(memory.get(), LOCK_UN); }
 
 bool NamedMemory::back(Extent part) const {
   return ::fallocate(memory_.get(), 0, part.offset, part.length) == 0;

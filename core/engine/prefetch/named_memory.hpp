@@ -32,7 +32,10 @@ class NamedMemory {
   /// joining, to whom it is left then.
   template <typename IsUnused>
   static void remove_if(const char* name, std::uint64_t inode, IsUnused is_unused) {
-    if (const Descriptor held = try_lock(name, inode); held.valid() && is_unused()) remove(name);
+    const Descriptor held = try_lock(name, inode);
+    if (!held.valid()) return;
+    if (is_unused()) remove(name);
+    unlock(held);
   }
   /// Whoever has it mapped keeps it.
   static void remove(const char* name);
@@ -40,6 +43,7 @@ class NamedMemory {
  private:
   NamedMemory(Descriptor memory, std::uint64_t inode);
   static Descriptor try_lock(const char* name, std::uint64_t inode);
+  static void unlock(const Descriptor& memory);
 
   Descriptor memory_;
   std::uint64_t inode_;

@@ -81,9 +81,8 @@ bool SharedWindow::take_number() {
 void SharedWindow::depart() {
   if (number_ < 0) return;
   leave();
-  for (const std::uint64_t number : own_) {
-    if (number != 0) end_piece(number, false);
-  }
+  // What is on its way may still land: nobody gets its memory.
+  free_from(number_);
   reader(number_).process.store(0);
   memory_.remove_if([this] { return !bury_the_dead(); });
   number_ = -1;

@@ -38,7 +38,7 @@ class SharedWindow {
   /// Null: no shared memory is to be had, what lies there is none of this kind, or too many share
   /// it.
   static std::unique_ptr<SharedWindow> join(const WindowKind& kind);
-  /// Nothing is on its way for this one any more.
+  /// This one goes. What is still on its way for it may land: nobody else gets that memory.
   ~SharedWindow() { depart(); }
   SharedWindow(const SharedWindow&) = delete;
   SharedWindow& operator=(const SharedWindow&) = delete;

@@ -251,6 +251,21 @@ TEST(SharedWindow, WhoLeavesLeavesTheFetchingToOthers) {
   EXPECT_TRUE(second->fetches());
 }
 
+TEST(SharedWindow, WhatIsOnItsWayForOneThatGoesLandsOnNothing) {
+  const auto first = SharedWindow::join(kind_for(20));
+  const auto second = SharedWindow::join(kind_for(20));
+  ASSERT_TRUE(first->enter(0, {}, 0) && second->enter(0, {}, 0) && first->begin_fetching());
+  const auto begun = begin_piece(*first, 0, 4);
+  ASSERT_TRUE(begun);
+  first->depart();
+  ASSERT_TRUE(second->begin_fetching());
+  Bytes fetched = 0;
+  while (fetch(*second, fetched, 1)) ++fetched;
+  EXPECT_GE(fetched, 4);
+  std::ranges::fill(begun->memory, std::byte{200});
+  for (Bytes at = 0; at < fetched; ++at) EXPECT_EQ(byte_of(*second, at), at);
+}
+
 TEST(SharedWindow, WhatIsOnItsWayForOneThatIsStoppedIsFetchedAnewElsewhere) {
   const auto stopped = SharedWindow::join(kind_for(11));
   const auto second = SharedWindow::join(kind_for(11));

@@ -74,7 +74,12 @@ size_t serve(Access& access, int descriptor, void* buffer, size_t count, off_t o
   const auto served = access.file->serve({static_cast<std::byte*>(buffer), count}, offset,
                                          access.version, file_clock_ns());
   if (served.room) access.file->wake();
-  if (served.over) access.managed->is_over = true;
+  if (served.over) {
+    // Another thread may have moved it to another way meanwhile.
+    access.lock.lock();
+    if (access.managed->followed.file == access.file) access.managed->is_over = true;
+    access.lock.unlock();
+  }
   if (served.left) go_on(descriptor, offset, served.again);
   return static_cast<size_t>(served.bytes);
 }

@@ -133,7 +133,10 @@ std::shared_ptr<ServedFile> fetch_together(Registry& state, int descriptor,
                                            const SharedWindow::Before& before) {
   Prefetcher* prefetcher = prefetcher_of(state);
   auto source = open_fetch_source(descriptor, path);
-  if (prefetcher == nullptr || !source) return nullptr;
+  // What others have fetched must not be older than the program's opening; and a page cache could
+  // hold what no change of times tells of.
+  if (prefetcher == nullptr || !source || !is_direct(**source)) return nullptr;
+  if (const auto now = served_version_of(descriptor); !now || !(*now == version)) return nullptr;
   auto file = prefetcher->add_shared(path, protect(*std::move(source)), fitted(wishes, version),
                                      version, before, file_clock_ns());
   return file ? *file : nullptr;
