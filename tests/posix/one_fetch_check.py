@@ -23,7 +23,7 @@ import tomllib
 import zlib
 from pathlib import Path
 
-from preloaded import Preloaded, evict, total, wait_until_resident, wait_until_settled
+from preloaded import Preloaded, evict, start_reader, total, wait_until_resident, wait_until_settled
 
 PROCESSES = 4
 OPTIONS = ["--size", "24MiB", "--reads", "120", "--mean", "80KiB", "--backward", "7"]
@@ -31,31 +31,6 @@ PAGE = 4096
 BUDGET = 64 << 20  # of each process as much as all of them may count, bytes of others too
 #: Enough for what readers tell each other, too little for what they share (512 bytes each).
 LIMITED = ["sh", "-c", 'ulimit -f 2000; exec "$@"', "sh"]
-
-#: Opens the file, and tells what it read of it for each line "OFFSET LENGTH".
-READER = """
-import os, sys, zlib
-file = os.open("events", os.O_RDONLY)
-print("open", flush=True)
-for line in sys.stdin:
-    offset, length = map(int, line.split())
-    print(zlib.crc32(os.pread(file, length, offset)), flush=True)
-"""
-
-
-def reader(preloaded: Preloaded, *before: str) -> subprocess.Popen[str]:
-    """A process that has the file open; by a command after these words."""
-    process = subprocess.Popen(
-        [*before, sys.executable, "-c", READER],
-        cwd=preloaded.directory,
-        env=preloaded.environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    process.stdout.readline()
-    return process
 
 
 def one_fetch(preloaded: Preloaded, pairs: list[list[int]]) -> list[str]:
@@ -65,7 +40,7 @@ def one_fetch(preloaded: Preloaded, pairs: list[list[int]]) -> list[str]:
     expected = [f"{zlib.crc32(content[offset : offset + length])}\n" for offset, length in pairs]
     pages = {n for at, length in pairs for n in range(at // PAGE, -(-(at + length) // PAGE))}
     emptied = evict(file)
-    processes = [reader(preloaded) for _ in range(PROCESSES)]
+    processes = [start_reader(preloaded) for _ in range(PROCESSES)]
     failures = []
     for offset, length in pairs if emptied else []:
         begin, end = offset // PAGE * PAGE, -(-(offset + length) // PAGE) * PAGE
@@ -91,10 +66,10 @@ def without_a_word(preloaded: Preloaded, command: list[str], pairs: list[list[in
     """What is wrong where the intent leaves the choice."""
     command = [*LIMITED, *command]
     evict(preloaded.directory / "events")
-    first = reader(preloaded, *LIMITED)
+    first = start_reader(preloaded, *LIMITED)
     code, _, errors = preloaded.run(command)
     met = preloaded.take_records()
-    second = reader(preloaded, *LIMITED)
+    second = start_reader(preloaded, *LIMITED)
     first.communicate("".join(f"{offset} {PAGE}\n" for offset, _ in pairs))
     moved = preloaded.take_records()
     second.communicate()

@@ -18,6 +18,16 @@ _CACHESTAT = 451
 #: Makes the calls that its input tells.
 TOLD_READS = [sys.executable, str(Path(__file__).resolve().with_name("told_reads.py"))]
 
+#: Opens the file, and tells what it read of it for each line "OFFSET LENGTH".
+_READER = """
+import os, sys, zlib
+file = os.open("events", os.O_RDONLY)
+print("open", flush=True)
+for line in sys.stdin:
+    offset, length = map(int, line.split())
+    print(zlib.crc32(os.pread(file, length, offset)), flush=True)
+"""
+
 
 def make_file(path: Path, size: int, seed: int) -> bytes:
     """A file with content that no two places share, on the device."""
@@ -112,3 +122,18 @@ class Preloaded:
             found.append(json.loads(path.read_bytes()))
             path.unlink()
         return found
+
+
+def start_reader(preloaded: Preloaded, *before: str) -> subprocess.Popen[str]:
+    """A process that has the file `events` open; by a command after these words."""
+    process = subprocess.Popen(
+        [*before, sys.executable, "-c", _READER],
+        cwd=preloaded.directory,
+        env=preloaded.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process

@@ -16,14 +16,13 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
 import sys
 import tempfile
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from preloaded import Preloaded, evict, make_file, total, wait_until_settled
+from preloaded import Preloaded, evict, make_file, start_reader, total, wait_until_settled
 
 SIZE = 24_000_000
 BUDGET = 2 << 20
@@ -33,31 +32,13 @@ for place in range(8, len(EXTENTS) - 4, 9):
     EXTENTS.insert(place + 4, EXTENTS.pop(place))
 NEEDED = sum(length for _, length in EXTENTS)
 
-#: Opens the file, and tells what it read of it for each line "OFFSET LENGTH".
-READER = """
-import os, sys, zlib
-file = os.open("events", os.O_RDONLY)
-print("open", flush=True)
-for line in sys.stdin:
-    offset, length = map(int, line.split())
-    print(zlib.crc32(os.pread(file, length, offset)), flush=True)
-"""
-
 
 class Reader:
     """A process that has the file open."""
 
     def __init__(self, preloaded: Preloaded, content: bytes) -> None:
         self._content = content
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", READER],
-            cwd=preloaded.directory,
-            env=preloaded.environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        self._answer()
+        self.process = start_reader(preloaded)
 
     def read(self, extents: Sequence[tuple[int, int]]) -> bool:
         """Whether all bytes are right."""

@@ -179,6 +179,7 @@ bool CachedFile::was_given(Extent extent) {
 }
 
 void CachedFile::keep_to_log() {
+  if (trial_ == nullptr || trial_->is_over()) return;  // All does.
   const std::scoped_lock lock(given_mutex_);
   all_given_ = true;
 }

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "core/engine/cache/cache_rig.hpp"
+#include "core/engine/cache/forwarding_log_store.hpp"
 #include "core/storage/forwarding_file.hpp"
 #include "core/storage/piece_walk.hpp"
 
@@ -51,35 +52,20 @@ class PacedFile final : public ForwardingFile {
   const bool waits_;
 };
 
-/// All calls go to another one; new files are paced.
-class PacedStore final : public LogStore {
+/// New files are paced.
+class PacedStore final : public ForwardingLogStore {
  public:
   PacedStore(std::unique_ptr<LogStore> inner, Shared rate, bool waits)
-      : inner_(std::move(inner)), rate_(std::move(rate)), waits_(waits) {}
+      : ForwardingLogStore(std::move(inner)), rate_(std::move(rate)), waits_(waits) {}
   Result<LogFile> create(const std::string& name, Bytes size) override {
-    auto file = inner_->create(name, size);
+    auto file = ForwardingLogStore::create(name, size);
     if (file) {
       file->storage = std::make_unique<PacedFile>(std::move(file->storage), rate_, waits_);
     }
     return file;
   }
-  Result<std::unique_ptr<StorageFile>> open(const std::string& name) override {
-    return inner_->open(name);
-  }
-  Result<std::vector<std::string>> list() override { return inner_->list(); }
-  Status rename(const std::string& from, const std::string& to) override {
-    return inner_->rename(from, to);
-  }
-  Status move_to(LogStore& other, const std::string& name, const std::string& as) override {
-    return inner_->move_to(other, name, as);
-  }
-  Status remove(const std::string& name) override { return inner_->remove(name); }
-  Status sync() override { return inner_->sync(); }
-  Status destroy() override { return inner_->destroy(); }
-  const std::string& path() const override { return inner_->path(); }
 
  private:
-  const std::unique_ptr<LogStore> inner_;
   const Shared rate_;
   const bool waits_;
 };

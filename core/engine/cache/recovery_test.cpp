@@ -13,6 +13,7 @@
 #include <filesystem>
 
 #include "core/engine/cache/cache_rig.hpp"
+#include "core/engine/cache/forwarding_log_store.hpp"
 #include "core/engine/cache/log_contents.hpp"
 
 namespace forebay {
@@ -24,29 +25,10 @@ using Content = std::vector<std::byte>;
 Content filled(std::size_t size, int value) { return Content(size, static_cast<std::byte>(value)); }
 
 /// A store that cannot be removed, as if the recovery ended there.
-class StuckStore final : public LogStore {
+class StuckStore final : public ForwardingLogStore {
  public:
-  explicit StuckStore(std::unique_ptr<LogStore> inner) : inner_(std::move(inner)) {}
-  Result<LogFile> create(const std::string& name, Bytes size) override {
-    return inner_->create(name, size);
-  }
-  Result<std::unique_ptr<StorageFile>> open(const std::string& name) override {
-    return inner_->open(name);
-  }
-  Result<std::vector<std::string>> list() override { return inner_->list(); }
-  Status rename(const std::string& from, const std::string& to) override {
-    return inner_->rename(from, to);
-  }
-  Status move_to(LogStore& other, const std::string& name, const std::string& as) override {
-    return inner_->move_to(other, name, as);
-  }
-  Status remove(const std::string& name) override { return inner_->remove(name); }
-  Status sync() override { return inner_->sync(); }
+  explicit StuckStore(std::unique_ptr<LogStore> inner) : ForwardingLogStore(std::move(inner)) {}
   Status destroy() override { return tl::unexpected(error_from_errno(EIO, "remove the log")); }
-  const std::string& path() const override { return inner_->path(); }
-
- private:
-  const std::unique_ptr<LogStore> inner_;
 };
 
 class RecoveryTest : public ::testing::Test {

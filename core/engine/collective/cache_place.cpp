@@ -106,7 +106,9 @@ Result<CachePlace> place_without_capacity(const Exchange& exchange, const Storag
   place.path = hints.cache_path.value_or(usual_path);
   place.file_system = file_system_id(file.path()).value_or(0);
   place.earlier = remembered_pace(place.file_system, place.path);
-  if (may_bypass_logs(hints)) place.trial = remembered_trial(place.file_system, place.path);
+  if (may_bypass_logs(hints)) {
+    place.options.trial = remembered_trial(place.file_system, place.path);
+  }
   if (auto slow = place.too_slow({})) return tl::unexpected(std::move(*slow));
   place.rank = exchange.rank();
   place.ranks = exchange.size();
@@ -146,17 +148,17 @@ Result<CachePlace> CachePlace::find(Exchange& exchange, const StorageFile& file,
       share_host_capacity(place->directory, capacity_at(place->directory->path(), hints));
   if (!capacity) return tl::unexpected(capacity.error());
   place->capacity = std::move(*capacity);
-  auto reserve = std::move(place->options.log.reserve);
-  place->options = options_of(hints, place->rank, file.layout(), place->capacity->amount());
-  if (reserve != nullptr) reserve->use(place->capacity);
-  place->options.log.reserve = std::move(reserve);
-  place->options.trial = place->trial;
+  auto options = options_of(hints, place->rank, file.layout(), place->capacity->amount());
+  options.trial = std::move(place->options.trial);
+  options.log.reserve = std::move(place->options.log.reserve);
+  if (options.log.reserve != nullptr) options.log.reserve->use(place->capacity);
+  place->options = std::move(options);
   return place;
 }
 
 std::optional<Error> CachePlace::too_slow(CachePace pace) const {
   pace += earlier;
-  const auto lost = trial != nullptr ? trial->lost() : std::nullopt;
+  const auto lost = options.trial != nullptr ? options.trial->lost() : std::nullopt;
   if (!lost && !log_is_slower(pace)) return std::nullopt;
   if (lost) pace = *lost;
   return Error{ErrorKind::unsupported, 0,

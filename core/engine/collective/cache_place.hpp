@@ -19,10 +19,9 @@ namespace forebay {
 
 /// Where and how one rank makes logs of a file: on its node, as the hints say.
 struct CachePlace {
-  std::string path;                 ///< As the hints have it.
-  std::uint64_t file_system = 0;    ///< Of the file: its id.
-  CachePace earlier;                ///< What earlier files showed of both.
-  std::shared_ptr<LogTrial> trial;  ///< Null: all is to be in logs, or nothing in the file.
+  std::string path;               ///< As the hints have it.
+  std::uint64_t file_system = 0;  ///< Of the file: its id.
+  CachePace earlier;              ///< What earlier files showed of both.
   std::shared_ptr<CacheDirectory> directory;
   std::shared_ptr<Resource> capacity;  ///< Of all logs below the directory, bytes.
   CacheOptions options;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/engine/prefetch/piece_residence.hpp"
 #include "core/engine/prefetch/steady_time.hpp"
 
 namespace forebay {
@@ -301,14 +302,8 @@ std::optional<ReadRequest> PrefetchedFile::next_request() {
 
 /// Whether the page cache has all parts of a piece.
 bool PrefetchedFile::leave_to_page_cache(const FetchPiece& piece, Extent held) {
-  const auto has = [&](Extent extent) { return source_->resident(extent) >= extent.length; };
-  const auto& parts = piece.parts();
-  const bool all =
-      has(held) || (parts.size() > 1 && std::ranges::all_of(parts, [&](const auto& part) {
-                      return has(intersect(transfer_of(part.extent), held));
-                    }));
-  if (!all) return false;
-  for (const auto& part : parts) resident_.push_back(part.extent);
+  if (!is_in_page_cache(*source_, piece, held)) return false;
+  for (const auto& part : piece.parts()) resident_.push_back(part.extent);
   figures_.bytes_resident += piece.needed();
   return true;
 }

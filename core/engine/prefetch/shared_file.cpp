@@ -1,9 +1,15 @@
 #include "core/engine/prefetch/shared_file.hpp"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
+#include <array>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 
+#include "core/engine/prefetch/piece_residence.hpp"
 #include "core/engine/prefetch/steady_time.hpp"
 #include "core/storage/background_thread.hpp"
 
@@ -22,22 +28,17 @@ constexpr Bytes part_behind = 4;
 /// With less than this part of the memory in one piece it is given up.
 constexpr Bytes part_left = 2;
 
-/// Of the words, FNV-1a [Fowler, Noll, Vo]: plans that differ by chance in nothing else do not
-/// meet.
-class WordHash {
- public:
-  void add(std::int64_t word) {
-    constexpr int bits_of_byte = 8;
-    for (unsigned shift = 0; shift < sizeof word * bits_of_byte; shift += bits_of_byte) {
-      value_ ^= static_cast<std::uint64_t>(word) >> shift & 0xff;
-      value_ *= 0x100000001b3;
-    }
-  }
-  std::uint64_t value() const { return value_; }
-
- private:
-  std::uint64_t value_ = 0xcbf29ce484222325;
-};
+/// Of what a plan fetches, in what requests: windows of others do not meet, but by a chance of
+/// 2^-64.
+std::uint64_t fingerprint(const FetchPlan& plan, Bytes block, Bytes bytes, GapChoice gap) {
+  static_assert(std::has_unique_object_representations_v<Extent>);
+  const auto& extents = plan.extents();
+  const std::array<std::uint64_t, 4> words = {
+      XXH3_64bits(extents.data(), extents.size() * sizeof(Extent)),
+      static_cast<std::uint64_t>(block), static_cast<std::uint64_t>(bytes),
+      static_cast<std::uint64_t>(gap.bytes.value_or(-1))};
+  return XXH3_64bits(words.data(), sizeof words);
+}
 
 }  // namespace
 
@@ -47,15 +48,9 @@ std::unique_ptr<SharedWindow> SharedFile::window_for(const FileVersion& version,
   if (!is_settled(version, now_ns)) return nullptr;
   const FetchPlan plan(intent.willneed, version.size);
   if (plan.extents().empty()) return nullptr;
-  WordHash hash;
-  for (const Extent& extent : plan.extents()) {
-    hash.add(extent.offset);
-    hash.add(extent.length);
-  }
-  hash.add(block);
-  hash.add(bytes);
-  hash.add(intent.gap.value_or(GapChoice{}).bytes.value_or(-1));
-  return SharedWindow::join({version, hash.value(), bytes});
+  const std::uint64_t plan_print =
+      fingerprint(plan, block, bytes, intent.gap.value_or(GapChoice{}));
+  return SharedWindow::join({version, plan_print, bytes});
 }
 
 SharedFile::SharedFile(std::string path, std::unique_ptr<FetchSource> source, ReadIntent intent,
@@ -418,13 +413,7 @@ bool SharedFile::go_past() {
 
 /// Whether the page cache has all parts of a piece. Who waits for it reads for itself.
 bool SharedFile::leave_to_page_cache(const FetchPiece& piece, Extent held) {
-  const auto has = [&](Extent extent) { return source_->resident(extent) >= extent.length; };
-  const auto& parts = piece.parts();
-  const bool all =
-      has(held) || (parts.size() > 1 && std::ranges::all_of(parts, [&](const auto& part) {
-                      return has(intersect(transfer_of(part.extent), held));
-                    }));
-  if (!all) return false;
+  if (!is_in_page_cache(*source_, piece, held)) return false;
   figures_.bytes_resident += piece.needed();
   ++resident_;
   window_->tell_all();
