@@ -29,14 +29,18 @@ static MPI_File file;
 /* Writes of this rank to logs that succeed before all fail; negative: they all succeed. */
 static atomic_int good_log_writes = -1;
 static int log_errno;
+static atomic_int logs_stay; /* They cannot be removed. */
 
-static int fails_now(int descriptor) {
-  if (atomic_load(&good_log_writes) < 0) return 0;
+static int is_log(int descriptor) {
   char link[64];
   char path[PATH_MAX];
   snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
   const ssize_t length = readlink(link, path, sizeof path - 1);
-  if (length < 0 || strncmp(path, logs, strlen(logs)) != 0) return 0;
+  return length >= 0 && strncmp(path, logs, strlen(logs)) == 0;
+}
+
+static int fails_now(int descriptor) {
+  if (atomic_load(&good_log_writes) < 0 || !is_log(descriptor)) return 0;
   for (int left = atomic_load(&good_log_writes); left > 0;) {
     if (atomic_compare_exchange_weak(&good_log_writes, &left, left - 1)) return 0;
   }
@@ -52,6 +56,14 @@ __attribute__((visibility("default"))) ssize_t pwrite(int descriptor, const void
 __attribute__((visibility("default"))) ssize_t pwritev(int descriptor, const struct iovec* pieces,
                                                        int count, off_t offset) {
   return fails_now(descriptor) ? -1 : syscall(SYS_pwritev, descriptor, pieces, count, offset, 0L);
+}
+
+__attribute__((visibility("default"))) int unlinkat(int directory, const char* name, int flags) {
+  if (atomic_load(&logs_stay) && is_log(directory)) {
+    errno = EROFS;
+    return -1;
+  }
+  return (int)syscall(SYS_unlinkat, directory, name, flags);
 }
 
 static unsigned char byte_of(int rank, int turn, int i) {
@@ -235,6 +247,41 @@ static void a_failing_log_is_no_error(int good_writes, int os_errno, int everywh
   expect_file(3, 0);
 }
 
+/* Whatever comes next on whichever rank, not only a write. */
+static void a_failing_log_is_no_error_of_other_calls(void) {
+  open_interleaved("onclose", "32MiB", 0);
+  OK(write_turn(1));
+  log_errno = EIO;
+  if (check_rank == check_size - 1) atomic_store(&good_log_writes, 0);
+  OK(MPI_File_set_size(file, (MPI_Offset)mine * check_size));
+  OK(MPI_File_preallocate(file, (MPI_Offset)mine * check_size));
+  OK(MPI_File_set_atomicity(file, 1));
+  OK(MPI_File_set_atomicity(file, 0));
+  OK(write_turn(2));
+  OK(MPI_File_sync(file));
+  expect_file(2, 0);
+  OK(MPI_File_close(&file));
+  atomic_store(&good_log_writes, -1);
+  expect_file(2, 0);
+}
+
+/* A file system that became read-only: all is in the file, and what is left of logs is for the
+ * check to look at. */
+static void a_log_that_cannot_be_removed_is_no_error(int good_writes) {
+  open_interleaved("onclose", "32MiB", 0);
+  OK(write_turn(1));
+  log_errno = EROFS;
+  atomic_store(&good_log_writes, good_writes);
+  atomic_store(&logs_stay, 1);
+  OK(write_turn(2));
+  OK(MPI_File_sync(file));
+  expect_file(2, 0);
+  OK(MPI_File_close(&file));
+  atomic_store(&logs_stay, 0);
+  atomic_store(&good_log_writes, -1);
+  expect_file(2, 0);
+}
+
 int main(int argc, char** argv) {
   signal(SIGXFSZ, SIG_IGN); /* Writing beyond the limit then fails with EFBIG. */
   MPI_Init(NULL, NULL);
@@ -256,8 +303,13 @@ int main(int argc, char** argv) {
     a_failing_log_is_no_error(2, ENOSPC, 0);
     a_failing_log_is_no_error(3, EIO, 0);
     a_failing_log_is_no_error(5, EIO, 1);
+    a_failing_log_is_no_error_of_other_calls();
   } else if (strcmp(name, "left") == 0) {
     a_close_fails_and_leaves_the_log();
+  } else if (strcmp(name, "stays") == 0) {
+    a_log_that_cannot_be_removed_is_no_error(-1);
+  } else if (strcmp(name, "read-only") == 0) {
+    a_log_that_cannot_be_removed_is_no_error(0);
   } else if (strcmp(name, "full-file") == 0) {
     a_full_file_system_is_no_space();
   } else {

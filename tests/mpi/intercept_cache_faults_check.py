@@ -51,27 +51,47 @@ def main() -> None:
     program, directory, ranks = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
     shutil.rmtree(directory, ignore_errors=True)
     logs = directory / "logs"
+    data = directory / "data.dat"
     logs.mkdir(parents=True)
 
     def run(case: str, place: Path) -> None:
         subprocess.run([*sys.argv[4:], case, str(place), str(logs)], check=True, timeout=150)
-        assert case == "left" or not [path for path in logs.rglob("*") if path.is_file()], case
+        leaves = case in ("left", "stays", "read-only")
+        assert leaves or not [path for path in logs.rglob("*") if path.is_file()], case
+
+    def recover(incomplete: str) -> dict[str, object]:
+        command = [program, "recover", "--incomplete", incomplete, "--directory", str(logs)]
+        result = subprocess.run(
+            [*command, "--file", str(data)], capture_output=True, text=True, check=False
+        )
+        (file,) = json.loads(result.stdout.splitlines()[-1])["files"]
+        assert isinstance(file, dict)
+        return file
 
     run("refused", directory)
 
     run("left", directory)
     assert (directory / ".data.dat.forebay-dirty").is_dir(), "nobody is warned"
-    command = [program, "recover", "--incomplete", "drop", "--directory", str(logs)]
-    data = directory / "data.dat"
-    result = subprocess.run(
-        [*command, "--file", str(data)], capture_output=True, text=True, check=True
-    )
-    (file,) = json.loads(result.stdout.splitlines()[-1])["files"]
+    file = recover("drop")
     assert file["state"] == "recovered", file
     with data.open("rb") as content:
         content.seek(START)
         assert content.read() == expected(ranks, 2)
     data.unlink()
+
+    # What was written since is newer than what is in the logs: in the first case these say that they
+    # are flushed, in the second they could not, and a recovery asks.
+    for case, state in (("stays", "recovered"), ("read-only", "overtaken")):
+        run(case, directory)
+        with data.open("r+b") as content:
+            content.write(b"newer")
+        file = recover("replay")
+        assert file["state"] == state, (case, file)
+        assert data.read_bytes() == b"newer" + expected(ranks, 2)[5:], case
+        shutil.rmtree(logs)
+        shutil.rmtree(directory / ".data.dat.forebay-dirty", ignore_errors=True)
+        logs.mkdir()
+        data.unlink()
 
     try:
         with small_file_system(directory / "small", "4m"):

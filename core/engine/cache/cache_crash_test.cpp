@@ -1,17 +1,22 @@
 // Goal: whatever fails and whenever a process or the machine dies, bytes that were acknowledged and
 // synced are in the file after a recovery, nothing is replayed by half, and nothing hangs.
 // Method: one workload with every call to the log and to the file failing in turn, for one call or
-// for good, and the process killed after it, in new segments and in old ones; the same with the
-// power lost at every step; then random schedules of three ranks with a seed that is printed,
-// against a model that knows of every byte which values it may have.
+// for good, in new segments and in old ones, and the process killed at the end, before the file is
+// closed or where the close failed; the same with calls to the log's directory; the power lost after
+// every step; then random schedules of three ranks with a seed that is printed, against a model that
+// knows of every byte which values it may have.
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <bitset>
 #include <cerrno>
+#include <functional>
+#include <mutex>
 
 #include "core/engine/cache/cache_rig.hpp"
+#include "core/engine/cache/flush_mark.hpp"
+#include "core/engine/cache/forwarding_log_store.hpp"
 #include "core/engine/cache/replay.hpp"
 #include "core/engine/cache/segment_reserve.hpp"
 
@@ -86,7 +91,7 @@ Content recovered(const std::vector<std::shared_ptr<MemoryLog>>& logs,
 
 /// Writes with overlaps, commits, a sync and a cut, larger than what the log may hold. Returns what
 /// the file may hold.
-Possible workload(CachedFile& file, bool& closed) {
+Possible workload(CachedFile& file) {
   Possible possible(200'000);
   const auto write = [&](Bytes offset, std::size_t length, int value) {
     if (file.write_at(filled(length, value), offset)) {
@@ -109,8 +114,23 @@ Possible workload(CachedFile& file, bool& closed) {
       }
     }
   }
-  closed = file.close().has_value();
   return possible;
+}
+
+/// The workload, killed at its end, or closed if that can be done. Nothing that was acknowledged is
+/// lost, with what is left of log and file. Returns whether it was closed.
+bool run_workload(const CacheRig& rig, std::unique_ptr<CachedFile> file, bool closes) {
+  const Possible possible = workload(*file);
+  const bool closed = closes && file->close();
+  file.reset();  // With its threads, so that nothing changes any more.
+  if (closed) {
+    EXPECT_EQ(possible.wrong(rig.file->content()), "");
+  }
+  std::mt19937_64 random(1);  // NOLINT(bugprone-random-generator-seed)
+  const auto log = rig.log->after_crash(CrashKind::process_killed, random);
+  const auto left = rig.file->after_crash(CrashKind::process_killed, random);
+  EXPECT_EQ(possible.wrong(recovered({log}, left, Incomplete::replay)), "");
+  return closed;
 }
 
 CacheRig workload_rig(CacheFlush policy) {
@@ -151,15 +171,8 @@ class EveryCall : public ::testing::TestWithParam<std::tuple<CacheFlush, int, bo
 
 TEST_P(EveryCall, MayFailAndNothingIsLost) {
   const auto [policy, os_errno, lasting, reused] = GetParam();
-  std::mt19937_64 random(1);  // NOLINT(bugprone-random-generator-seed)
   CacheRig clean = workload_rig(policy);
-  bool closed = false;
-  {
-    const auto file = clean.open();
-    const Possible possible = workload(*file, closed);
-    ASSERT_TRUE(closed);
-    ASSERT_EQ(possible.wrong(clean.file->content()), "");
-  }
+  ASSERT_TRUE(run_workload(clean, clean.open(), true));
   int runs = 0;
   for (const bool local : {true, false}) {
     const FaultPlan& calls = local ? *clean.log_plan : *clean.file_plan;
@@ -169,30 +182,21 @@ TEST_P(EveryCall, MayFailAndNothingIsLost) {
       const std::int64_t count = calls.calls(call);
       const std::int64_t step = std::max<std::int64_t>(1, count / 10);
       for (std::int64_t nth = 0; nth < count; nth += step) {
-        CacheRig rig = workload_rig(policy);
-        auto& plan = local ? rig.log_plan : rig.file_plan;
-        plan = std::make_shared<FaultPlan>(std::vector<Fault>{{.call = call,
-                                                               .nth = nth,
-                                                               .os_errno = os_errno,
-                                                               .after_bytes = 100,
-                                                               .lasting = lasting}});
-        std::string what = (local ? "log, call " : "file, call ") + std::to_string(kind) +
-                           ", number " + std::to_string(nth);
-        SCOPED_TRACE(what);
-        std::optional<OldSegments> old;
-        if (reused) rig.options.log.reserve = old.emplace().reserve();
-        std::optional<Possible> possible;
-        {
-          const auto file = rig.open();
-          possible = workload(*file, closed);
-        }
-        if (closed) {
-          EXPECT_EQ(possible->wrong(rig.file->content()), "");
-          EXPECT_TRUE(rig.log->destroyed());
-        } else {
-          const auto log = rig.log->after_crash(CrashKind::process_killed, random);
-          const auto left = rig.file->after_crash(CrashKind::process_killed, random);
-          EXPECT_EQ(possible->wrong(recovered({log}, left, Incomplete::replay)), "");
+        for (const bool closes : {false, true}) {
+          CacheRig rig = workload_rig(policy);
+          auto& plan = local ? rig.log_plan : rig.file_plan;
+          plan = std::make_shared<FaultPlan>(std::vector<Fault>{{.call = call,
+                                                                 .nth = nth,
+                                                                 .os_errno = os_errno,
+                                                                 .after_bytes = 100,
+                                                                 .lasting = lasting}});
+          SCOPED_TRACE(testing::Message() << (local ? "log, call " : "file, call ") << kind
+                                          << ", number " << nth << ", closes " << closes);
+          std::optional<OldSegments> old;
+          if (reused) rig.options.log.reserve = old.emplace().reserve();
+          if (run_workload(rig, rig.open(), closes)) {
+            EXPECT_TRUE(rig.log->destroyed());
+          }
         }
         ++runs;
       }
@@ -205,6 +209,177 @@ INSTANTIATE_TEST_SUITE_P(
     Errors, EveryCall,
     ::testing::Combine(::testing::Values(CacheFlush::immediate, CacheFlush::onclose),
                        ::testing::Values(EIO, ENOSPC), ::testing::Bool(), ::testing::Bool()));
+
+/// The calls of LogStore that change names. One of them fails, once or from then on.
+enum class NameCall { rename, remove, sync, destroy };
+struct NameFault {
+  NameCall call = NameCall::rename;
+  int nth = 0;
+  bool lasting = false;
+  int calls = 0;  ///< Of that kind, so far.
+
+  Status meet(NameCall now) {
+    if (now != call) return {};
+    const int number = calls++;
+    if (number != nth && !(lasting && number > nth)) return {};
+    return tl::unexpected(error_from_errno(EROFS, "log"));
+  }
+};
+
+class FaultyNames final : public ForwardingLogStore {
+ public:
+  FaultyNames(std::unique_ptr<LogStore> inner, std::shared_ptr<NameFault> fault)
+      : ForwardingLogStore(std::move(inner)), fault_(std::move(fault)) {}
+  Status rename(const std::string& from, const std::string& to) override {
+    auto met = meet(NameCall::rename);
+    return met ? ForwardingLogStore::rename(from, to) : met;
+  }
+  Status remove(const std::string& name) override {
+    auto met = meet(NameCall::remove);
+    return met ? ForwardingLogStore::remove(name) : met;
+  }
+  Status sync() override {
+    auto met = meet(NameCall::sync);
+    return met ? ForwardingLogStore::sync() : met;
+  }
+  Status destroy() override {
+    auto met = meet(NameCall::destroy);
+    return met ? ForwardingLogStore::destroy() : met;
+  }
+
+ private:
+  Status meet(NameCall call) {
+    const std::scoped_lock lock(mutex_);
+    return fault_->meet(call);
+  }
+
+  std::mutex mutex_;
+  const std::shared_ptr<NameFault> fault_;
+};
+
+class EveryNameCall : public ::testing::TestWithParam<std::tuple<CacheFlush, NameCall, bool>> {};
+
+/// The workload on a log in the store that `made` makes of one, killed and closed.
+void run_workload_on(
+    CacheFlush policy,
+    const std::function<std::unique_ptr<LogStore>(std::unique_ptr<LogStore>)>& made) {
+  for (const bool closes : {false, true}) {
+    const CacheRig rig = workload_rig(policy);
+    LogIdentity identity;
+    identity.log = "log-0";
+    auto file = CachedFile::open(open_volatile_file(rig.file), made(rig.log->open()), identity,
+                                 rig.capacity, rig.options);
+    ASSERT_TRUE(file);
+    run_workload(rig, std::move(*file), closes);
+  }
+}
+
+TEST_P(EveryNameCall, MayFailAndNothingIsLost) {
+  const auto [policy, call, lasting] = GetParam();
+  const auto run = [policy = policy](const NameFault& fault) {
+    const auto shared = std::make_shared<NameFault>(fault);
+    run_workload_on(policy, [&](std::unique_ptr<LogStore> store) {
+      *shared = fault;
+      return std::make_unique<FaultyNames>(std::move(store), shared);
+    });
+    return shared->calls;
+  };
+  const int calls = run({call, -1, false});
+  ASSERT_GT(calls, 0);
+  for (int nth = 0; nth < calls; ++nth) {
+    SCOPED_TRACE(nth);
+    run({call, nth, lasting});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Errors, EveryNameCall,
+                         ::testing::Combine(::testing::Values(CacheFlush::immediate,
+                                                              CacheFlush::onclose),
+                                            ::testing::Values(NameCall::rename, NameCall::remove,
+                                                              NameCall::sync, NameCall::destroy),
+                                            ::testing::Bool()));
+
+/// The flush mark has faults of its own.
+class FaultyMark final : public ForwardingLogStore {
+ public:
+  FaultyMark(std::unique_ptr<LogStore> inner, std::shared_ptr<FaultPlan> plan)
+      : ForwardingLogStore(std::move(inner)), plan_(std::move(plan)) {}
+  Result<LogFile> create(const std::string& name, Bytes size) override {
+    auto file = ForwardingLogStore::create(name, size);
+    if (file && name == flush_mark_name)
+      file->storage = make_faulty(std::move(file->storage), plan_);
+    return file;
+  }
+
+ private:
+  const std::shared_ptr<FaultPlan> plan_;
+};
+
+/// What is written after it failed must not be older than what the log is believed to hold.
+TEST(CacheFlushMark, MayFailAndNothingIsLost) {
+  for (const CacheFlush policy : {CacheFlush::immediate, CacheFlush::onclose}) {
+    const auto run = [policy](const std::vector<Fault>& faults) {
+      std::shared_ptr<FaultPlan> plan;
+      run_workload_on(policy, [&](std::unique_ptr<LogStore> store) {
+        plan = std::make_shared<FaultPlan>(faults);
+        return std::make_unique<FaultyMark>(std::move(store), plan);
+      });
+      return plan;
+    };
+    const auto none = run({});
+    for (const StorageCall call : {StorageCall::write, StorageCall::sync}) {
+      ASSERT_GT(none->calls(call), 0);
+      for (int nth = 0; nth < none->calls(call); ++nth) {
+        for (const bool lasting : {false, true}) {
+          SCOPED_TRACE(testing::Message() << "call " << nth << ", lasting " << lasting);
+          run({{call, nth, EIO, 0, lasting}});
+        }
+      }
+    }
+  }
+}
+
+class EveryStep : public ::testing::TestWithParam<std::tuple<CacheFlush, SyncScope, CrashKind>> {};
+
+/// Writes with overlaps, commits, and every so often a sync; the power is lost after each step in
+/// turn. What was synced is there, whatever else is.
+TEST_P(EveryStep, MayBeTheLastBeforeThePowerIsLost) {
+  const auto [policy, scope, kind] = GetParam();
+  constexpr std::size_t size = 40'000;
+  constexpr int steps = 36;
+  for (int last = 0; last < steps; ++last) {
+    SCOPED_TRACE(last);
+    CacheRig rig = workload_rig(policy);
+    rig.options.sync = scope;
+    Possible possible(size);
+    Content now(size);
+    auto file = rig.open();
+    for (int step = 0; step <= last; ++step) {
+      if (step % 6 == 4) {
+        ASSERT_TRUE(file->commit(file->epoch() + 1));
+      } else if (step % 6 == 5) {
+        ASSERT_TRUE(file->sync());
+        for (std::size_t i = 0; i < size; ++i) possible.written(static_cast<Bytes>(i), 1, now[i]);
+      } else {
+        const Bytes offset = step / 6 * 4000 + step % 6 * 3000;
+        ASSERT_TRUE(file->write_at(filled(4000, 1 + step), offset));
+        possible.may_be_written(offset, 4000, static_cast<std::byte>(1 + step));
+        std::fill_n(now.begin() + offset, 4000, static_cast<std::byte>(1 + step));
+      }
+    }
+    file.reset();
+    std::mt19937_64 random(static_cast<unsigned>(last));
+    const auto log = rig.log->after_crash(kind, random);
+    const auto left = rig.file->after_crash(kind, random);
+    EXPECT_EQ(possible.wrong(recovered({log}, left, Incomplete::drop, true)), "");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    PowerLost, EveryStep,
+    ::testing::Combine(::testing::Values(CacheFlush::immediate, CacheFlush::onclose),
+                       ::testing::Values(SyncScope::file, SyncScope::node),
+                       ::testing::Values(CrashKind::all_lost, CrashKind::partly_lost)));
 
 /// A rank of a schedule. Ranks own alternate stripes of the file.
 constexpr Bytes stripe = 4096;

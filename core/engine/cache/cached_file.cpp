@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/engine/cache/merged_read.hpp"
+#include "core/engine/cache/overtaken_logs.hpp"
 #include "core/engine/cache/piece_slice.hpp"
 #include "core/storage/piece_walk.hpp"
 
@@ -267,7 +268,7 @@ Status CachedFile::close() {
   if (options_.flush == CacheFlush::none) return {};
   if (auto settled = settle(); !settled) return tl::unexpected(kept_in_log(settled.error()));
   if (options_.keep_log) return {};
-  return log_.destroy();
+  return remove_log();
 }
 
 Status CachedFile::discard() {
@@ -306,6 +307,7 @@ CachedFile::State CachedFile::state() const {
   {
     const std::scoped_lock lock(reason_mutex_);
     state.reason = reason_;
+    state.left = left_;
   }
   state.progress = progress();
   state.write_through = write_through_;
@@ -408,7 +410,25 @@ Status CachedFile::settle() {
 /// Nothing that is in the log will ever be replayed. With calls_ held.
 Status CachedFile::empty_log() {
   if (auto settled = settle(); !settled) return settled;
-  return log_empty() ? Status{} : log_.destroy();
+  return log_empty() ? Status{} : remove_log();
+}
+
+/// All it held is durable in the file. Where it cannot be removed, nothing of it is to be replayed:
+/// the log says so itself, or else a mark beside the file.
+Status CachedFile::remove_log() {
+  replayable_ = replayable_ || !log_empty();
+  const Status destroyed = log_.destroy();
+  if (destroyed) return {};
+  if (replayable_) {
+    const std::string& name = log_.identity().log;
+    if (auto announced = announce(); !announced) return destroyed;
+    announced_ = false;  // The mark holds as long as the notice is there: it stays.
+    if (auto marked = mark_overtaken(sidecar_, name, {name}); !marked) return destroyed;
+    replayable_ = false;
+  }
+  const std::scoped_lock lock(reason_mutex_);
+  left_ = destroyed.error();
+  return {};
 }
 
 /// Lets others have capacity that they wait for, which this log holds.

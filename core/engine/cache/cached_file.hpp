@@ -98,6 +98,7 @@ class CachedFile final : public StorageFile {
   struct State {
     bool write_through = false;
     Error reason;  ///< Why, if it was not asked to: kind is none.
+    Error left;    ///< Why the log is still there, though all it held is in the file.
     CacheProgress progress;
     Bytes log_bytes = 0;  ///< Written to the log, records and superblocks.
     std::string log_path;
@@ -122,6 +123,7 @@ class CachedFile final : public StorageFile {
   Status commit_locked(std::uint64_t next_epoch);
   Status settle();
   Status empty_log();
+  Status remove_log();
   Status make_durable();
   Status truncate_locked(Bytes size);
   Status take_lost();
@@ -155,9 +157,11 @@ class CachedFile final : public StorageFile {
   std::atomic<Bytes> logged_{0};
   BusyTime logging_;
   std::atomic<bool> yielding_{false};  ///< Flushing for the sake of others.
+  bool replayable_ = false;            ///< A log that should be gone. With calls_ held alone.
   mutable std::mutex reason_mutex_;
   Error reason_;
-  std::optional<Error> lost_;  ///< Guarded by reason_mutex_.
+  Error left_;  ///< Guarded by reason_mutex_, as is what follows.
+  std::optional<Error> lost_;
 
   Flusher flusher_;  ///< Last: its threads end first.
 };

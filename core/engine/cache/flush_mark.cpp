@@ -11,7 +11,7 @@
 namespace forebay {
 namespace {
 
-constexpr const char* name = "flushed";
+constexpr const char* name = flush_mark_name;
 constexpr Bytes place_bytes = 512;
 constexpr int places = 2;
 constexpr BlockKind mark_block{"FBWBFLU\n", 1, "write-behind log flush mark"};

@@ -10,6 +10,8 @@
 
 namespace forebay {
 
+inline constexpr const char* flush_mark_name = "flushed";
+
 /// The file "flushed" in a log's store: up to which sequence number records are durable in the
 /// file, itself durable at once. The log's own flushed records say the same where only a process
 /// dies. Where a node does, segments may lose any of what was not synced, and an old record that

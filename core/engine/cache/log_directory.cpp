@@ -14,6 +14,8 @@
 #include <system_error>
 #include <utility>
 
+#include "core/engine/cache/flush_mark.hpp"
+
 namespace forebay {
 namespace {
 
@@ -100,6 +102,12 @@ Result<std::vector<std::string>> names_in(int directory, const std::string& path
   return names;
 }
 
+/// The names in a directory. Where a file system knows no such thing, it has its own ways.
+Status make_durable(int directory, const std::string& path) {
+  if (::fsync(directory) == 0 || errno == EINVAL) return {};
+  return fail(errno, "make durable " + path);
+}
+
 std::shared_ptr<std::byte> mapped(int descriptor, Bytes size) {
   const auto length = static_cast<std::size_t>(size);
   void* address = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
@@ -126,9 +134,14 @@ Result<std::shared_ptr<CacheDirectory>> CacheDirectory::open(const std::string& 
   std::error_code unknown;
   const std::filesystem::path real = std::filesystem::canonical(base, unknown);
   std::string path = (unknown ? base : real.string()) + "/" + name;
-  if (access == Access::create && ::mkdirat(parent.get(), name.c_str(), S_IRWXU) != 0 &&
-      errno != EEXIST) {
-    return fail(errno, "make " + path);
+  if (access == Access::create) {
+    if (::mkdirat(parent.get(), name.c_str(), S_IRWXU) == 0) {
+      if (auto durable = make_durable(parent.get(), base); !durable) {
+        return tl::unexpected(durable.error());
+      }
+    } else if (errno != EEXIST) {
+      return fail(errno, "make " + path);
+    }
   }
   auto directory = open_own_directory(parent.get(), name, path);
   if (!directory) return tl::unexpected(directory.error());
@@ -273,13 +286,19 @@ Status LogDirectory::remove(const std::string& name) {
 }
 
 Status LogDirectory::sync() {
-  if (::fsync(directory_.get()) == 0 || errno == EINVAL) return {};
-  return fail(errno, "make durable " + path_);
+  if (auto durable = make_durable(directory_.get(), path_); !durable) return durable;
+  if (is_found_) return {};
+  // Its own name is no better than what it holds.
+  auto found = make_durable(parent_->directory_.get(), parent_->path());
+  is_found_ = found.has_value();
+  return found;
 }
 
 Status LogDirectory::destroy() {
   auto names = list();
   if (!names) return tl::unexpected(names.error());
+  // The mark goes last: without it, what is left is replayed.
+  std::ranges::stable_partition(*names, [](const auto& name) { return name != flush_mark_name; });
   for (const std::string& name : *names) {
     if (auto removed = remove(name); !removed) return removed;
   }

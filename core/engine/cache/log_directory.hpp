@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -83,6 +84,7 @@ class LogDirectory final : public LogStore {
   Descriptor directory_;
   Descriptor lock_;  ///< None where the log has no lock file, or not yet.
   const bool in_memory_;
+  std::atomic<bool> is_found_{false};  ///< After a loss of power, by its name.
   Counters counters_;
 };
 

@@ -328,17 +328,18 @@ Status LogWriter::flushed(std::uint64_t epoch, std::uint64_t sequence) {
   const std::scoped_lock lock(mutex_);
   if (sequence <= flushed_ || live_.empty()) return {};
   if (is_broken()) return tl::unexpected(broken_);
-  flushed_ = sequence;
   const bool all =
       std::ranges::all_of(live_, [&](const Live& live) { return live.last_data <= sequence; });
   // Where the last segment has little room left it goes too, and the log is empty.
   const bool worn =
       !fits(record_bytes(static_cast<std::uint32_t>(settings_.payload_bytes)), mark_reserve) ||
       position_ > current_bytes() / 2;
+  // What is not marked would be replayed: it counts as held until the log is gone.
   if (auto marked = mark_->put(sequence); !marked) {
     broken_ = marked.error();
     return marked;
   }
+  flushed_ = sequence;
   if (!(all && worn)) {
     // It says nothing that the mark does not, so it is left out where the log has no room for it.
     (void)append_mark({.kind = RecordKind::flushed, .epoch = epoch, .value = sequence});

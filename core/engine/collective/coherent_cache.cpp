@@ -260,9 +260,18 @@ Status CoherentCache::settle() {
 
 Status CoherentCache::settle_log() {
   auto emptied = empty_log();
-  if (made_ == nullptr || closed_ || through()) return emptied;
-  auto back = log_->set_write_through(false);
-  return emptied ? back : emptied;
+  back_to_log();
+  return emptied;
+}
+
+/// If it takes more; else all ranks write to the file. Nobody need empty his log for that: each
+/// does before he writes anything more.
+void CoherentCache::back_to_log() {
+  if (made_ == nullptr || closed_ || through()) return;
+  const Status back = log_->set_write_through(false);
+  if (back) return;
+  claims_->set_flag(for_good);
+  add_note("write-behind cache given up: " + to_string(back.error()));
 }
 
 Status CoherentCache::set_atomic(bool atomic) {
@@ -274,8 +283,8 @@ Status CoherentCache::set_atomic(bool atomic) {
   }
   claims_->clear_flag(while_atomic);
   const std::unique_lock turn(turn_);
-  if (made_ == nullptr || closed_ || through()) return {};
-  return log_->set_write_through(false);
+  back_to_log();
+  return {};
 }
 
 Status CoherentCache::write_through(const std::string& reason) {
@@ -412,6 +421,9 @@ Status CoherentCache::close_log(bool discard) {
   auto closed = discard ? log_->discard() : log_->close();
   count_progress();
   if (!closed) return closed;
+  if (const Error left = log_->state().left; left.kind != ErrorKind::none) {
+    add_note("a write-behind log is left, all of which is in the file: " + to_string(left));
+  }
   remember_pace(place_.file_system, place_.path, log_->pace());
   // What is not flushed ever is to be rebuilt.
   if (discard || place_.options.flush != CacheFlush::none) end_protection();

@@ -137,6 +137,7 @@ class CoherentCache final : public StorageFile {
   Status ask_all_to_empty();
   Status empty_log();
   Status settle_log();
+  void back_to_log();
   Status close_log(bool discard);
   void end_protection();
   LogWriter* log() const;
