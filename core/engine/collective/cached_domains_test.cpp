@@ -1,7 +1,8 @@
 // Goal: with a cache, what ranks write one behind the other does not travel, and whatever they
 // write, call after call and file after file, the file holds it at the end. Method: ranks are
-// threads of several nodes, each writes to a log of its own; bytes of messages are counted, and the
-// file is compared with a model that takes the calls in order.
+// threads of several nodes, each writes to a log of its own, which is looked at whenever ranks
+// agree on something; bytes of messages are counted, and the file is compared with a model that
+// takes the calls in order.
 
 #include <gtest/gtest.h>
 
@@ -14,9 +15,12 @@
 #include <utility>
 #include <vector>
 
+#include "core/engine/cache/log_contents.hpp"
+#include "core/engine/cache/log_directory.hpp"
 #include "core/engine/collective/coherent_cache_rig.hpp"
 #include "core/engine/collective/collective_file.hpp"
 #include "core/engine/collective/collective_rig.hpp"
+#include "core/engine/collective/forwarding_exchange.hpp"
 #include "core/engine/collective/thread_exchange.hpp"
 #include "core/storage/forwarding_file.hpp"
 
@@ -34,6 +38,35 @@ class StripedFile final : public ForwardingFile {
   StripeLayout layout() const override {
     return {.stripe_size = stripe, .servers = 4, .lock_conflicts = true};
   }
+};
+
+/// Where ranks agree on something, no log below `local` of this one's ends with a part of a call:
+/// as soon as another rank knows of the end of a call, it may return.
+class WatchedExchange final : public ForwardingExchange {
+ public:
+  WatchedExchange(std::shared_ptr<Exchange> inner, std::string local)
+      : ForwardingExchange(std::move(inner)), local_(std::move(local)) {}
+  void all_reduce(std::span<std::int64_t> values, Reduce op) override {
+    expect_whole();
+    ForwardingExchange::all_reduce(values, op);
+  }
+
+ private:
+  void expect_whole() const {
+    const auto directory = CacheDirectory::open(local_, CacheDirectory::Access::existing);
+    if (!directory) return;  // No rank has a log yet.
+    const auto names = (*directory)->logs();
+    ASSERT_TRUE(names);
+    for (const std::string& name : *names) {
+      const auto store = LogDirectory::open(*directory, name, LogDirectory::Use::look);
+      if (!store) continue;  // Another rank's, gone meanwhile.
+      const auto log = read_log(**store, ReadDepth::headers);
+      if (!log || log->identity.rank != rank()) continue;
+      EXPECT_EQ(log->incomplete_bytes(), 0);
+    }
+  }
+
+  const std::string local_;
 };
 
 /// What all ranks write one behind the other, `length` bytes each, or in turn by 16 bytes.
@@ -73,7 +106,8 @@ class CachedDomains : public CacheTest {
   void write(const std::vector<Write>& calls, int files, Told& told) {
     const Content expected = model(calls);
     run_ranks(ranks, ranks_per_node, [&](const std::shared_ptr<Exchange>& exchange) {
-      for (int file = 0; file < files; ++file) write_file(exchange, file, calls, told);
+      const auto watched = std::make_shared<WatchedExchange>(exchange, *hints_.cache_path);
+      for (int file = 0; file < files; ++file) write_file(watched, file, calls, told);
     });
     for (int file = 0; file < files; ++file) {
       path_ = (base_ / "data").string() + std::to_string(file);

@@ -10,6 +10,7 @@
 #include <functional>
 #include <utility>
 
+#include "core/engine/collective/forwarding_exchange.hpp"
 #include "core/engine/collective/thread_exchange.hpp"
 #include "core/storage/memory_file.hpp"
 
@@ -20,43 +21,23 @@ using testing::HasSubstr;
 
 /// An exchange whose gathers bring what `damage_records` and `damage_trees` make of the truth; the
 /// same on every rank, as a sender's mistake would be.
-class DamagedExchange final : public Exchange {
+class DamagedExchange final : public ForwardingExchange {
  public:
-  explicit DamagedExchange(std::shared_ptr<Exchange> inner) : inner_(std::move(inner)) {}
+  explicit DamagedExchange(std::shared_ptr<Exchange> inner)
+      : ForwardingExchange(std::move(inner)) {}
 
   std::function<void(std::span<std::byte>)> damage_records = [](std::span<std::byte>) {};
   std::function<void(std::vector<std::vector<std::byte>>&)> damage_trees = [](auto&) {};
 
-  int rank() const override { return inner_->rank(); }
-  int size() const override { return inner_->size(); }
-  const NodeMap& nodes() const override { return inner_->nodes(); }
-  const std::vector<int>& host_of_rank() const override { return inner_->host_of_rank(); }
-  bool cores_are_shared() const override { return inner_->cores_are_shared(); }
-  void barrier() override { inner_->barrier(); }
-  void all_reduce(std::span<std::int64_t> values, Reduce op) override {
-    inner_->all_reduce(values, op);
-  }
   void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
-    inner_->all_gather(mine, all);
+    ForwardingExchange::all_gather(mine, all);
     damage_records(all);
   }
   std::vector<std::vector<std::byte>> all_gather_varying(std::span<const std::byte> mine) override {
-    auto all = inner_->all_gather_varying(mine);
+    auto all = ForwardingExchange::all_gather_varying(mine);
     damage_trees(all);
     return all;
   }
-  std::int64_t exclusive_sum(std::int64_t value) override { return inner_->exclusive_sum(value); }
-  Result<std::unique_ptr<SharedRegion>> share(Bytes size) override { return inner_->share(size); }
-  Ticket send(int to, int tag, std::span<const std::byte> data) override {
-    return inner_->send(to, tag, data);
-  }
-  Ticket receive(int from, int tag, std::span<std::byte> data) override {
-    return inner_->receive(from, tag, data);
-  }
-  bool done(Ticket ticket, Bytes* received) override { return inner_->done(ticket, received); }
-
- private:
-  std::shared_ptr<Exchange> inner_;
 };
 
 /// Runs one agreement of two ranks under `prepare`, and one without it. Expects the first to fail

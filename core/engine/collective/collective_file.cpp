@@ -434,6 +434,7 @@ class EngineFile final : public CollectiveFile {
 
   /// settle() at the end of a collective write: what ranks wrote is whole.
   Status settle_write(const Error& mine) {
+    commit_own();
     std::array<std::int64_t, 2> word{pack(mine), epoch()};
     {
       const ScopedNanoseconds timer(counters_.waiting_ns);
@@ -445,6 +446,12 @@ class EngineFile final : public CollectiveFile {
 
   std::int64_t epoch() const {
     return cache_ == nullptr ? 0 : static_cast<std::int64_t>(cache_->epoch());
+  }
+
+  /// Before ranks agree on the end of a collective write: its own part is whole. So whatever dies
+  /// once a rank has returned, no log ends with a part of what a program had finished.
+  void commit_own() {
+    if (cache_ != nullptr) keep(cache_->commit(cache_->epoch()));
   }
 
   /// At the end of a collective write: what this rank wrote is whole. The next epoch is the one
@@ -536,6 +543,7 @@ class EngineFile final : public CollectiveFile {
 
   /// What a rank's exchanged call comes to, once every rank's storage calls are known.
   Result<Bytes> conclude(bool writing, const Error& mine, const Access& access, Bytes end_of_file) {
+    if (writing) commit_own();
     std::int64_t word[3] = {pack(mine), -end_of_file, epoch()};
     {
       const ScopedNanoseconds timer(counters_.waiting_ns);
