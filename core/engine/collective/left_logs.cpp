@@ -24,21 +24,35 @@ bool in_use(const DirtyNotice& notice) {
   return log && (*log)->in_use();
 }
 
-std::vector<std::string> left(const FileIdentity& file, const Sidecar& sidecar,
-                              bool open_elsewhere) {
-  std::vector<std::string> logs;
+struct Found {
+  std::vector<std::string> left;     ///< Logs of programs that have ended.
+  std::vector<std::string> running;  ///< Of another job, which still writes them.
+};
+
+Found find(const FileIdentity& file, const Sidecar& sidecar, bool open_elsewhere) {
+  Found found;
   const auto notices = sidecar.read();
-  if (!notices) return logs;
+  if (!notices) return found;
+  const std::string job = job_number();
   for (const DirtyNotice& notice : notices->notices) {
     const bool here = on_this_host(notice.host);
     // What was written to a file that is gone is no matter of this one. Each host has numbers of
     // its own for the devices of a network.
     if (notice.file.inode != file.inode || (here && notice.file.device != file.device)) continue;
-    const bool lives = here ? in_use(notice)
-                            : open_elsewhere || (!notice.job.empty() && notice.job == job_number());
-    if (!lives) logs.push_back(notice.log);
+    const bool same_job = !notice.job.empty() && notice.job == job;
+    if (here ? !in_use(notice) : !open_elsewhere && !same_job) {
+      found.left.push_back(notice.log);
+    } else if (here && !same_job && !notice.job.empty() && !job.empty()) {
+      found.running.push_back(notice.log);
+    }
   }
-  return logs;
+  return found;
+}
+
+/// "2 write-behind logs of WHOM hold bytes that are not in the file".
+std::string told(std::size_t logs, const char* whom) {
+  return fmt::format("{} write-behind log{} of {} hold{} bytes that are not in the file", logs,
+                     logs == 1 ? "" : "s", whom, logs == 1 ? "s" : "");
 }
 
 }  // namespace
@@ -49,18 +63,26 @@ std::string warn_of_left_logs(const std::string& path, bool writing, bool open_e
   const Sidecar sidecar(file->path);
   std::error_code ignored;
   if (!std::filesystem::exists(sidecar.path(), ignored)) return {};
-  const auto logs = left(*file, sidecar, open_elsewhere);
-  if (logs.empty()) {
+  Found found = find(*file, sidecar, open_elsewhere);
+  if (found.left.empty() && found.running.empty()) {
     // Marks of logs that are gone concern nobody; whoever looks next tries again.
     if (writing) (void)forget_overtaken(sidecar);
     return {};
   }
-  std::string text = fmt::format(
-      "{} write-behind log{} of an earlier program hold{} bytes that are not in the file; {}: "
-      "forebay cache recover {}",
-      logs.size(), logs.size() == 1 ? "" : "s", logs.size() == 1 ? "s" : "",
-      writing ? "stop, and bring them there before it is written again" : "bring them there", path);
+  std::string text;
+  if (!found.left.empty()) {
+    text = fmt::format(
+        "{}; {}: forebay cache recover {}", told(found.left.size(), "an earlier program"),
+        writing ? "stop, and bring them there before it is written again" : "bring them there",
+        path);
+  }
+  if (!found.running.empty()) {
+    text += fmt::format("{}{} yet: wait until it has closed the file", text.empty() ? "" : "; ",
+                        told(found.running.size(), "another job, which is running,"));
+  }
   if (!writing) return text;
+  std::vector<std::string>& logs = found.left;
+  logs.insert(logs.end(), found.running.begin(), found.running.end());
   const auto marked = mark_overtaken(sidecar, new_log_name(), logs);
   if (!marked) {
     text += fmt::format(" (they could not be marked as older than what is written now: {})",

@@ -76,6 +76,27 @@ TEST_F(LeftLogsTest, AreToldOfOnceTheirProgramHasEnded) {
   EXPECT_FALSE(fs::exists(Sidecar(path_).path())) << "the mark goes with it";
 }
 
+/// Whose program writes them is not known where there are no jobs.
+TEST_F(LeftLogsTest, AreToldOfWhileAnotherJobWritesThem) {
+  const auto log = LogDirectory::create(directory_, "one");
+  ASSERT_TRUE(log);
+  DirtyNotice notice = notice_of("one");
+  notice.job = "4711";
+  announce(notice);
+  EXPECT_EQ(warn_of_left_logs(path_, true, false), "");
+  ASSERT_EQ(::setenv("SLURM_JOB_ID", "4711", 1), 0);
+  EXPECT_EQ(warn_of_left_logs(path_, true, false), "") << "it is this job's";
+  ASSERT_EQ(::setenv("SLURM_JOB_ID", "4712", 1), 0);
+  const std::string running =
+      "1 write-behind log of another job, which is running, holds bytes that are not in the file "
+      "yet: wait until it has closed the file";
+  EXPECT_EQ(warn_of_left_logs(path_, false, false), running);
+  EXPECT_TRUE(overtaken().empty());
+  EXPECT_EQ(warn_of_left_logs(path_, true, false), running);
+  EXPECT_EQ(overtaken(), (std::map<std::string, int>{{"one", 1}}));
+  ::unsetenv("SLURM_JOB_ID");
+}
+
 TEST_F(LeftLogsTest, MayBeOnOtherNodesOrLost) {
   announce(notice_of("lost"));
   DirtyNotice elsewhere = notice_of("elsewhere");
