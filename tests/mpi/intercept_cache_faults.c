@@ -195,6 +195,27 @@ static void the_next_open_fails_after_an_early_close(void) {
   OK(MPI_File_close(&file));
 }
 
+/* By whatever name: the file is the same. */
+static void so_does_the_next_open_by_another_name(void) {
+  char before[sizeof check_path];
+  memcpy(before, check_path, sizeof before);
+  open_interleaved("deferred", "32MiB", beyond_limit);
+  limit_files(1);
+  OK(write_turn(1));
+  OK(MPI_File_close(&file));
+  memcpy(strrchr(check_path, '/') + 1, "moved", sizeof "moved");
+  if (check_rank == 0) CHECK(rename(before, check_path) == 0);
+  MPI_Barrier(MPI_COMM_WORLD);
+  FAILS(MPI_ERR_IO, MPI_File_open(MPI_COMM_WORLD, check_path, MPI_MODE_RDWR, MPI_INFO_NULL, &file));
+  limit_files(0);
+  OK(MPI_File_open(MPI_COMM_WORLD, check_path, MPI_MODE_RDWR, MPI_INFO_NULL, &file));
+  expect_file(1, beyond_limit);
+  OK(MPI_File_close(&file));
+  if (check_rank == 0) remove(check_path);
+  memcpy(check_path, before, sizeof before);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /* What is left is for the check to recover. */
 static void a_close_fails_and_leaves_the_log(void) {
   open_interleaved("onclose", "32MiB", beyond_limit);
@@ -298,6 +319,7 @@ int main(int argc, char** argv) {
     a_write_meets_what_failed_in_the_background();
     a_change_of_size_fails();
     the_next_open_fails_after_an_early_close();
+    so_does_the_next_open_by_another_name();
     a_failing_log_is_no_error(0, EIO, 1);
     a_failing_log_is_no_error(1, EIO, 0);
     a_failing_log_is_no_error(2, ENOSPC, 0);

@@ -87,6 +87,7 @@ std::unique_ptr<StorageFile> try_storage(OpenFile& file, const std::optional<std
     return nullptr;
   }
   StorageFile& storage = **opened;
+  file.id = storage.id();
   // There only the MPI's locks make the hosts see each other's bytes.
   word[OpenWord::incoherent] =
       !file.exchange->on_one_host() && !coherent_between_hosts(file_system_name(storage.path()));

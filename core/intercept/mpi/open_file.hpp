@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
@@ -24,6 +25,8 @@ struct OpenFile {
   std::shared_ptr<Exchange> exchange;
   FileRecord record;
   bool reporting = false;  ///< The same on all ranks: a record is written at close.
+  /// What the kernel tells the file apart by, if this process opened it.
+  std::optional<FileId> id;
 
   /// Null in mode observe and for a file that passes through from open to close.
   std::unique_ptr<ShadowFile> shadow;

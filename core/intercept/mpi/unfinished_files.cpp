@@ -1,5 +1,7 @@
 #include "core/intercept/mpi/unfinished_files.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
@@ -9,6 +11,16 @@
 #include "core/intercept/mpi/settings.hpp"
 
 namespace forebay {
+namespace {
+
+/// None where nothing is there, or where it cannot be told.
+std::optional<FileId> id_at(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  return FileId{status.st_dev, status.st_ino};
+}
+
+}  // namespace
 
 void UnfinishedFiles::add(std::shared_ptr<OpenFile> file, std::unique_ptr<HeldBack> held_back) {
   const std::scoped_lock lock(mutex_);
@@ -32,11 +44,12 @@ bool UnfinishedFiles::empty() const {
 
 Status UnfinishedFiles::finish(std::vector<Unfinished> files, const std::string& path) {
   Status worst;
+  const auto there = id_at(path);
   for (Unfinished& unfinished : files) {
     const Status finished = unfinished.held_back->finish();
     if (unfinished.file->reporting) report_growth(unfinished);
     if (finished) continue;
-    if (unfinished.file->record.path == path) {
+    if (unfinished.is_at(path, there)) {
       worst = finished;
     } else {
       std::fprintf(stderr, "forebay: %s\n", to_string(finished.error()).c_str());
@@ -48,11 +61,12 @@ Status UnfinishedFiles::finish(std::vector<Unfinished> files, const std::string&
 
 Status UnfinishedFiles::finish_family(const std::string& path) {
   const std::string family = family_of(path);
+  const auto there = id_at(path);
   std::vector<Unfinished> files;
   {
     const std::scoped_lock lock(mutex_);
     const auto theirs = std::ranges::stable_partition(files_, [&](const Unfinished& unfinished) {
-      return family_of(unfinished.file->record.path) != family;
+      return family_of(unfinished.file->record.path) != family && !unfinished.is_at(path, there);
     });
     std::ranges::move(theirs, std::back_inserter(files));
     files_.erase(theirs.begin(), theirs.end());

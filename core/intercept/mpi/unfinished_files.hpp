@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,10 @@ class UnfinishedFiles {
 
   bool empty() const;
 
-  /// Waits for all files of the family of `path`: those in its directory whose names differ from
-  /// its name in numbers alone, as those of a series of checkpoints do. Error: that of a file at
-  /// `path` itself; another one's is told on standard error. What failed may be tried again.
+  /// Waits for the file at `path`, whatever it was called when it was opened, and for all files of
+  /// its family: those in its directory whose names differ from its name in numbers alone, as those
+  /// of a series of checkpoints do. Error: that of the file itself; another one's is told on
+  /// standard error. What failed may be tried again.
   Status finish_family(const std::string& path);
 
   /// Waits for all. Errors are told on standard error.
@@ -37,6 +39,11 @@ class UnfinishedFiles {
     std::shared_ptr<OpenFile> file;
     std::unique_ptr<HeldBack> held_back;
     LateCounters reported;  ///< What the file's record has of them.
+
+    /// Names may change, and a link has one of its own: `there` is what `path` names now.
+    bool is_at(const std::string& path, const std::optional<FileId>& there) const {
+      return file->record.path == path || (there && file->id == there);
+    }
   };
   static void report_growth(const Unfinished& unfinished);
   Status finish(std::vector<Unfinished> files, const std::string& path);
