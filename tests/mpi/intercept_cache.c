@@ -203,6 +203,11 @@ static void an_early_close_is_made_up_for(void) {
   open_interleaved("deferred", "enable");
   write_turn(1);
   OK(MPI_File_close(&file));
+  expect_file(1); /* Opened past MPI, by any rank, it is whole. */
+  MPI_Barrier(MPI_COMM_WORLD);
+  open_interleaved("deferred", "enable");
+  write_turn(1);
+  OK(MPI_File_close(&file));
   open_once_more("deferred", "enable");
   expect_file(1);
   expect_mine(1, 0);

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/mpi/intercept_check.h"
@@ -204,15 +205,45 @@ static void so_does_the_next_open_by_another_name(void) {
   OK(write_turn(1));
   OK(MPI_File_close(&file));
   memcpy(strrchr(check_path, '/') + 1, "moved", sizeof "moved");
-  if (check_rank == 0) CHECK(rename(before, check_path) == 0);
+  if (check_rank == 0) CHECK(link(before, check_path) == 0);
   MPI_Barrier(MPI_COMM_WORLD);
   FAILS(MPI_ERR_IO, MPI_File_open(MPI_COMM_WORLD, check_path, MPI_MODE_RDWR, MPI_INFO_NULL, &file));
   limit_files(0);
   OK(MPI_File_open(MPI_COMM_WORLD, check_path, MPI_MODE_RDWR, MPI_INFO_NULL, &file));
   expect_file(1, beyond_limit);
   OK(MPI_File_close(&file));
-  if (check_rank == 0) remove(check_path);
+  if (check_rank == 0) CHECK(remove(check_path) == 0);
   memcpy(check_path, before, sizeof before);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* The same past MPI: no call by name sees the file as long as its bytes are not in it. */
+static void so_does_every_other_way_to_it_after_an_early_close(void) {
+  open_interleaved("deferred", "32MiB", beyond_limit);
+  limit_files(1);
+  OK(write_turn(1));
+  OK(MPI_File_close(&file));
+  MPI_Barrier(MPI_COMM_WORLD);
+  struct stat status;
+  const int here = open(".", O_RDONLY | O_DIRECTORY);
+  CHECK(here >= 0);
+  CHECK(open(check_path, O_RDONLY) == -1 && errno == EFBIG);
+  CHECK(openat(here, check_path, O_RDONLY) == -1 && errno == EFBIG);
+  CHECK(fopen(check_path, "r") == NULL && errno == EFBIG);
+  CHECK(stat(check_path, &status) == -1 && errno == EFBIG);
+  CHECK(fstatat(here, check_path, &status, 0) == -1 && errno == EFBIG);
+  CHECK(unlink(check_path) == -1 && errno == EFBIG);
+  CHECK(rename(check_path, "elsewhere") == -1 && errno == EFBIG);
+  CHECK(open("/nowhere", O_RDONLY) == -1 && errno == ENOENT);
+  close(here);
+  /* A child has nobody to wait for. */
+  const pid_t child = fork();
+  if (child == 0) _exit(stat(check_path, &status) == 0 ? 0 : 1);
+  int code = -1;
+  CHECK(waitpid(child, &code, 0) == child && code == 0);
+  limit_files(0);
+  expect_file(1, beyond_limit);
+  if (check_rank == 0) CHECK(unlink(check_path) == 0);
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -320,6 +351,7 @@ int main(int argc, char** argv) {
     a_change_of_size_fails();
     the_next_open_fails_after_an_early_close();
     so_does_the_next_open_by_another_name();
+    so_does_every_other_way_to_it_after_an_early_close();
     a_failing_log_is_no_error(0, EIO, 1);
     a_failing_log_is_no_error(1, EIO, 0);
     a_failing_log_is_no_error(2, ENOSPC, 0);

@@ -246,6 +246,7 @@ int open_crowded(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
 
 int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh) {
   const Error unfinished = finish_family(filename);
+  const NoWaits none;  // What could not be finished is told below.
   Opening opening = begin_opening(comm);
   if (opening.exchange == nullptr) return real().open(comm, filename, amode, info, fh);
   if (opening.crowded) return open_crowded(comm, filename, amode, info, fh, std::move(opening));

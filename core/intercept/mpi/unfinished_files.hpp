@@ -1,5 +1,6 @@
 #pragma once
 
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,6 +13,22 @@
 #include "core/model/error.hpp"
 
 namespace forebay {
+
+/// While it lives, what this thread reaches by name is waited for by nobody: neither what is needed
+/// to finish files, nor what a signal handler of the program's does meanwhile.
+class NoWaits {
+ public:
+  NoWaits() { hold_ = true; }
+  ~NoWaits() { hold_ = before_; }
+  NoWaits(const NoWaits&) = delete;
+  NoWaits& operator=(const NoWaits&) = delete;
+
+  static bool hold_here() { return hold_; }
+
+ private:
+  static thread_local bool hold_;
+  const bool before_ = hold_;
+};
 
 /// Files that the program has closed while their bytes were on their way (the hint
 /// forebay_cache_flush=deferred). Thread-safe.
@@ -27,6 +44,10 @@ class UnfinishedFiles {
   /// of a series of checkpoints do. Error: that of the file itself; another one's is told on
   /// standard error. What failed may be tried again.
   Status finish_family(const std::string& path);
+
+  /// Waits for the file that the program is about to reach by `path` in another way than by MPI.
+  /// Returns 0, or the errno of what could not be brought to it, which is told on standard error.
+  int finish_at(const char* path);
 
   /// Waits for all. Errors are told on standard error.
   void finish_all();
@@ -46,10 +67,15 @@ class UnfinishedFiles {
     }
   };
   static void report_growth(const Unfinished& unfinished);
+  template <typename Which>
+  std::vector<Unfinished> take(const Which& which);
   Status finish(std::vector<Unfinished> files, const std::string& path);
+  void put_back(std::vector<Unfinished> files);
 
   mutable std::mutex mutex_;
-  std::vector<Unfinished> files_;
+  std::condition_variable finished_;
+  std::vector<Unfinished> files_;  ///< Guarded by mutex_, as is what follows.
+  std::vector<FileId> under_way_;  ///< Some thread waits for these.
 };
 
 UnfinishedFiles& unfinished_files();

@@ -8,10 +8,7 @@
 
 #define FRAME 200 /* 8 integer + 8 vector registers, and 8 bytes that align the stack to 16 */
 
-    .text
-    .p2align 4
-resolve_and_jump: /* r11 = index of the name */
-    .cfi_startproc
+.macro save_arguments
     sub $FRAME, %rsp
     .cfi_adjust_cfa_offset FRAME
     mov %rdi, 0(%rsp)
@@ -30,9 +27,9 @@ resolve_and_jump: /* r11 = index of the name */
     movups %xmm5, 144(%rsp)
     movups %xmm6, 160(%rsp)
     movups %xmm7, 176(%rsp)
-    mov %r11, %rdi
-    call forebay_resolve
-    mov %rax, %r11
+.endm
+
+.macro restore_arguments
     mov 0(%rsp), %rdi
     mov 8(%rsp), %rsi
     mov 16(%rsp), %rdx
@@ -51,6 +48,32 @@ resolve_and_jump: /* r11 = index of the name */
     movups 176(%rsp), %xmm7
     add $FRAME, %rsp
     .cfi_adjust_cfa_offset -FRAME
+.endm
+
+    .text
+    .p2align 4
+resolve_and_jump: /* r11 = index of the name */
+    .cfi_startproc
+    save_arguments
+    mov %r11, %rdi
+    call forebay_resolve
+    mov %rax, %r11
+    restore_arguments
+    jmp *%r11
+    .cfi_endproc
+
+/* The same for calls that reach a file by its name (paths.c): the question is asked at each call as
+ * long as the slot leads here, and is told the arguments and who calls. */
+    .p2align 4
+ask_and_jump: /* r11 = index of the call */
+    .cfi_startproc
+    save_arguments
+    mov %r11, %rdi
+    mov %rsp, %rsi
+    mov FRAME(%rsp), %rdx
+    call forebay_before_path
+    mov %rax, %r11
+    restore_arguments
     jmp *%r11
     .cfi_endproc
 
@@ -88,5 +111,44 @@ slot_\name:
 forebay_slots:
 #define FOREBAY_NAME(name) trampoline name;
 #include "core/intercept/preload/names.inc"
+
+    .set index, 0
+.macro path_trampoline name
+    .text
+    .globl \name
+    .type \name, @function
+    .p2align 4
+\name:
+    .cfi_startproc
+    endbr64
+    jmp *path_slot_\name(%rip)
+ask_\name:
+    endbr64
+    mov $index, %r11d
+    jmp ask_and_jump
+    .cfi_endproc
+    .size \name, . - \name
+    .section .data.rel.local, "aw", @progbits
+    .p2align 3
+path_slot_\name:
+    .quad ask_\name
+    .section .data.rel.ro.local, "aw", @progbits
+    .p2align 3
+    .quad ask_\name
+    .set index, index + 1
+.endm
+
+    .section .data.rel.local, "aw", @progbits
+    .globl forebay_path_slots
+    .hidden forebay_path_slots
+    .p2align 3
+forebay_path_slots:
+    .section .data.rel.ro.local, "aw", @progbits
+    .globl forebay_path_stubs
+    .hidden forebay_path_stubs
+    .p2align 3
+forebay_path_stubs:
+#define FOREBAY_PATH(name, path, directory, path2, directory2, failure) path_trampoline name;
+#include "core/intercept/preload/path_names.inc"
 
     .section .note.GNU-stack, "", @progbits
