@@ -72,7 +72,7 @@ static void set_one(MPI_File file, const char* key, const char* value) {
 }
 
 /* What is told to be in force is: aggregators and buffers may change until data has gone through
- * them. Nothing is told of those that the MPI would have used. */
+ * them, the cache is that of the opening. Nothing is told of those that the MPI would have used. */
 static void after_opening(void) {
   MPI_File file = check_open(0);
   CHECK(atoi(in_force(file, "cb_nodes")) == check_size);
@@ -88,6 +88,8 @@ static void after_opening(void) {
   set_one(file, "cb_buffer_size", "131072");
   CHECK(strcmp(in_force(file, "cb_nodes"), "1") == 0);
   CHECK(strcmp(in_force(file, "cb_buffer_size"), "65536") == 0);
+  set_one(file, "forebay_cache", "enable");
+  CHECK(strcmp(in_force(file, "forebay_cache"), "") == 0);
   verify(file, 3);
   OK(MPI_File_close(&file));
 }

@@ -1,5 +1,5 @@
 /* A program with a wrong hint in many openings, for the tests of what Forebay says: by MPI_Info at
- * open and later; and with a hint that comes too late in each. */
+ * open and later; and with two hints that come too late in each. */
 #define _GNU_SOURCE
 #include "tests/mpi/intercept_check.h"
 
@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
   OK(MPI_Info_set(info, "romio_cb_write", "enable"));
   OK(MPI_Info_create(&late));
   OK(MPI_Info_set(late, "cb_buffer_size", "65536"));
+  OK(MPI_Info_set(late, "e10_cache", "enable"));
   for (int i = 0; i < 3; ++i) {
     MPI_File file;
     OK(MPI_File_open(MPI_COMM_WORLD, check_path, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file));

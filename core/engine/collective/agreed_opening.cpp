@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <tuple>
 #include <type_traits>
 
 #include "core/engine/collective/hardware.hpp"
@@ -36,6 +37,14 @@ std::int64_t pack(const std::optional<CacheRedundancy>& redundancy) {
 std::optional<CacheRedundancy> unpack_redundancy(std::int64_t packed) {
   if (packed < 0) return std::nullopt;
   return CacheRedundancy{static_cast<int>(packed >> 16), static_cast<int>(packed & 0xffff)};
+}
+
+/// What logs are made by, once for all.
+template <typename AnyHints>
+auto cache_hints(AnyHints& hints) {
+  return std::tie(hints.cache, hints.cache_path, hints.cache_flush, hints.cache_capacity,
+                  hints.cache_sync_to_node, hints.cache_discard, hints.cache_threads,
+                  hints.cache_compress, hints.cache_redundancy);
 }
 
 }  // namespace
@@ -91,6 +100,18 @@ Agreed agree_on(Exchange& exchange, const StripeLayout& layout, const Hints& hin
           agreed,
           unpack_cost(word[12]),
           static_cast<int>(word[13])};
+}
+
+bool keep_cache_hints(Hints& hints, const Hints& opened, bool cached) {
+  bool same = cache_hints(hints) == cache_hints(opened);
+  // Who never asked for a cache, and does not now, misses nothing.
+  if (!hints.cache.value_or(false) && !opened.cache.value_or(false)) same = true;
+  cache_hints(hints) = cache_hints(opened);
+  if (!cached) return same;
+  // Nothing is sieved then: it is the size of what is flushed at a time.
+  same = same && hints.independent_write_buffer == opened.independent_write_buffer;
+  hints.independent_write_buffer = opened.independent_write_buffer;
+  return same;
 }
 
 }  // namespace forebay

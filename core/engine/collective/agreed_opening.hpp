@@ -20,4 +20,8 @@ struct Agreed {
 Agreed agree_on(Exchange& exchange, const StripeLayout& layout, const Hints& hints,
                 const CostWord& start);
 
+/// What of the cache is fixed when the file is opened stays in `hints` as it was in `opened`;
+/// `cached`: there is a cache. False if something else was asked for.
+bool keep_cache_hints(Hints& hints, const Hints& opened, bool cached);
+
 }  // namespace forebay

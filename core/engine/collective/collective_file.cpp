@@ -211,13 +211,10 @@ class EngineFile final : public CollectiveFile {
     return settle(worse(synced ? Error{} : synced.error(), std::exchange(untold_, {})));
   }
 
-  bool set_hints(const Hints& hints) override {
-    const auto per_node = agreed_.hints.aggregators_per_node;
-    const auto cache = agreed_.hints.cache;
-    const auto redundancy = agreed_.hints.cache_redundancy;
+  LateHints set_hints(const Hints& hints) override {
+    const Hints before = agreed_.hints;
     agreed_ = agree_on(*exchange_, agreed_.layout, hints, agreed_.start);
-    agreed_.hints.cache = cache;  // Once for all, and so is the other.
-    agreed_.hints.cache_redundancy = redundancy;
+    LateHints late{.cache = !keep_cache_hints(agreed_.hints, before, cache_ != nullptr)};
     if (cache_ != nullptr) keep(cache_->set_delayed(agreed_.hints.delayed.value_or(false)));
     direct_.set_hints(agreed_.hints);
     std::int64_t vote = vote_on_sieving(TiledTree(view_));
@@ -228,9 +225,10 @@ class EngineFile final : public CollectiveFile {
     if (board_ == nullptr && cache_ == nullptr) {  // The cache's granules go by them.
       cast_.domains = wanted;
     } else {
-      agreed_.hints.aggregators_per_node = per_node;
+      agreed_.hints.aggregators_per_node = before.aggregators_per_node;
     }
-    return wanted == cast_.domains;
+    late.aggregators = wanted != cast_.domains;
+    return late;
   }
 
   Hints hints_in_force() const override {

@@ -32,6 +32,14 @@ enum class Writers {
   others,  ///< Somebody, as far as is known.
 };
 
+/// New values of hints that came too late: what was before stays. The same on every rank.
+struct LateHints {
+  /// Others, or other buffers, have moved data already: the order of overlapping writes depends on
+  /// them.
+  bool aggregators = false;
+  bool cache = false;  ///< Its logs go by what was said when the file was opened.
+};
+
 /// A file opened by several ranks together: carries out data calls, collective and independent.
 /// Every collective call must be made by every rank of the exchange in the same order. No call
 /// hangs because another rank failed. A storage error of a collective call comes back on all ranks,
@@ -92,12 +100,11 @@ class CollectiveFile {
   /// MPI_File_sync: what any rank wrote is durable and visible to all. Collective.
   virtual Status sync() = 0;
 
-  /// New values of hints for the open file. False if they ask for other aggregators or buffers than
-  /// those that have moved data already, which stay: the order of overlapping writes depends on
-  /// them. The same on every rank. Collective.
-  virtual bool set_hints(const Hints& hints) = 0;
+  /// New values of hints for the open file. Returns which of them came too late. Collective.
+  virtual LateHints set_hints(const Hints& hints) = 0;
 
-  /// What is really in force: aggregators, buffer sizes and striping as chosen.
+  /// What is really in force: aggregators, buffer sizes and striping as chosen, the cache as
+  /// opened.
   virtual Hints hints_in_force() const = 0;
 
   /// The ranks that serve as aggregators; empty until a call was exchanged.

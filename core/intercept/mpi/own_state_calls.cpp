@@ -70,12 +70,21 @@ int adopt_info(OpenFile& file, MPI_Info info) {
   shadow.hints = declared.hints;
   auto& problems = file.record.hint_problems;
   problems.insert(problems.end(), declared.problems.begin(), declared.problems.end());
-  static const std::string too_late =
-      "MPI_Info: data has gone through aggregators already, so their number and buffers stay; give "
-      "cb_nodes, cb_config_list and cb_buffer_size when the file is opened";
-  if (!shadow.engine->set_hints(shadow.hints) && std::ranges::count(problems, too_late) == 0) {
-    problems.push_back(too_late);
-    show(*file.exchange, {too_late}, file.record.path);
+  const auto report = [&](const std::string& problem) {
+    if (std::ranges::count(problems, problem) > 0) return;
+    problems.push_back(problem);
+    show(*file.exchange, {problem}, file.record.path);
+  };
+  const LateHints late = shadow.engine->set_hints(shadow.hints);
+  if (late.aggregators) {
+    report(
+        "MPI_Info: data has gone through aggregators already, so their number and buffers stay; "
+        "give cb_nodes, cb_config_list and cb_buffer_size when the file is opened");
+  }
+  if (late.cache) {
+    report(
+        "MPI_Info: the write-behind cache stays as it was when the file was opened; give "
+        "forebay_cache, what begins with forebay_cache_ or e10_cache, and ind_wr_buffer_size then");
   }
   return code;
 }
