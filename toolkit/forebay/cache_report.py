@@ -190,6 +190,10 @@ def show_recovery(console: Console, outcome: Outcome) -> None:
             )
         for amount, what in (
             (entry["dropped_bytes"], "of an access that was not finished were dropped"),
+            (
+                entry["replayed_incomplete_bytes"],
+                "of an access that was not finished were replayed",
+            ),
             (entry["unusable_bytes"], "behind a gap at the end of a log were never whole"),
         ):
             if amount:

@@ -109,6 +109,7 @@ json report_json(const RecoveryReport& report) {
           {"written_bytes", report.replay.written},
           {"truncations", report.replay.truncations},
           {"dropped_bytes", report.dropped_bytes},
+          {"replayed_incomplete_bytes", report.replayed_incomplete_bytes},
           {"unusable_bytes", report.unusable_bytes},
           {"damage", report.damage}};
 }

@@ -244,6 +244,7 @@ void add(RecoveryReport& total, const RecoveryReport& part) {
   total.replay.truncations += part.replay.truncations;
   total.logs += part.logs;
   total.dropped_bytes += part.dropped_bytes;
+  total.replayed_incomplete_bytes += part.replayed_incomplete_bytes;
   total.unusable_bytes += part.unusable_bytes;
   total.damage.insert(total.damage.end(), part.damage.begin(), part.damage.end());
 }

@@ -190,14 +190,30 @@ def test_an_access_that_was_not_finished_is_asked_about(forebay: Forebay, unfini
     assert unfinished.logs() == ["log-0"]
 
 
-@pytest.mark.parametrize(("choice", "blocks", "dropped"), [("drop", 6, 4), ("replay", 10, 0)])
-def test_it_is_dropped_or_replayed_as_told(
-    forebay: Forebay, unfinished: Left, choice: str, blocks: int, dropped: int
+@pytest.mark.parametrize(
+    ("choice", "blocks", "done"), [("drop", 6, "dropped"), ("replay", 10, "replayed")]
+)
+def test_it_is_dropped_or_replayed_as_told_and_reported(
+    forebay: Forebay, unfinished: Left, choice: str, blocks: int, done: str
 ) -> None:
     answer = forebay("cache", "recover", "--incomplete", choice, unfinished.local)
     assert answer.code == 0, answer.errors
     assert unfinished.file.read_bytes() == unfinished.data[: blocks * BLOCK]
-    assert ("were dropped" in answer.output) == (dropped > 0)
+    assert f"39.1 KiB of an access that was not finished were {done}" in answer.output
+    for other in {"dropped", "replayed"} - {done}:
+        assert f"were {other}" not in answer.output
+
+
+@pytest.mark.parametrize(
+    ("choice", "field"), [("drop", "dropped_bytes"), ("replay", "replayed_incomplete_bytes")]
+)
+def test_what_became_of_it_is_in_figures(
+    forebay: Forebay, unfinished: Left, choice: str, field: str
+) -> None:
+    answer = forebay("cache", "recover", "--json", "--incomplete", choice, unfinished.local)
+    (entry,) = result_of(answer)["files"]
+    for name in ("dropped_bytes", "replayed_incomplete_bytes"):
+        assert entry[name] == (4 * BLOCK if name == field else 0)
 
 
 def test_several_logs_of_one_file_are_recovered_together(forebay: Forebay, left: Left) -> None:

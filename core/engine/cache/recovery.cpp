@@ -70,7 +70,8 @@ Result<RecoveryReport> recover(StorageFile& file, Sidecar& sidecar, std::vector<
   RecoveryReport report;
   const Incomplete incomplete = choices.incomplete.value_or(Incomplete::drop);
   for (const LogContents& log : contents) {
-    if (incomplete == Incomplete::drop) report.dropped_bytes += log.incomplete_bytes();
+    (incomplete == Incomplete::drop ? report.dropped_bytes : report.replayed_incomplete_bytes) +=
+        log.incomplete_bytes();
     report.unusable_bytes += log.beyond_gap_bytes;
     for (const LogDamage& damage : log.damage) report.damage.push_back(damage.what);
   }

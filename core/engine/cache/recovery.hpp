@@ -38,8 +38,9 @@ struct RecoveryProgress {
 
 struct RecoveryReport {
   ReplayReport replay;
-  int logs = 0;              ///< That were removed.
-  Bytes dropped_bytes = 0;   ///< Of incomplete records that were not replayed, as was chosen.
+  int logs = 0;             ///< That were removed.
+  Bytes dropped_bytes = 0;  ///< Of incomplete records that were not replayed, as was chosen.
+  Bytes replayed_incomplete_bytes = 0;  ///< Of those that were, as was chosen.
   Bytes unusable_bytes = 0;  ///< Behind a gap after the last commit: never acknowledged as whole.
   std::vector<std::string> damage;  ///< What was skipped.
 };

@@ -127,6 +127,7 @@ TEST_F(RecoveryTest, AsksWhatToDoWithAnAccessThatWasNotFinished) {
   const auto report = recover_all({.incomplete = Incomplete::drop});
   ASSERT_TRUE(report);
   EXPECT_EQ(report->dropped_bytes, 700);
+  EXPECT_EQ(report->replayed_incomplete_bytes, 0);
   EXPECT_EQ(file_->content(), model_.content());
   expect_done();
 }
@@ -136,6 +137,7 @@ TEST_F(RecoveryTest, ReplaysAnAccessThatWasNotFinishedIfToldTo) {
   const auto report = recover_all({.incomplete = Incomplete::replay});
   ASSERT_TRUE(report);
   EXPECT_EQ(report->dropped_bytes, 0);
+  EXPECT_EQ(report->replayed_incomplete_bytes, 700);
   model_.write(0, filled(700, 9));
   EXPECT_EQ(file_->content(), model_.content());
   expect_done();
