@@ -28,6 +28,10 @@ constexpr const char* usual_path = "/dev/shm";
 constexpr Bytes usual_part = 4;
 constexpr Bytes least_capacity = 8 * MiB;
 
+/// As of an aggregator's buffer.
+constexpr Bytes least_flush_bytes = 4 * KiB;
+constexpr Bytes most_flush_bytes = 256 * MiB;
+
 /// What others are rebuilt from is given back by segments: so they are not too large.
 constexpr Bytes most_protected_segments = 64;
 constexpr Bytes smallest_protected_segment = 1 * MiB;
@@ -58,7 +62,7 @@ CacheOptions options_of(const Hints& hints, int rank, const StripeLayout& layout
   options.sync = hints.cache_sync_to_node.value_or(false) ? SyncScope::node : SyncScope::file;
   options.keep_log = !hints.cache_discard.value_or(true);
   options.flush_threads = hints.cache_threads.value_or(0);
-  options.flush_bytes = hints.independent_write_buffer.value_or(options.flush_bytes);
+  options.flush_bytes = flush_bytes(hints).value_or(options.flush_bytes);
   options.first_server = rank % std::max(layout.servers, 1);
   options.log.compress = hints.cache_compress;
   if (wants_redundancy(hints)) {
@@ -83,6 +87,11 @@ double mib_per_s(Bytes bytes, std::int64_t ns) {
 }
 
 }  // namespace
+
+std::optional<Bytes> flush_bytes(const Hints& hints) {
+  if (!hints.independent_write_buffer) return std::nullopt;
+  return std::clamp(*hints.independent_write_buffer, least_flush_bytes, most_flush_bytes);
+}
 
 std::string job_number() {
   for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "COBALT_JOBID"}) {

@@ -43,6 +43,10 @@ struct CachePlace {
                                   LogPurpose purpose) const;
 };
 
+/// Of one write to the file at most, as a cache takes it from the hints: neither byte by byte nor
+/// more than a flushing thread should hold in memory. None: as the cache chooses.
+std::optional<Bytes> flush_bytes(const Hints& hints);
+
 /// The batch system's number of this job, or empty.
 std::string job_number();
 

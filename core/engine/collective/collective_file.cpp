@@ -13,6 +13,7 @@
 #include "core/engine/collective/agreed_cost.hpp"
 #include "core/engine/collective/agreed_error.hpp"
 #include "core/engine/collective/agreed_opening.hpp"
+#include "core/engine/collective/cache_place.hpp"
 #include "core/engine/collective/call_agreement.hpp"
 #include "core/engine/collective/coherent_cache.hpp"
 #include "core/engine/collective/cost_memory.hpp"
@@ -235,6 +236,7 @@ class EngineFile final : public CollectiveFile {
     Hints hints = agreed_.hints;
     if (hints.cache) hints.cache = cache_ != nullptr;
     if (cache_ == nullptr || !cache_->is_protected()) hints.cache_redundancy.reset();
+    if (cache_ != nullptr) hints.independent_write_buffer = flush_bytes(hints);
     hints.aggregators = cast_.domains.aggregators;
     hints.buffer_size = cast_.domains.window_bytes();
     if (agreed_.layout.striped()) {

@@ -65,6 +65,13 @@ TEST_F(LateHintsTest, ACacheStaysAsItWasOpened) {
   });
 }
 
+TEST_F(LateHintsTest, WhatIsFlushedAtATimeIsToldAsTheCacheTakesIt) {
+  hints_.independent_write_buffer = 1;
+  with_file([](CollectiveFile& file) {
+    EXPECT_EQ(file.hints_in_force().independent_write_buffer, 4 * KiB);
+  });
+}
+
 TEST_F(LateHintsTest, AFileThatWasOpenedWithoutACacheGetsNone) {
   hints_.cache.reset();
   with_file([&](CollectiveFile& file) {
