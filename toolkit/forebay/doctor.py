@@ -24,6 +24,7 @@ from forebay import (
     job,
     launcher,
     leftovers,
+    log_place,
     mpi_probe,
     native,
     records,
@@ -350,7 +351,8 @@ def _removal(found: list[Leftover]) -> str:
 
 
 def _local() -> Iterable[Check]:
-    for local in filesystem.local_paths():
+    found = filesystem.local_paths()
+    for local in found:
         yield Check(
             "node-local",
             Level.OK if local.writable else Level.INFO,
@@ -365,6 +367,9 @@ def _local() -> Iterable[Check]:
                 "Remove what is left over in /dev/shm, or give the container more "
                 "(docker run --shm-size=1g).",
             )
+    place = log_place.best(found)
+    if place is not None:
+        yield Check("node-local", Level.INFO, log_place.describe(place, found))
 
 
 def _machine() -> Iterable[Check]:

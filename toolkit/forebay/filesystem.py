@@ -9,6 +9,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from forebay import block_devices
+
 # Types as /proc/self/mountinfo names them, that are not shared between nodes and not in memory.
 _DISK_TYPES = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "zfs"})
 # Types whose data is on other hosts.
@@ -56,6 +58,8 @@ class LocalPath:
     total: int
     free: int
     writable: bool
+    flash: bool  # it keeps what it has without power, and does not rotate
+    emptied: bool  # when a job ends or the node starts, as $TMPDIR and /tmp may be
 
 
 def is_over_network(type_of_mount: str) -> bool:
@@ -164,24 +168,39 @@ def _parsed_attribute(attribute: bytes) -> Stripe:
         raise ValueError(text) from error
 
 
+def is_local_flash(mount: Mount, sys: Path = Path("/sys")) -> bool:
+    """Whether it is on flash of this node (NVMe, SSD), also through volumes and encryption."""
+    if mount.type not in _DISK_TYPES:
+        return False
+    number = block_devices.number_of(mount.device, mount.source)
+    return number is not None and block_devices.is_local_flash(number, sys)
+
+
 def local_paths() -> list[LocalPath]:
-    """Storage local to this node: memory (/dev/shm), $TMPDIR, and mounted local disks."""
-    candidates = [Path("/dev/shm"), Path(os.environ.get("TMPDIR", "/tmp"))]
-    candidates += [
+    """Storage local to this node: memory (/dev/shm), $TMPDIR, mounted local flash, and /var/tmp
+    where that is on such."""
+    temporary = Path(os.environ.get("TMPDIR", "/tmp"))
+    lasting = [
         Path(mount.point)
         for mount in mounts()
-        if mount.type in _DISK_TYPES and mount.source.startswith("/dev/nvme")
+        if is_local_flash(mount)
+        or (mount.type in _DISK_TYPES and mount.source.startswith("/dev/nvme"))
     ]
+    if is_local_flash(mount_of(Path("/var/tmp"))):
+        lasting.append(Path("/var/tmp"))
     found: dict[Path, LocalPath] = {}
-    for path in candidates:
+    for path in [Path("/dev/shm"), temporary, *lasting]:
         if not path.is_dir() or path in found:
             continue
         usage = shutil.disk_usage(path)
+        mount = mount_of(path)
         found[path] = LocalPath(
             path=str(path),
-            type=mount_of(path).type,
+            type=mount.type,
             total=usage.total,
             free=usage.free,
             writable=os.access(path, os.W_OK),
+            flash=is_local_flash(mount),
+            emptied=path == Path("/tmp") or (path == temporary and path not in lasting),
         )
     return list(found.values())

@@ -2,14 +2,12 @@
 and for this process with all that it has waited for."""
 
 import contextlib
-import os
 import re
-import stat
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from forebay import filesystem
+from forebay import block_devices, filesystem
 from forebay.filesystem import Mount
 
 _SECTOR_BYTES = 512  # whatever the device has. [kernel, block/stat]
@@ -32,7 +30,7 @@ def sample(
     """The counters now; what the kernel does not tell is left out."""
     devices: dict[str, Any] = {}
     for mount in filesystem.mounts() if mounts is None else mounts:
-        number = _block_device(mount)
+        number = block_devices.number_of(mount.device, mount.source)
         if number is None:
             continue
         if number not in devices:
@@ -72,18 +70,3 @@ def between(first: Sample, last: Sample) -> Sample:
     if "dirty_bytes" in first and "dirty_bytes" in last:
         found["dirty_bytes"] = {"start": first["dirty_bytes"], "end": last["dirty_bytes"]}
     return found
-
-
-def _block_device(mount: Mount) -> str | None:
-    """MAJOR:MINOR; None of a network's file system, of one in memory, and of one of FUSE."""
-    if mount.device and not mount.device.startswith("0:"):
-        return mount.device
-    if not mount.source.startswith("/dev/"):
-        return None
-    try:  # btrfs and others have a number of their own
-        status = os.stat(mount.source)  # noqa: PTH116 - not a path of ours
-    except OSError:
-        return None
-    if not stat.S_ISBLK(status.st_mode):
-        return None
-    return f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
