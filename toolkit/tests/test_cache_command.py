@@ -4,7 +4,6 @@ dropped, and nothing is lost without being asked for."""
 import dataclasses
 import fcntl
 import json
-import os
 import random
 import shutil
 import subprocess
@@ -15,50 +14,7 @@ from typing import Any
 
 import pytest
 from conftest import Answer, Forebay
-
-REPOSITORY = Path(__file__).resolve().parents[2]
-NATIVE = ("forebay-cache", "forebay-leave-log", "forebay-leave-protected-logs")
-BLOCK = 10_000  # bytes of one write
-USER_DIRECTORY = f"forebay-cache-{os.getuid()}"
-
-
-def native_directory() -> Path | None:
-    """Where the tool and the program that leaves logs were built, if they were."""
-    places = [
-        Path(os.environ.get("FOREBAY_LIBRARY_DIR", "/nonexistent")).parent / "bin",
-        REPOSITORY / "build" / "bin",
-    ]
-    return next((p for p in places if all((p / name).is_file() for name in NATIVE)), None)
-
-
-@dataclass(frozen=True)
-class Left:
-    """A node-local directory with the log of a program that wrote ten blocks of `data` to `file`
-    and was killed. The file itself is still empty."""
-
-    native: Path
-    local: Path
-    file: Path
-    data: bytes
-
-    def leave(self, *options: str) -> None:
-        """Runs a program that does so. Ranks and logs are named by `options`."""
-        source = self.local / "data"
-        source.write_bytes(self.data)
-        done = subprocess.run(
-            [str(self.native / "forebay-leave-log"), "--local", str(self.local),
-             "--file", str(self.file), "--data", str(source), "--block", str(BLOCK), *options],
-            check=False,
-        )  # fmt: skip
-        assert done.returncode == -9
-        assert self.file.read_bytes() == b""
-
-    def logs(self) -> list[str]:
-        return sorted(path.name for path in (self.local / USER_DIRECTORY).iterdir())
-
-    @property
-    def notices(self) -> Path:
-        return self.file.with_name(f".{self.file.name}.forebay-dirty")
+from made_logs import BLOCK, USER_DIRECTORY, Left, crc32c, native_directory
 
 
 @pytest.fixture
@@ -224,6 +180,40 @@ def test_several_logs_of_one_file_are_recovered_together(forebay: Forebay, left:
     assert left.file.read_bytes() == left.data
 
 
+def test_two_jobs_and_two_files_of_one_name_are_kept_apart(
+    forebay: Forebay, left: Left, tmp_path: Path
+) -> None:
+    """Both jobs' logs are in one directory of the node; one file is named, then recovered."""
+    both = []
+    for number, (directory, job) in enumerate((("a", "17"), ("b", "18"))):
+        (tmp_path / directory).mkdir()
+        data = random.Random(10 + number).randbytes(10 * BLOCK)
+        one = dataclasses.replace(left, file=tmp_path / directory / "x", data=data)
+        one.leave("--committed-blocks", "10", "--job", job, "--log", f"log-{number}")
+        both.append(one)
+    first, second = both
+    found = result_of(forebay("cache", "ls", "--json", left.local))["logs"]
+    assert sorted((log["job"], log["file"]) for log in found) == [
+        ("17", str(first.file)),
+        ("18", str(second.file)),
+    ]
+
+    (entry,) = result_of(forebay("cache", "recover", "--json", first.file))["files"]
+    assert (entry["file"], entry["logs"]) == (str(first.file), 1)
+    assert first.file.read_bytes() == first.data
+    assert second.file.read_bytes() == b""
+    assert not first.notices.exists()
+    assert second.notices.exists()
+    (log,) = result_of(forebay("cache", "ls", "--json", left.local))["logs"]
+    assert (log["job"], log["file"], log["state"]) == ("18", str(second.file), "left")
+    assert log["complete_bytes"] == len(second.data)
+
+    assert forebay("cache", "recover", left.local).code == 0
+    assert second.file.read_bytes() == second.data
+    assert first.file.read_bytes() == first.data
+    assert left.logs() == []
+
+
 def test_logs_of_a_file_in_another_directory_are_found(
     forebay: Forebay, left: Left, tmp_path: Path
 ) -> None:
@@ -378,16 +368,6 @@ def leave_newer(left: Left) -> None:
     (left.notices / "newer.overtaken").write_text(json.dumps(mark))
     newer = random.Random(2).randbytes(10 * BLOCK)
     dataclasses.replace(left, data=newer).leave("--committed-blocks", "10", "--log", "log-1")
-
-
-def crc32c(data: bytes) -> int:
-    """[RFC 3720, appendix B.4]"""
-    value = 0xFFFFFFFF
-    for byte in data:
-        value ^= byte
-        for _ in range(8):
-            value = (value >> 1) ^ (0x82F63B78 if value & 1 else 0)
-    return value ^ 0xFFFFFFFF
 
 
 def test_logs_that_others_wrote_past_are_replayed_only_if_told_to(

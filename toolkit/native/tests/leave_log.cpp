@@ -27,6 +27,7 @@ struct Task {
   std::size_t block = 0;  ///< Bytes of one write.
   std::size_t committed_blocks = 0;
   std::string log = "log-0";
+  std::string job = "4711";
   int rank = 0;
   std::int64_t made_unix_s = 1'700'000'000;
   std::string host = this_host();
@@ -52,7 +53,7 @@ Status work(const Task& task) {
   LogIdentity log;
   log.log = task.log;
   log.file = *identity;
-  log.job = "4711";
+  log.job = task.job;
   log.host = task.host;
   log.process = ::getpid();
   log.rank = task.rank;
@@ -96,6 +97,7 @@ int run(int argc, char** argv) {
   app.add_option("--block", task.block)->required()->check(CLI::PositiveNumber);
   app.add_option("--committed-blocks", task.committed_blocks)->required();
   app.add_option("--log", task.log);
+  app.add_option("--job", task.job);
   app.add_option("--rank", task.rank);
   app.add_option("--made", task.made_unix_s);
   app.add_option("--host", task.host);
