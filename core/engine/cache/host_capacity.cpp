@@ -13,14 +13,34 @@
 namespace forebay {
 namespace {
 
-/// The number is that of the layout of Resource's state.
-constexpr const char* capacity_name = ".capacity-1";
+/// The number is that of the layout of Resource's state and of what is locked.
+constexpr const char* capacity_name = ".capacity-2";
 
-bool set_lock(int descriptor, int command, short type) {
+/// Bytes of the file, which are locked and mean nothing else. Who comes has the door alone until
+/// the state is there, and looks behind it whether anybody uses the file: so if one dies while he
+/// makes the state, the next one finds nobody and makes it anew.
+constexpr Extent door{0, 1};
+constexpr Extent use{1, 1};
+constexpr Extent all{0, 2};
+
+bool set_lock(int descriptor, int command, short type, Extent bytes) {
   struct flock lock = {};
   lock.l_type = type;
   lock.l_whence = SEEK_SET;
-  return ::fcntl(descriptor, command, &lock) == 0;
+  lock.l_start = bytes.offset;
+  lock.l_len = bytes.length;
+  int done = 0;
+  do {
+    done = ::fcntl(descriptor, command, &lock);
+  } while (done != 0 && errno == EINTR);
+  return done == 0;
+}
+
+/// Whether it has no name any more; nothing where that cannot be told.
+std::optional<bool> is_removed(int descriptor) {
+  struct stat status = {};
+  if (::fstat(descriptor, &status) != 0) return std::nullopt;
+  return status.st_nlink == 0;
 }
 
 /// One user's hold on the file.
@@ -38,28 +58,28 @@ struct Hold {
     resource.reset();
     if (!memory.empty()) ::munmap(memory.data(), memory.size());
     // The last one removes it: of two that leave at a time, each has let go of it before it looks
-    // whether the other has. Who has opened it already, and waits for the lock, looks again.
-    if (file.valid() && set_lock(file.get(), F_OFD_SETLK, F_UNLCK) &&
-        set_lock(file.get(), F_OFD_SETLK, F_WRLCK)) {
+    // whether the other has. Who has opened it already, and waits at the door, looks again. Where
+    // the other has removed it already, the name may be that of a new one.
+    if (file.valid() && set_lock(file.get(), F_OFD_SETLK, F_UNLCK, all) &&
+        set_lock(file.get(), F_OFD_SETLK, F_WRLCK, all) && is_removed(file.get()) == false) {
       ::unlinkat(directory->descriptor(), name.c_str(), 0);
     }
   }
 };
 
-/// Opens the file and holds a lock on it; alone, and with nothing in it, if nobody else does.
+/// Opens the file and has its door; alone in it, and with zeros in it, if nobody else uses it.
 /// False: it was removed meanwhile.
-Result<bool> lock_file(Hold& hold, const std::string& path) {
+Result<bool> enter(Hold& hold, const std::string& path) {
   constexpr int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
   const int directory = hold.directory->descriptor();
   hold.file = Descriptor(::openat(directory, hold.name.c_str(), flags, S_IRUSR | S_IWUSR));
   if (!hold.file.valid()) return fail(errno, "open " + path);
   const int file = hold.file.get();
-  const bool alone = set_lock(file, F_OFD_SETLK, F_WRLCK);
-  if (!alone && !set_lock(file, F_OFD_SETLKW, F_RDLCK)) return fail(errno, "lock " + path);
-  struct stat status = {};
-  if (::fstat(file, &status) != 0) return fail(errno, "look at " + path);
-  if (status.st_nlink == 0) return false;
-  if (!alone) return true;
+  if (!set_lock(file, F_OFD_SETLKW, F_WRLCK, door)) return fail(errno, "lock " + path);
+  const auto removed = is_removed(file);
+  if (!removed) return fail(errno, "look at " + path);
+  if (*removed) return false;
+  if (!set_lock(file, F_OFD_SETLK, F_WRLCK, use)) return true;
   if (::ftruncate(file, 0) != 0) return fail(errno, "empty " + path);
   // posix_fallocate returns its error and does not set errno.
   const int failure = ::posix_fallocate(file, 0, Resource::state_bytes());
@@ -75,17 +95,19 @@ Result<std::shared_ptr<Resource>> share_by(const std::shared_ptr<CacheDirectory>
   hold->directory = directory;
   hold->name = name;
   for (;;) {
-    const auto locked = lock_file(*hold, path);
-    if (!locked) return tl::unexpected(locked.error());
-    if (*locked) break;
+    const auto entered = enter(*hold, path);
+    if (!entered) return tl::unexpected(entered.error());
+    if (*entered) break;
   }
   const auto size = static_cast<std::size_t>(Resource::state_bytes());
   void* address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, hold->file.get(), 0);
   if (address == MAP_FAILED) return fail(errno, "map " + path);
   hold->memory = {static_cast<std::byte*>(address), size};
   hold->resource.emplace("cache.local", amount, hold->memory);
-  // Who had it alone lets others in; it is as he made it.
-  if (!set_lock(hold->file.get(), F_OFD_SETLK, F_RDLCK)) return fail(errno, "lock " + path);
+  if (!set_lock(hold->file.get(), F_OFD_SETLK, F_RDLCK, use) ||
+      !set_lock(hold->file.get(), F_OFD_SETLK, F_UNLCK, door)) {
+    return fail(errno, "lock " + path);
+  }
   return std::shared_ptr<Resource>(hold, &*hold->resource);
 }
 

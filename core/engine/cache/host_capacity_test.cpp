@@ -1,17 +1,23 @@
 // Goal: all who use a node-local path share one capacity, and what dead programs left counts for
 // nothing.
 // Method: several users in one process, which the locks tell apart like processes; a file that
-// somebody left.
+// somebody left; one who has the file locked, as while it is made, and dies when others wait.
 
 #include "core/engine/cache/host_capacity.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
 
 namespace forebay {
 namespace {
@@ -34,6 +40,34 @@ class HostCapacityTest : public ::testing::Test {
   }
   bool file_is_there() const {
     return fs::directory_iterator(directory_->path()) != fs::directory_iterator();
+  }
+  /// The file, locked as by one who makes it, with `content`.
+  Descriptor in_the_making(const std::string& content) {
+    fs::path path;
+    {
+      const auto shared = share(100);
+      path = fs::directory_iterator(directory_->path())->path();
+    }
+    Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR));
+    struct flock lock = {};
+    lock.l_type = F_WRLCK;
+    EXPECT_EQ(::fcntl(file.get(), F_OFD_SETLK, &lock), 0);
+    EXPECT_EQ(::write(file.get(), content.data(), content.size()),
+              static_cast<ssize_t>(content.size()));
+    return file;
+  }
+  /// How many wait for a lock on `file`; none if the kernel does not tell of it at all.
+  static std::optional<int> waiting_for(const Descriptor& file) {
+    struct stat status = {};
+    EXPECT_EQ(::fstat(file.get(), &status), 0);
+    const std::string inode = ":" + std::to_string(status.st_ino) + " ";
+    std::ifstream locks("/proc/locks");
+    std::optional<int> waiting;
+    for (std::string line; std::getline(locks, line);) {
+      if (line.find(inode) == std::string::npos) continue;
+      waiting = waiting.value_or(0) + (line.find("->") == std::string::npos ? 0 : 1);
+    }
+    return waiting;
   }
 
   fs::path base_;
@@ -73,6 +107,31 @@ TEST_F(HostCapacityTest, StartsAnewAfterAProcessThatDiedWithAllOfIt) {
   ASSERT_EQ(status, 0);
   EXPECT_TRUE(file_is_there());
   EXPECT_EQ(share(200)->free(), 200);
+}
+
+/// Of those who wait, one makes it. What is in the file: nothing yet, or that it is being made.
+TEST_F(HostCapacityTest, IsMadeByAnotherWhereWhoMakesItDies) {
+  const std::string begun(static_cast<std::size_t>(Resource::state_bytes()), '\1');
+  for (const std::string& content : {std::string(), begun}) {
+    auto maker = in_the_making(content);
+    if (!waiting_for(maker)) GTEST_SKIP() << "/proc/locks does not tell of locks";
+    std::vector<std::shared_ptr<Resource>> shared(3);
+    std::vector<std::thread> others;
+    others.reserve(shared.size());
+    for (auto& one : shared) others.emplace_back([&] { one = share(200); });
+    while (waiting_for(maker).value_or(0) < 3) std::this_thread::yield();
+    maker = Descriptor();
+    for (std::thread& other : others) other.join();
+    for (const auto& one : shared) {
+      ASSERT_NE(one, nullptr);
+      EXPECT_EQ(one->amount(), 200);
+      EXPECT_EQ(one->free(), 200);
+    }
+    const auto holder = ResourceHolder::join(shared[0]);
+    ASSERT_TRUE(holder);
+    EXPECT_TRUE((*holder)->take(50));
+    EXPECT_EQ(shared[2]->free(), 150) << "it is one for all";
+  }
 }
 
 TEST_F(HostCapacityTest, IsNoLog) {

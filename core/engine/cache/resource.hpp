@@ -28,7 +28,8 @@ class Resource {
   /// In memory of its own.
   Resource(std::string name, Bytes amount);
   /// In `shared`: state_bytes() bytes, zero-filled before the first Resource was put there, aligned
-  /// as malloc aligns, and outliving this. The first one's amount holds for all.
+  /// as malloc aligns, and outliving this. The first one's amount holds for all. Others wait until
+  /// it is there: where who puts it there may die meanwhile, they are to be kept out until then.
   Resource(std::string name, Bytes amount, std::span<std::byte> shared);
 
   const std::string& name() const { return name_; }
