@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "core/engine/cache/recovery.hpp"
+#include "core/engine/cache/sidecar.hpp"
 #include "core/engine/collective/claims_server.hpp"
 #include "core/engine/collective/coherent_cache.hpp"
 
@@ -63,6 +65,31 @@ class CacheTest : public ::testing::Test {
     const std::string bytes{std::istreambuf_iterator<char>(file), {}};
     const auto* first = reinterpret_cast<const std::byte*>(bytes.data());
     return {first, first + bytes.size()};
+  }
+
+  int logs_left() const {
+    const auto directory = CacheDirectory::open(base_ / "local", CacheDirectory::Access::existing);
+    return directory ? static_cast<int>((*directory)->logs()->size()) : 0;
+  }
+
+  /// Replays all logs that are left.
+  void recover_logs(const RecoveryChoices& choices = {}) const {
+    const auto directory = CacheDirectory::open(base_ / "local", CacheDirectory::Access::existing);
+    ASSERT_TRUE(directory);
+    const auto names = (*directory)->logs();
+    ASSERT_TRUE(names);
+    std::vector<LeftLog> left;
+    for (const std::string& name : *names) {
+      auto log = LogDirectory::open(*directory, name, LogDirectory::Use::replace);
+      ASSERT_TRUE(log);
+      left.push_back({name, std::move(*log)});
+    }
+    Counters counters;
+    const auto file = open_posix_file(path_, OpenMode::read_write, counters);
+    ASSERT_TRUE(file);
+    Sidecar sidecar(path_);
+    const auto recovered = recover(**file, sidecar, std::move(left), choices);
+    ASSERT_TRUE(recovered) << to_string(recovered.error());
   }
 
   std::filesystem::path base_;

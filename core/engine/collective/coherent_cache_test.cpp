@@ -13,8 +13,6 @@
 #include <random>
 #include <thread>
 
-#include "core/engine/cache/recovery.hpp"
-#include "core/engine/cache/sidecar.hpp"
 #include "core/engine/collective/coherent_cache_rig.hpp"
 #include "core/engine/collective/cost_memory.hpp"
 #include "core/engine/collective/thread_exchange.hpp"
@@ -39,10 +37,6 @@ class CoherentCacheTest : public CacheTest, public ::testing::WithParamInterface
     CacheTest::open(exchange, *opened);
     return opened;
   }
-  int logs_left() const {
-    const auto directory = CacheDirectory::open(base_ / "local", CacheDirectory::Access::existing);
-    return directory ? static_cast<int>((*directory)->logs()->size()) : 0;
-  }
 
   /// Rank 1 writes, then rank 0 over it.
   static void write_in_turn(Exchange& exchange, CoherentCache& cache) {
@@ -54,25 +48,6 @@ class CoherentCacheTest : public CacheTest, public ::testing::WithParamInterface
       }
       exchange.barrier();
     }
-  }
-
-  /// Replays all logs that are left.
-  void recover_logs() const {
-    const auto directory = CacheDirectory::open(base_ / "local", CacheDirectory::Access::existing);
-    ASSERT_TRUE(directory);
-    const auto names = (*directory)->logs();
-    ASSERT_TRUE(names);
-    std::vector<LeftLog> left;
-    for (const std::string& name : *names) {
-      auto log = LogDirectory::open(*directory, name, LogDirectory::Use::replace);
-      ASSERT_TRUE(log);
-      left.push_back({name, std::move(*log)});
-    }
-    Counters counters;
-    const auto file = open_posix_file(path_, OpenMode::read_write, counters);
-    ASSERT_TRUE(file);
-    Sidecar sidecar(path_);
-    ASSERT_TRUE(recover(**file, sidecar, std::move(left), {}));
   }
 
   /// What a schedule does, the same on all ranks.
