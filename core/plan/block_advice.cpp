@@ -20,8 +20,7 @@ Extent BlockAdvice::block_at(Bytes index) const {
 
 bool BlockAdvice::is_declared(Extent block) const {
   return willneed_.empty() || std::ranges::any_of(willneed_, [&](const Extent& given) {
-           const Bytes length = given.length == 0 ? file_size_ - given.offset : given.length;
-           return length > 0 && !intersect({given.offset, length}, block).empty();
+           return !intersect(in_file(given, file_size_), block).empty();
          });
 }
 

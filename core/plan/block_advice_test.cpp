@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace forebay {
 namespace {
 
@@ -38,6 +40,12 @@ TEST(BlockAdvice, WhatWasNotDeclaredIsNotAnnounced) {
   EXPECT_THAT(advice.observe({0, 5}), ElementsAre(need(0)));
   EXPECT_THAT(advice.observe({25, 1}), ElementsAre(need(3), need(4)));
   EXPECT_THAT(advice.observe({75, 1}), ElementsAre(need(9)));
+}
+
+TEST(BlockAdvice, EnormousExtentsGoToTheEndOfTheFile) {
+  BlockAdvice advice({{30, std::numeric_limits<Bytes>::max()}}, 100, shape);
+  EXPECT_THAT(advice.observe({0, 5}), IsEmpty());
+  EXPECT_THAT(advice.observe({25, 1}), ElementsAre(need(3), need(4)));
 }
 
 TEST(BlockAdvice, NothingIsAnnouncedBehindTheEndOfTheFile) {

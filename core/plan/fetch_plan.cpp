@@ -5,14 +5,19 @@
 
 namespace forebay {
 
+Extent in_file(Extent written, Bytes file_size) {
+  if (written.offset < 0 || written.length < 0 || written.offset >= file_size) return {};
+  const Bytes rest = file_size - written.offset;
+  return {written.offset, written.length == 0 ? rest : std::min(written.length, rest)};
+}
+
 FetchPlan::FetchPlan(const std::vector<Extent>& extents, Bytes file_size) {
   for (const Extent& given : extents) {
-    if (given.offset < 0 || given.length < 0 || given.offset >= file_size) {
+    const Extent wanted = in_file(given, file_size);
+    if (wanted.empty()) {
       ++outside_;
       continue;
     }
-    const Bytes rest = file_size - given.offset;
-    const Extent wanted{given.offset, given.length == 0 ? rest : std::min(given.length, rest)};
     if (!extents_.empty()) {
       Extent& last = extents_.back();
       const bool touches =

@@ -10,6 +10,11 @@
 
 namespace forebay {
 
+/// What of an extent, as a person wrote it, lies in a file of `file_size` bytes. A length of 0
+/// means to the end of the file, as for posix_fadvise. Empty: nothing does, or a number is
+/// negative.
+Extent in_file(Extent written, Bytes file_size);
+
 /// The future of a file, cut into pieces that are fetched by one request each, in the order in
 /// which they will be read. Pieces are made one at a time: a plan for a terabyte costs no more than
 /// its extents.
@@ -18,9 +23,8 @@ class FetchPlan {
   FetchPlan() = default;
 
   /// `extents` in the order of reading, as a person wrote them: they may overlap, lie beyond the
-  /// file or be absurdly large, and are clipped to `file_size`. A length of 0 means to the end of
-  /// the file, as for posix_fadvise. Neighbours that share a unit of transfer, or whose units
-  /// touch, are read as one.
+  /// file or be absurdly large, and are clipped to `file_size` by in_file(). Neighbours that share
+  /// a unit of transfer, or whose units touch, are read as one.
   FetchPlan(const std::vector<Extent>& extents, Bytes file_size);
 
   /// The next piece; none at the end. It begins with the extent that will be read next, as much of

@@ -1,6 +1,6 @@
 """Goal: a program that opens its file for each piece that it reads of it is read ahead as if it had
-kept it open, by descriptors and by C streams; wrong declarations cost it little; and it sees what
-it changed in between.
+kept it open, by descriptors and by C streams; wrong declarations cost it little, enormous ones are
+of what the file holds; and it sees what it changed in between.
 
 Method: a hundred pieces, an opening for each, with and without the library. The records say how
 many openings it was for Forebay, and what was fetched for them.
@@ -64,10 +64,28 @@ os.close(writer)
 print(read(1_100_000)[:20])
 """
 
+#: What it is comes first, by an opening of its own.
+LOOKS_FIRST = """
+import os, sys, zlib
+file = os.open(sys.argv[1], os.O_RDONLY)
+os.read(file, 8)
+os.close(file)
+file = os.open(sys.argv[1], os.O_RDONLY)
+sum = 0
+for offset in range(4096, 4_000_000, 40_000):
+    sum = zlib.crc32(os.pread(file, 40_000, offset), sum)
+print(sum)
+"""
+
 
 def intent() -> str:
-    """Of three files."""
-    declared = {"right.dat": PIECES, "wrong.dat": BETWEEN, "changed.dat": PIECES}
+    """Of four files."""
+    declared: dict[str, list[list[int]]] = {
+        "right.dat": PIECES,
+        "wrong.dat": BETWEEN,
+        "changed.dat": PIECES,
+        "enormous.dat": [[4096, (1 << 63) - 1]],
+    }
     return "".join(
         f'[[file]]\npath = "{name}"\nwillneed = {extents}\nbudget = "1MiB"\n'
         for name, extents in declared.items()
@@ -79,7 +97,7 @@ def main() -> int:
     failures = []
     with tempfile.TemporaryDirectory(dir=".", prefix="posix-reopened-") as name:
         directory = Path(name).resolve()
-        for seed, file in enumerate(("right.dat", "wrong.dat", "changed.dat")):
+        for seed, file in enumerate(("right.dat", "wrong.dat", "changed.dat", "enormous.dat")):
             make_file(directory / file, SIZE, seed)
         preloaded = Preloaded(library, queue, directory, intent())
         wait_until_settled(directory)
@@ -103,6 +121,13 @@ def main() -> int:
                         failures.append(f"{way}: {served} bytes of {needed} were served")
                 if emptied and file == "wrong.dat" and fetched > needed * 3 // 4:
                     failures.append(f"{way}: {fetched} wrong bytes were fetched")
+        command = [sys.executable, "-c", LOOKS_FIRST, "enormous.dat"]
+        plain = preloaded.run(command, with_library=False)
+        emptied = evict(directory / "enormous.dat")
+        answer, records = preloaded.run(command), preloaded.take_records()
+        print(f"enormous.dat: {total(records, 'bytes_served')} served")
+        if answer != plain or (emptied and total(records, "bytes_served") == 0):
+            failures.append(f"enormous: {plain} without the library, {answer} with it: {records}")
         content = (directory / "changed.dat").read_bytes()
         _, output, errors = preloaded.run([sys.executable, "-c", CHANGES, "changed.dat"])
         if output != f"{b'new bytes' + content[1_100_009:1_100_020]!r}\n".encode():

@@ -15,6 +15,7 @@
 #include "core/model/read_intent.hpp"
 #include "core/plan/block_advice.hpp"
 #include "core/plan/extent_advice.hpp"
+#include "core/plan/fetch_plan.hpp"
 #include "core/plan/fetch_window.hpp"
 #include "core/storage/descriptor.hpp"
 #include "core/storage/fetch_source.hpp"
@@ -147,16 +148,13 @@ void start(const Registry& state, ServedFile& file, const FileVersion& version) 
   state.prefetcher->wake();
 }
 
-/// What will be read from `offset` on; empty: nothing is declared there.
-std::vector<Extent> declared_from(const std::vector<Extent>& willneed, Bytes offset) {
-  const auto first = std::ranges::find_if(willneed, [offset](const Extent& extent) {
-    return offset >= extent.offset && (extent.length == 0 || offset < extent.end());
+/// What will be read of a file of `size` bytes from `offset` on; empty: nothing is declared there.
+std::vector<Extent> declared_from(const std::vector<Extent>& willneed, Bytes offset, Bytes size) {
+  const auto first = std::ranges::find_if(willneed, [&](const Extent& written) {
+    return !intersect(in_file(written, size), {offset, 1}).empty();
   });
   std::vector<Extent> rest(first, willneed.end());
-  if (!rest.empty()) {
-    const Bytes left = rest[0].length == 0 ? 0 : rest[0].end() - offset;
-    rest[0] = {offset, left};
-  }
+  if (!rest.empty()) rest[0] = {offset, in_file(rest[0], size).end() - offset};
   return rest;
 }
 
@@ -183,10 +181,15 @@ std::shared_ptr<NodeReaders> announced(Registry& state, const FileVersion& versi
   return presence;
 }
 
-/// Whether who reads what is declared finds it in the page cache, if it was brought there.
-bool comes_from_page_cache(int descriptor, const std::string& path, const ReadIntent& wishes) {
+/// Whether who reads what is declared of a file of `size` bytes finds it in the page cache, if it
+/// was brought there.
+bool comes_from_page_cache(int descriptor, const std::string& path, const ReadIntent& wishes,
+                           Bytes size) {
+  const auto is_there = [size](const Extent& written) { return !in_file(written, size).empty(); };
+  const auto first = std::ranges::find_if(wishes.willneed, is_there);
+  if (first == wishes.willneed.end()) return false;
   const auto source = open_fetch_source(descriptor, path, Through::page_cache);
-  return source && !PageCacheFetch::is_in_vain(**source, wishes.willneed.front());
+  return source && !PageCacheFetch::is_in_vain(**source, in_file(*first, size));
 }
 
 }  // namespace
@@ -223,7 +226,7 @@ void manage(int descriptor, const FileVersion& version, const char* path,
                      .version = version,
                      .began_ns = began_ns});
     }
-    if (comes_from_page_cache(descriptor, path, wishes)) return by_page_cache();
+    if (comes_from_page_cache(descriptor, path, wishes, version.size)) return by_page_cache();
     presence.reset();
   }
   const auto file = fetch(state, descriptor, version, path, std::move(wishes));
@@ -252,7 +255,7 @@ void decide(int descriptor, Bytes offset) {
   }
   ReadIntent wishes = *followed.declared;
   const bool is_by_pattern = wishes.willneed.empty();
-  wishes.willneed = declared_from(wishes.willneed, offset);
+  wishes.willneed = declared_from(wishes.willneed, offset, version->size);
   if (wishes.willneed.empty() != is_by_pattern || !state.parked.may_begin(version->id)) {
     // The index of the file, or what nobody declared, or not for now.
     managed->is_over = ++managed->reads_undecided > most_strays;
@@ -264,7 +267,7 @@ void decide(int descriptor, Bytes offset) {
   // The parent reads it, too, and other children may.
   auto presence = is_inherited ? announced(state, *version, wishes) : nullptr;
   if (presence != nullptr && presence->has_company() &&
-      comes_from_page_cache(descriptor, followed.path, wishes)) {
+      comes_from_page_cache(descriptor, followed.path, wishes, version->size)) {
     auto advised = advise(state, descriptor, *version, followed.path, wishes);
     managed->is_over = advised == nullptr;
     followed = {.advised = std::move(advised), .version = *version};
@@ -336,13 +339,14 @@ void share(int descriptor, Bytes offset) {
     before = managed->followed;
     if (before.file == nullptr) return;
     // The index of the file is read by everybody for himself.
-    if (declared_from(before.file->intent().willneed, offset).empty()) return;
+    if (declared_from(before.file->intent().willneed, offset, before.version.size).empty()) return;
     // Gone after this, whether it helps or not: it is asked once.
     presence = std::exchange(managed->followed.presence, nullptr);
   }
   if (presence == nullptr) return;
   if (move_together(state, *managed, descriptor, before, std::move(presence), offset)) return;
-  if (comes_from_page_cache(descriptor, before.file->path(), before.file->intent())) {
+  if (comes_from_page_cache(descriptor, before.file->path(), before.file->intent(),
+                            before.version.size)) {
     move_to_page_cache(state, *managed, descriptor, offset);
   }
 }
@@ -363,12 +367,13 @@ void go_on(int descriptor, Bytes offset, bool again) {
     const std::lock_guard file_lock(managed->mutex);
     if (managed->followed.file != before.file) return;
   }
-  if (comes_from_page_cache(descriptor, before.file->path(), before.file->intent())) {
+  if (comes_from_page_cache(descriptor, before.file->path(), before.file->intent(),
+                            before.version.size)) {
     managed->is_over = move_to_page_cache(state, *managed, descriptor, offset) == nullptr;
     return;
   }
   ReadIntent rest = before.file->intent();
-  rest.willneed = declared_from(rest.willneed, offset);
+  rest.willneed = declared_from(rest.willneed, offset, before.version.size);
   auto file = rest.willneed.empty()
                   ? nullptr
                   : fetch(state, descriptor, before.version, before.file->path(), std::move(rest));
@@ -453,7 +458,7 @@ std::shared_ptr<AdvisedFile> move_to_page_cache(Registry& state, ManagedFile& ma
   }
   const std::string& path = followed.file != nullptr ? followed.file->path() : followed.path;
   ReadIntent rest = *wishes;
-  if (offset > 0) rest.willneed = declared_from(wishes->willneed, offset);
+  if (offset > 0) rest.willneed = declared_from(wishes->willneed, offset, version->size);
   if (rest.willneed.empty()) rest.willneed = wishes->willneed;
   auto advised = advise(state, descriptor, *version, path, rest);
   if (advised == nullptr) return nullptr;
