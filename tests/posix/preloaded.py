@@ -18,9 +18,14 @@ _CACHESTAT = 451
 #: Makes the calls that its input tells.
 TOLD_READS = [sys.executable, str(Path(__file__).resolve().with_name("told_reads.py"))]
 
-#: Opens the file, and tells what it read of it for each line "OFFSET LENGTH".
+#: Opens the file, and tells what it read of it for each line "OFFSET LENGTH". With a word it looks
+#: at its beginning before, by an opening of its own.
 _READER = """
 import os, sys, zlib
+if sys.argv[1:]:
+    first = os.open("events", os.O_RDONLY)
+    os.read(first, 8)
+    os.close(first)
 file = os.open("events", os.O_RDONLY)
 print("open", flush=True)
 for line in sys.stdin:
@@ -124,10 +129,12 @@ class Preloaded:
         return found
 
 
-def start_reader(preloaded: Preloaded, *before: str) -> subprocess.Popen[str]:
+def start_reader(
+    preloaded: Preloaded, *before: str, looks_first: bool = False
+) -> subprocess.Popen[str]:
     """A process that has the file `events` open; by a command after these words."""
     process = subprocess.Popen(
-        [*before, sys.executable, "-c", _READER],
+        [*before, sys.executable, "-c", _READER, *(["looks first"] if looks_first else [])],
         cwd=preloaded.directory,
         env=preloaded.environment,
         stdin=subprocess.PIPE,

@@ -3,10 +3,10 @@ share, whoever of them comes late, is stopped or is killed; and those that read 
 disturb nobody.
 
 Method: processes that read what they are told, so that they come and go on in any order: together;
-one that comes later; one that is stopped, or killed, whether it is the one that fetches or not; and
-one that reads everywhere. All bytes are compared. Those that read together are served from memory,
-and fetch little more than one of them would. Nothing stays in shared memory but what a killed one
-left.
+those that look at the file first, by an opening of its own; one that comes later; one that is
+stopped, or killed, whether it is the one that fetches or not; and one that reads everywhere. All
+bytes are compared. Those that read together are served from memory, and fetch little more than one
+of them would. Nothing stays in shared memory but what a killed one left.
 
 usage: together_check.py LIBRARY uring|threads
 """
@@ -36,9 +36,9 @@ NEEDED = sum(length for _, length in EXTENTS)
 class Reader:
     """A process that has the file open."""
 
-    def __init__(self, preloaded: Preloaded, content: bytes) -> None:
+    def __init__(self, preloaded: Preloaded, content: bytes, looks_first: bool = False) -> None:
         self._content = content
-        self.process = start_reader(preloaded)
+        self.process = start_reader(preloaded, looks_first=looks_first)
 
     def read(self, extents: Sequence[tuple[int, int]]) -> bool:
         """Whether all bytes are right."""
@@ -71,11 +71,11 @@ class Checks:
         self._preloaded = preloaded
         self._content = content
 
-    def readers(self, count: int) -> list[Reader]:
+    def readers(self, count: int, looks_first: bool = False) -> list[Reader]:
         """That have the file open, which is in no cache."""
         evict(self._preloaded.directory / "events")
         self._preloaded.take_records()
-        return [Reader(self._preloaded, self._content) for _ in range(count)]
+        return [Reader(self._preloaded, self._content, looks_first) for _ in range(count)]
 
     def expect(self, holds: bool, what: str) -> None:
         if not holds:
@@ -108,6 +108,16 @@ def together(checks: Checks) -> None:
     # What the first one fetched before it saw another is fetched again, and what went when it read
     # before the others had begun.
     checks.end("together", readers, 1.1 * NEEDED + 2 * BUDGET, NEEDED)
+
+
+def all_look_first(checks: Checks) -> None:
+    """They had the file open before: what they read then says that they read it together."""
+    readers = checks.readers(3, looks_first=True)
+    for n in range(0, len(EXTENTS), 5):
+        for reader in readers:
+            checks.expect(reader.read(EXTENTS[n : n + 5]), f"look first: wrong from {n} on")
+    # Each began anew when it had looked, with some of the first pieces on their way.
+    checks.end("all look first", readers, 1.1 * NEEDED + 3 * BUDGET, NEEDED)
 
 
 def at_once(checks: Checks) -> None:
@@ -193,6 +203,7 @@ def main() -> int:
             return 77
         checks = Checks(preloaded, content)
         together(checks)
+        all_look_first(checks)
         at_once(checks)
         one_is_late(checks)
         one_reads_elsewhere(checks)

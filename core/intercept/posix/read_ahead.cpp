@@ -158,6 +158,15 @@ std::vector<Extent> declared_from(const std::vector<Extent>& willneed, Bytes off
   return rest;
 }
 
+/// The first that is declared of a file of `size` bytes; empty: nothing of it is.
+Extent first_declared(const std::vector<Extent>& willneed, Bytes size) {
+  for (const Extent& written : willneed) {
+    const Extent inside = in_file(written, size);
+    if (!inside.empty()) return inside;
+  }
+  return {};
+}
+
 /// A child begins with this read by offset of what its parent opened: many make one and end.
 constexpr int fewest_inherited = 3;
 
@@ -185,11 +194,10 @@ std::shared_ptr<NodeReaders> announced(Registry& state, const FileVersion& versi
 /// was brought there.
 bool comes_from_page_cache(int descriptor, const std::string& path, const ReadIntent& wishes,
                            Bytes size) {
-  const auto is_there = [size](const Extent& written) { return !in_file(written, size).empty(); };
-  const auto first = std::ranges::find_if(wishes.willneed, is_there);
-  if (first == wishes.willneed.end()) return false;
+  const Extent first = first_declared(wishes.willneed, size);
+  if (first.empty()) return false;
   const auto source = open_fetch_source(descriptor, path, Through::page_cache);
-  return source && !PageCacheFetch::is_in_vain(**source, in_file(*first, size));
+  return source && !PageCacheFetch::is_in_vain(**source, first);
 }
 
 }  // namespace
@@ -264,10 +272,26 @@ void decide(int descriptor, Bytes offset) {
   const bool is_inherited = managed->position_is_shared;
   if (is_inherited && ++managed->reads_inherited < fewest_inherited) return;
   managed->is_undecided = false;
-  // The parent reads it, too, and other children may.
-  auto presence = is_inherited ? announced(state, *version, wishes) : nullptr;
-  if (presence != nullptr && presence->has_company() &&
-      comes_from_page_cache(descriptor, followed.path, wishes, version->size)) {
+  // Others may read it, too: of what is inherited the parent, and other children.
+  auto presence = announced(state, *version, wishes);
+  const bool has_company = presence != nullptr && presence->has_company();
+  // Who begins where the plan does reads by the same plan as who keeps the file open.
+  const bool is_at_beginning =
+      !is_inherited && first_declared(followed.declared->willneed, version->size).offset == offset;
+  const std::int64_t began_ns = is_at_beginning ? steady_ns() : 0;
+  if (has_company && is_at_beginning) {
+    auto file =
+        fetch_together(state, descriptor, *version, followed.path, wishes, {began_ns, 0, offset});
+    if (file != nullptr && !file->is_done()) {
+      followed = {.file = std::move(file),
+                  .company = std::move(presence),
+                  .version = *version,
+                  .began_ns = began_ns};
+      return;
+    }
+    if (file != nullptr) state.prefetcher->release(file);
+  }
+  if (has_company && comes_from_page_cache(descriptor, followed.path, wishes, version->size)) {
     auto advised = advise(state, descriptor, *version, followed.path, wishes);
     managed->is_over = advised == nullptr;
     followed = {.advised = std::move(advised), .version = *version};
@@ -276,7 +300,8 @@ void decide(int descriptor, Bytes offset) {
   const auto file = fetch(state, descriptor, *version, followed.path, std::move(wishes));
   managed->is_over = file == nullptr;
   if (file == nullptr) return;
-  followed = {.file = file, .presence = std::move(presence), .version = *version};
+  followed = {
+      .file = file, .presence = std::move(presence), .version = *version, .began_ns = began_ns};
   start(state, *file, *version);
 }
 
