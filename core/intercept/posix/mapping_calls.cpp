@@ -62,7 +62,9 @@ FOREBAY_EXPORTED int munmap(void* address, size_t length) {
 FOREBAY_EXPORTED void* mremap(void* address, size_t old_length, size_t new_length, int flags, ...) {
   va_list rest;
   va_start(rest, flags);
-  void* wanted = (flags & MREMAP_FIXED) != 0 ? va_arg(rest, void*) : nullptr;
+  // With MREMAP_DONTUNMAP alone it is a hint.
+  const bool is_given = (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) != 0;
+  void* wanted = is_given ? va_arg(rest, void*) : nullptr;
   va_end(rest);
   unmapped(address, old_length);
   return real().mremap(address, old_length, new_length, flags, wanted);
