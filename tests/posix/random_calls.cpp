@@ -1,17 +1,19 @@
 // Makes random calls on pairs of files with the same content, one of which is read ahead while the
 // other is left alone: plain POSIX is the model. Both must return the same counts, bytes, positions
-// and errnos. Calls: the open family with creat; read, pread, readv, preadv, preadv2 with flags and
-// what _FORTIFY_SOURCE makes of them; lseek and posix_fadvise; dup, dup2, dup3, fcntl; writes,
-// truncations and holes by another descriptor, by name, through a mapping and in a child; mmap,
-// mremap, munmap; close, close_range, closefrom, fclose; memory that cannot be written, and numbers
-// where descriptors of the library may be.
+// and errnos. Calls: the open family with creat and openat2; read, pread, readv, preadv, preadv2
+// with flags and what _FORTIFY_SOURCE makes of them; lseek and posix_fadvise; dup, dup2, dup3,
+// fcntl; writes, truncations and holes by another descriptor, by name, through a mapping and in a
+// child; mmap, mremap, munmap; close, close_range, closefrom, fclose; memory that cannot be
+// written, and numbers where descriptors of the library may be.
 //
 // usage: random_calls SEED CALLS WRITERS at-once|settling MANAGED...; the model of FILE is
 // FILE.model. WRITERS: of 100 openings those for writing. "settling": waits in the middle until
 // what was written may be served from memory again. Status 1 and a message where they differ.
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -24,6 +26,8 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <random>
@@ -115,11 +119,11 @@ class RandomCalls : ComparedCalls {
     if (pair.writable && chance(5)) flags |= O_TRUNC;
     if (chance(2)) flags |= O_CREAT | O_EXCL;  // It is there.
     const int directory = ::open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const long way = pair.writable && chance(6) ? 9 : upto(chance(95) ? 7 : 8);
+    const long way = pair.writable && chance(6) ? 10 : upto(chance(95) ? 8 : 9);
     const auto open = [&](const std::string& path) {
       const char* name = path.c_str();
       // The checked forms take no mode.
-      switch ((flags & O_CREAT) != 0 ? way % 4 : way) {
+      switch ((flags & O_CREAT) != 0 ? way % 5 : way) {
         case 0:
           return ::open(name, flags, 0644);
         case 1:
@@ -129,14 +133,16 @@ class RandomCalls : ComparedCalls {
         case 3:
           return ::openat64(AT_FDCWD, name, flags, 0644);
         case 4:
-          return __open_2(name, flags);
+          return open_how_it_says(directory, name, flags);
         case 5:
-          return __open64_2(name, flags);
+          return __open_2(name, flags);
         case 6:
-          return __openat_2(AT_FDCWD, name, flags);
+          return __open64_2(name, flags);
         case 7:
-          return __openat64_2(directory, name, flags);
+          return __openat_2(AT_FDCWD, name, flags);
         case 8:
+          return __openat64_2(directory, name, flags);
+        case 9:
           return ::open((path + "/").c_str(), flags);  // ENOTDIR
         default:
           return ::creat(name, 0644);
@@ -148,6 +154,15 @@ class RandomCalls : ComparedCalls {
     ::close(directory);
     if (pair.managed >= 0 && pair.model >= 0) open_.push_back(pair);
     return good;
+  }
+
+  /// The C library may have no such call; the library has.
+  static int open_how_it_says(int directory, const char* name, int flags) {
+    using Call = int (*)(int, const char*, const open_how*, std::size_t);
+    static const auto call = reinterpret_cast<Call>(::dlsym(RTLD_DEFAULT, "openat2"));
+    const std::uint64_t mode = (flags & O_CREAT) != 0 ? 0644 : 0;
+    const open_how how{static_cast<std::uint64_t>(flags), mode, RESOLVE_IN_ROOT};
+    return call(directory, name, &how, sizeof how);
   }
 
   bool read_somehow(const Pair& pair) {
@@ -362,14 +377,15 @@ class RandomCalls : ComparedCalls {
   }
 
   /// What a mapping of a file shows, before and after it is made longer or shorter, and what is
-  /// written through it.
+  /// written through it. Then it is shown once more, far from everything else.
   bool map(const Pair& pair) {
     doing_ = "mmap and mremap";
     const off_t offset = upto(most_offset) / page * page;
     const std::size_t first = page * (1 + index(30));
     const std::size_t then = page * (1 + index(60));
     const bool writes = pair.writable && chance(50);
-    return same(pair, most_room, [&](int fd, char* into) -> long long {
+    bool is_where_wanted = true;
+    const bool good = same(pair, most_room, [&](int fd, char* into) -> long long {
       struct stat status{};
       const int protection = PROT_READ | (writes ? PROT_WRITE : 0);
       void* place = ::mmap(nullptr, first, protection, MAP_SHARED, fd, offset);
@@ -383,8 +399,16 @@ class RandomCalls : ComparedCalls {
       if (place == MAP_FAILED) return -2;
       std::memcpy(into + first, place, shown(then));
       if (writes) std::memset(place, 'm', shown(then) / 3);
+      void* const wanted = static_cast<char*>(place) - (std::ptrdiff_t{1} << 36);
+      void* const moved = ::mremap(place, then, then, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, wanted);
+      if (moved != MAP_FAILED) {  // Before Linux 5.13.
+        is_where_wanted &= moved == wanted;
+        ::munmap(moved, then);
+      }
       return ::munmap(place, then);
     });
+    if (!is_where_wanted) std::fprintf(stderr, "not moved to where it was wanted\n");
+    return good && is_where_wanted;
   }
 
   /// Reads past every cache, perhaps by another descriptor than this one.

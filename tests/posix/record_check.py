@@ -1,9 +1,10 @@
 """Goal: what a program reads is written down in its order, however it reads, and when that is
 declared the next run is served from memory.
 
-Method: the analysis workload declares its own reads: the trace must say the same. Another program
-reads by pread, by a copied descriptor and in a row. Then a run with the trace as intent, on the
-file that was recorded and on another one of its size, which at last is cut and written anew.
+Method: the analysis workload declares its own reads: the trace must say the same. Other programs
+read by pread, by a copied descriptor and in a row, by C streams, and of a file that openat2 opened.
+Then a run with the trace as intent, on the file that was recorded and on another one of its size,
+which at last is cut and written anew.
 
 usage: record_check.py LIBRARY uring|threads PROGRAM
 """
@@ -69,6 +70,13 @@ for offset in (1_000_000, 500_000, 3_000_000):
         assert libc.fgets(line, 100_000, stream) and libc.getc(stream) >= 0
     libc.fscanf(stream, b"%*[^q]")
 """
+#: Opened by a call that Python does not have.
+HOW_READS = """
+import ctypes, os
+how = (ctypes.c_uint64 * 3)(os.O_RDONLY, 0, 0)
+file = ctypes.CDLL(None).openat2(-100, b"how.dat", how, 24)
+os.pread(file, 5000, 1_000_000)
+"""
 READ_THERE = [
     [0, 3000],
     [1_000_000, 5000],
@@ -107,6 +115,7 @@ def main() -> int:
         make_file(directory / "other.dat", 4_000_000, 1)
         make_file(directory / "stream.dat", 4_000_000, 2)
         make_file(directory / "text.dat", 4_000_000, 3)
+        make_file(directory / "how.dat", 4_000_000, 6)
         preloaded = Preloaded(library, queue, directory, "")
         command = [program, *OPTIONS, "--compute-us", "100", "events"]
         for words in (["--create"], ["--intent", "declared.toml"]):
@@ -114,7 +123,7 @@ def main() -> int:
         declared = tomllib.loads((directory / "declared.toml").read_text())["file"][0]["willneed"]
 
         preloaded.environment["FOREBAY_RECORD_READS"] = "1"
-        read = (PYTHON_READS, STREAM_READS, TEXT_READS)
+        read = (PYTHON_READS, STREAM_READS, TEXT_READS, HOW_READS)
         scripts = [[sys.executable, "-c", script, "other.dat"] for script in read]
         for words in (command, *scripts):
             code, _, errors = preloaded.run(words)
@@ -127,6 +136,8 @@ def main() -> int:
             failures.append(f"not what was read: {found.get(str(directory / 'other.dat'))}")
         if found.get(str(directory / "stream.dat")) != [[0, 81_920]]:
             failures.append(f"not what was read: {found.get(str(directory / 'stream.dat'))}")
+        if found.get(str(directory / "how.dat")) != [[1_000_000, 5000]]:
+            failures.append(f"not what was read: {found.get(str(directory / 'how.dat'))}")
         failures += wrong_text(found.get(str(directory / "text.dat"), []))
         if preloaded.take_records():
             failures.append("something was read ahead")

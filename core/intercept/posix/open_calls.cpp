@@ -2,6 +2,9 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -101,6 +104,20 @@ FOREBAY_EXPORTED int creat(const char* path, mode_t mode) {
 FOREBAY_EXPORTED int creat64(const char* path, mode_t mode) {
   constexpr int flags = O_CREAT | O_WRONLY | O_TRUNC;
   return after_open(real().creat64(path, mode), AT_FDCWD, path, flags);
+}
+
+// Programs that are built where the C library has no such call may have one of their own, or call
+// the kernel, which is not seen.
+FOREBAY_EXPORTED int openat2(int directory, const char* path, const open_how* how, size_t size) {
+  const auto call = real().openat2;
+  const int fd = call != nullptr
+                     ? call(directory, path, how, size)
+                     : static_cast<int>(::syscall(SYS_openat2, directory, path, how, size));
+  if (fd < 0) return fd;
+  if ((how->resolve & RESOLVE_IN_ROOT) != 0) {
+    while (*path == '/') ++path;
+  }
+  return after_open(fd, directory, path, static_cast<int>(how->flags));
 }
 
 // What _FORTIFY_SOURCE makes of the plain calls.

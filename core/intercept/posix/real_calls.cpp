@@ -30,6 +30,7 @@ void find_calls() {
   find(found_calls.open64_2, "__open64_2");
   find(found_calls.openat_2, "__openat_2");
   find(found_calls.openat64_2, "__openat64_2");
+  find(found_calls.openat2, "openat2");
   find(found_calls.read, "read");
   find(found_calls.pread, "pread64");
   find(found_calls.readv, "readv");

@@ -4,6 +4,8 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+struct open_how;
+
 namespace forebay::posix {
 
 /// The C library's own functions, behind ours in the order of loading.
@@ -18,6 +20,7 @@ struct RealCalls {
   int (*open64_2)(const char*, int);
   int (*openat_2)(int, const char*, int);
   int (*openat64_2)(int, const char*, int);
+  int (*openat2)(int, const char*, const open_how*, size_t);  ///< Null before glibc 2.43.
   ssize_t (*read)(int, void*, size_t);
   ssize_t (*pread)(int, void*, size_t, off_t);
   ssize_t (*readv)(int, const iovec*, int);
