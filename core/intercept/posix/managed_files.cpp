@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -159,12 +160,24 @@ bool has_memory_for_exceptions() {
   });
 }
 
-/// Files that the program leaves open have their records too.
-[[gnu::destructor]] void unload() {
+/// Of mappings whose descriptors are closed.
+void write_records_of_mappings(const Registry& state) {
+  for (const ShownFile& shown : state.mappings) {
+    if (std::ranges::none_of(state.files, [&](ManagedFile* managed) {
+          return managed->followed.advised == shown.file;
+        })) {
+      write_record({.advised = shown.file});
+    }
+  }
+}
+
+/// Files that the program leaves open have their records too. At once: what other threads are busy
+/// with has none, and memory that is shared is left as it is.
+void write_last_records(bool at_once) {
   Registry* state = registry.load();
-  if (state == nullptr || !is_own_process(*state)) return;
+  if (state == nullptr || inside || !is_own_process(*state)) return;
   const Inside guard;
-  while_memory_lasts([state] {
+  while_memory_lasts([=] {
     for (unsigned fd = 0; recording && fd < state->listed_end; ++fd)
       stream_read(static_cast<int>(fd));
     const RegistryLock lock(*state);
@@ -176,23 +189,22 @@ bool has_memory_for_exceptions() {
     // What was given up may be free again.
     std::unique_lock<std::mutex> late(state->mutex, std::defer_lock);
     if (!lock && !late.try_lock()) return;
-    if (state->prefetcher != nullptr) state->prefetcher->finish_shared();
+    if (std::exchange(state->has_ended, true)) return;
+    if (!at_once && state->prefetcher != nullptr) state->prefetcher->finish_shared();
     for (ManagedFile* managed : state->files) {
-      const std::lock_guard file_lock(managed->mutex);
+      std::unique_lock file_lock(managed->mutex, std::try_to_lock);
+      if (!file_lock && at_once) continue;
+      if (!file_lock) file_lock.lock();
       write_record(managed->followed);
       managed->followed.presence.reset();
       managed->followed.company.reset();
     }
     for (const Followed& parked : state->parked.take_all()) write_record(parked);
-    for (const ShownFile& shown : state->mappings) {
-      if (std::ranges::none_of(state->files, [&](ManagedFile* managed) {
-            return managed->followed.advised == shown.file;
-          })) {
-        write_record({.advised = shown.file});
-      }
-    }
+    write_records_of_mappings(*state);
   });
 }
+
+[[gnu::destructor]] void unload() { write_last_records(false); }
 
 void look_at(int descriptor, int directory, const char* path, int flags, Reader reader) {
   struct stat status{};
@@ -267,6 +279,30 @@ void duplicated(int descriptor, int copy) {
   const RegistryLock lock(state);
   ManagedFile* managed = lock ? listed(descriptor) : nullptr;
   if (managed != nullptr && listed(copy) == nullptr) list(state, copy, managed);
+}
+
+void before_exit() { write_last_records(true); }
+
+void before_exec() {
+  Registry* state = registry.load();
+  if (state == nullptr || inside || !is_own_process(*state)) return;
+  const int before = errno;
+  const auto with_registry = [state](auto&& act) {
+    const Inside guard;
+    while_memory_lasts([&] {
+      if (const RegistryLock lock(*state); lock) act();
+    });
+  };
+  with_registry([state] {
+    if (state->prefetcher != nullptr) state->prefetcher->finish_shared();
+  });
+  closing_range(0, UINT_MAX);
+  with_registry([state] {
+    end_parked(*state);
+    write_records_of_mappings(*state);
+    state->mappings.clear();
+  });
+  errno = before;
 }
 
 bool give_way(int descriptor) {

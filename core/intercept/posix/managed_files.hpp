@@ -66,6 +66,15 @@ void closing_range(unsigned first, unsigned last);
 /// After `copy` was made a duplicate of `descriptor`.
 void duplicated(int descriptor, int copy);
 
+/// Before the process ends without its exit handlers: what is open has its records. As a signal
+/// handler may call it, too, nothing is waited for that needs the program's heap: memory that is
+/// shared stays, as that of who is killed.
+void before_exit();
+
+/// Before another program takes the place of this one, or fails to: nothing that is open is read
+/// ahead any more. errno stays.
+void before_exec();
+
 /// Before the program puts something of its own on the number of a descriptor of ours: what is read
 /// ahead ends, and begins anew with the next opening. False: not in this call, from a signal
 /// handler.

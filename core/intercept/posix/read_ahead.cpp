@@ -94,9 +94,13 @@ bool take_up_advised(Registry& state, int descriptor, const FileVersion& version
   return true;
 }
 
+}  // namespace
+
 void end_parked(Registry& state) {
   for (const Followed& followed : state.parked.take_all()) end(state, followed);
 }
+
+namespace {
 
 /// No more memory than the file fills.
 ReadIntent fitted(ReadIntent wishes, const FileVersion& version) {

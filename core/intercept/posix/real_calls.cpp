@@ -65,6 +65,13 @@ void find_calls() {
   find(found_calls.dup3, "dup3");
   find(found_calls.fcntl, "fcntl");
   find(found_calls.fcntl64, "fcntl64");
+  find(found_calls._exit, "_exit");
+  find(found_calls._Exit, "_Exit");
+  find(found_calls.execve, "execve");
+  find(found_calls.execv, "execv");
+  find(found_calls.execvp, "execvp");
+  find(found_calls.execvpe, "execvpe");
+  find(found_calls.fexecve, "fexecve");
   calls_are_found = true;
 }
 

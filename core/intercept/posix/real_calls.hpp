@@ -55,6 +55,13 @@ struct RealCalls {
   int (*dup3)(int, int, int);
   int (*fcntl)(int, int, ...);
   int (*fcntl64)(int, int, ...);
+  void (*_exit)(int);
+  void (*_Exit)(int);
+  int (*execve)(const char*, char* const*, char* const*);
+  int (*execv)(const char*, char* const*);
+  int (*execvp)(const char*, char* const*);
+  int (*execvpe)(const char*, char* const*, char* const*);
+  int (*fexecve)(int, char* const*, char* const*);
 };
 
 namespace detail {

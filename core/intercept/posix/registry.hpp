@@ -89,6 +89,7 @@ struct Registry {
   std::vector<ManagedFile*> files;                    ///< All there ever were.
   std::vector<ManagedFile*> pool;                     ///< Of them, those without a file.
   std::atomic<bool> has_abandoned{false};
+  bool has_ended = false;   ///< All have their records.
   unsigned listed_end = 0;  ///< No descriptor from here on was ever listed.
   std::vector<ShownFile> mappings;
   std::vector<AnnouncedFile> announced;

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "core/intercept/posix/exec_words.hpp"
 #include "core/intercept/posix/exported.hpp"
 #include "core/intercept/trace/real_calls.hpp"
 #include "core/intercept/trace/traced_call.hpp"
@@ -40,25 +41,11 @@ void try_cost() {
 
 [[gnu::destructor]] void unload() { end(); }
 
-/// Hands `run` the list of words that `first` begins and `rest` goes on with, null at its end; what
-/// comes behind it is next in `rest` then. On the stack: there may be no heap, as after a vfork.
-template <typename Run>
-int with_words(const char* first, va_list* rest, Run run) {
-  std::size_t count = 1;
-  va_list counted;
-  va_copy(counted, *rest);
-  while (va_arg(counted, char*) != nullptr) ++count;
-  va_end(counted);
-  auto** words = static_cast<char**>(__builtin_alloca((count + 1) * sizeof(char*)));
-  words[0] = const_cast<char*>(first);
-  for (std::size_t i = 1; i <= count; ++i) words[i] = va_arg(*rest, char*);
-  return run(words);
-}
-
 }  // namespace
 }  // namespace forebay::trace
 
 using namespace forebay::trace;
+using forebay::posix::with_words;
 
 extern "C" {
 

@@ -1,0 +1,86 @@
+// How a program ends without its exit handlers: at once, or for another program. A child that
+// shares our memory (vfork) ends nothing.
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cstdarg>
+
+#include "core/intercept/posix/exec_words.hpp"
+#include "core/intercept/posix/exported.hpp"
+#include "core/intercept/posix/managed_files.hpp"
+#include "core/intercept/posix/real_calls.hpp"
+
+using namespace forebay::posix;
+
+extern "C" {
+
+// NOLINTBEGIN(bugprone-reserved-identifier): the names are the C library's.
+FOREBAY_EXPORTED void _exit(int status) {
+  before_exit();
+  real()._exit(status);
+  __builtin_unreachable();
+}
+
+FOREBAY_EXPORTED void _Exit(int status) noexcept {
+  before_exit();
+  real()._Exit(status);
+  __builtin_unreachable();
+}
+// NOLINTEND(bugprone-reserved-identifier)
+
+FOREBAY_EXPORTED int execve(const char* path, char* const words[],
+                            char* const environment[]) noexcept {
+  before_exec();
+  return real().execve(path, words, environment);
+}
+
+FOREBAY_EXPORTED int execv(const char* path, char* const words[]) noexcept {
+  before_exec();
+  return real().execv(path, words);
+}
+
+FOREBAY_EXPORTED int execvp(const char* file, char* const words[]) noexcept {
+  before_exec();
+  return real().execvp(file, words);
+}
+
+FOREBAY_EXPORTED int execvpe(const char* file, char* const words[],
+                             char* const environment[]) noexcept {
+  before_exec();
+  return real().execvpe(file, words, environment);
+}
+
+FOREBAY_EXPORTED int fexecve(int fd, char* const words[], char* const environment[]) noexcept {
+  before_exec();
+  return real().fexecve(fd, words, environment);
+}
+
+FOREBAY_EXPORTED int execl(const char* path, const char* first, ...) noexcept {
+  va_list rest;
+  va_start(rest, first);
+  const int failed = with_words(first, &rest, [=](char** words) { return execv(path, words); });
+  va_end(rest);
+  return failed;
+}
+
+FOREBAY_EXPORTED int execlp(const char* file, const char* first, ...) noexcept {
+  va_list rest;
+  va_start(rest, first);
+  const int failed = with_words(first, &rest, [=](char** words) { return execvp(file, words); });
+  va_end(rest);
+  return failed;
+}
+
+FOREBAY_EXPORTED int execle(const char* path, const char* first, ...) noexcept {
+  va_list rest;
+  va_start(rest, first);
+  const int failed = with_words(first, &rest, [&](char** words) {
+    auto* const* environment = va_arg(rest, char* const*);
+    return execve(path, words, environment);
+  });
+  va_end(rest);
+  return failed;
+}
+
+}  // extern "C"
