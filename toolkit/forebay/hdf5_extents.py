@@ -2,6 +2,7 @@
 a run that learns it. Needs h5py."""
 
 from pathlib import Path
+from typing import Any
 
 from forebay.errors import ForebayError
 from forebay.intent_file import DeclaredReads, Extent, coalesced
@@ -51,6 +52,10 @@ def _stored(dataset: object) -> list[Extent]:
     if dataset.chunks is None:  # type: ignore[attr-defined]
         offset = index.get_offset()
         return [] if offset is None else [(offset, index.get_storage_size())]
-    chunks = [index.get_chunk_info(number) for number in range(index.get_num_chunks())]
+    if hasattr(index, "chunk_iter"):
+        chunks: list[Any] = []
+        index.chunk_iter(chunks.append)  # It goes on while it is answered by None.
+    else:  # Before HDF5 1.12.3. Each call goes through the index from its beginning.
+        chunks = [index.get_chunk_info(number) for number in range(index.get_num_chunks())]
     chunks.sort(key=lambda chunk: chunk.chunk_offset)
     return [(chunk.byte_offset, chunk.size) for chunk in chunks]

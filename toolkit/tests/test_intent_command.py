@@ -4,7 +4,9 @@ import itertools
 import os
 import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -124,6 +126,37 @@ def test_datasets_of_hdf5_are_where_the_extents_say(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no HDF5")
     with pytest.raises(ForebayError, match="cannot be read as HDF5"):
         hdf5_extents.extents_of(tmp_path / "text", ["fields"])
+
+
+class _Index:
+    """Of three chunks, as older h5py tell it: each by going through the index."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+        self.chunks = [
+            SimpleNamespace(chunk_offset=(place,), byte_offset=100 * place, size=80)
+            for place in (1, 0, 2)
+        ]
+
+    def get_num_chunks(self) -> int:
+        return len(self.chunks)
+
+    def get_chunk_info(self, number: int) -> SimpleNamespace:
+        self.asked.append(number)
+        return self.chunks[number]
+
+
+class _IteratedIndex(_Index):
+    def chunk_iter(self, see: Callable[[SimpleNamespace], None]) -> None:
+        for chunk in self.chunks:
+            see(chunk)
+
+
+def test_the_chunks_of_a_dataset_are_gone_through_once_where_h5py_can() -> None:
+    for index, asked in ((_Index(), [0, 1, 2]), (_IteratedIndex(), [])):
+        dataset = SimpleNamespace(chunks=(1,), id=index)
+        assert hdf5_extents._stored(dataset) == [(0, 80), (100, 80), (200, 80)]
+        assert index.asked == asked
 
 
 def test_branches_of_root_are_where_the_extents_say(tmp_path: Path) -> None:
