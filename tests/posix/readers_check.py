@@ -1,6 +1,6 @@
 """Goal: real programs that read by uproot, h5py, numpy, pyarrow and tar get the same bytes under
-Forebay, whether what is declared is the whole file, parts that they do not read, or nothing that a
-file has, and some of it was there before they asked.
+Forebay, whether what is declared is the whole file, parts that they do not read, nothing that a
+file has, or what the file's own index says, and some of it was there before they asked.
 
 Method: the readers of proxies/readers check what they read themselves. Those whose library is not
 installed are left out, and named.
@@ -18,7 +18,9 @@ from pathlib import Path
 
 from preloaded import Preloaded, evict, total, wait_until_settled
 
-READERS = Path(__file__).resolve().parents[2] / "proxies/readers"
+ROOT = Path(__file__).resolve().parents[2]
+READERS = ROOT / "proxies/readers"
+sys.path[:0] = [str(ROOT / "toolkit"), str(READERS)]
 
 #: Its size, in units of its own, and what it needs.
 PROGRAMS = {
@@ -39,6 +41,20 @@ DECLARED = {
     "parts": str([[offset, 70_000] for offset in range(0, 30_000_000, 300_000)]),
     "outside": "[[1000000000000, 5000]]",
 }
+
+
+def by_index(one: str, data: Path) -> list[tuple[int, int]]:
+    """What the index of the reader's file says of what it reads."""
+    # Not where they are not installed.
+    if one == "h5py_slices":
+        from forebay import hdf5_extents
+
+        return hdf5_extents.extents_of(data, ["field"]).extents
+    import table
+    from forebay import root_extents
+
+    entry = root_extents.Order.ENTRY
+    return root_extents.extents_of(data, "events", list(table.READ_NAMES), entry).extents
 
 
 def missing(library: str) -> bool:
@@ -81,6 +97,21 @@ def main() -> int:
                 is_sure = one in BY_DESCRIPTORS and kind == "whole" and all(emptied)
                 if is_sure and fetched == 0:
                     failures.append(f"{one}: nothing was read ahead: {records}")
+        for one in sorted(there.keys() & BY_DESCRIPTORS):
+            data = directory / f"{one}.data"
+            pairs = [list(extent) for extent in by_index(one, data)]
+            (directory / "intent.toml").write_text(
+                f'[[file]]\npath = "{data.name}"\nwillneed = {pairs}\n'
+            )
+            is_cold = evict(data)
+            code, output, errors = preloaded.run(commands[one])
+            records = preloaded.take_records()
+            served, asked = total(records, "bytes_served"), total(records, "bytes_asked_declared")
+            print(f"{one}, by its index: {served} bytes of {asked} served")
+            if code != 0 or b"all bytes are right" not in output:
+                failures.append(f"{one}, by its index: {code}, {output!r} {errors!r}")
+            if is_cold and served < asked // 2:
+                failures.append(f"{one}, by its index: little was served: {records}")
     print("\n".join(failures) or "all bytes are right")
     return 1 if failures else 0
 
