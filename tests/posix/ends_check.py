@@ -31,6 +31,7 @@ AT_ONCE = READS + "os._exit(3)"
 BY_A_CHILD = (
     """
 import os
+parents = os.open("events", os.O_RDONLY)
 if os.fork() == 0:
 """
     + "".join(f"    {line}\n" for line in AT_ONCE.splitlines())
@@ -59,7 +60,7 @@ class Checks:
         self.failures: list[str] = []
         self._preloaded = preloaded
         status = (preloaded.directory / "events").stat()
-        self._left = f"forebay-reads-*-{os.geteuid()}-{status.st_dev:x}-{status.st_ino:x}-*"
+        self._left = f"forebay-*-{os.geteuid()}-{status.st_dev:x}-{status.st_ino:x}-*"
 
     def ends(self, what: str, script: str, least: int, key: str = "bytes_served") -> None:
         """With the same output as by itself; its records add up to so much at least."""

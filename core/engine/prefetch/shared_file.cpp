@@ -88,24 +88,36 @@ void SharedFile::finish(std::chrono::steady_clock::time_point deadline) {
     window_->wait(seen, left);
     lock.lock();
   }
-  end_answering();
-  window_->depart();
+  if (stops_answering(deadline)) window_->depart();
+}
+
+/// The thread itself may want the program's heap when it ends, which may not be waited for.
+bool SharedFile::stops_answering(std::chrono::steady_clock::time_point deadline) {
+  if (!answering_.joinable()) return true;
+  is_ending_.store(true);
+  window_->ring(window_->number());
+  while (!has_answered_.load()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::yield();
+  }
+  return true;
 }
 
 void SharedFile::end_answering() {
   if (!answering_.joinable()) return;
   is_ending_.store(true);
-  window_->ring(window_->number());
+  if (!has_answered_.load()) window_->ring(window_->number());
   answering_.join();
 }
 
 void SharedFile::answer_others() {
   while (!is_ending_.load()) {
     const std::uint32_t seen = window_->rings();
-    if (is_ending_.load()) return;
+    if (is_ending_.load()) break;
     wake_();
     window_->answer(seen);
   }
+  has_answered_.store(true);
 }
 
 void SharedFile::halt(const char* why) {

@@ -78,6 +78,7 @@ class SharedFile final : public ServedFile {
   };
 
   void answer_others();
+  bool stops_answering(std::chrono::steady_clock::time_point deadline);
   void end_answering();
   void halt(const char* why);
   void leave(const char* why);
@@ -134,6 +135,7 @@ class SharedFile final : public ServedFile {
 
   PrefetchFigures figures_;
   std::atomic<bool> is_ending_{false};
+  std::atomic<bool> has_answered_{false};  ///< Its thread looks at the window no more.
   /// Others ask whether this process goes on, and wake its fetching. There is none before that.
   std::thread answering_;
 };

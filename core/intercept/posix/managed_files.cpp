@@ -172,7 +172,7 @@ void write_records_of_mappings(const Registry& state) {
 }
 
 /// Files that the program leaves open have their records too. At once: what other threads are busy
-/// with has none, and memory that is shared is left as it is.
+/// with has none.
 void write_last_records(bool at_once) {
   Registry* state = registry.load();
   if (state == nullptr || inside || !is_own_process(*state)) return;
@@ -190,7 +190,7 @@ void write_last_records(bool at_once) {
     std::unique_lock<std::mutex> late(state->mutex, std::defer_lock);
     if (!lock && !late.try_lock()) return;
     if (std::exchange(state->has_ended, true)) return;
-    if (!at_once && state->prefetcher != nullptr) state->prefetcher->finish_shared();
+    if (state->prefetcher != nullptr) state->prefetcher->finish_shared();
     for (ManagedFile* managed : state->files) {
       std::unique_lock file_lock(managed->mutex, std::try_to_lock);
       if (!file_lock && at_once) continue;

@@ -67,8 +67,7 @@ void closing_range(unsigned first, unsigned last);
 void duplicated(int descriptor, int copy);
 
 /// Before the process ends without its exit handlers: what is open has its records. As a signal
-/// handler may call it, too, nothing is waited for that needs the program's heap: memory that is
-/// shared stays, as that of who is killed.
+/// handler may call it, too, nothing is waited for that needs the program's heap.
 void before_exit();
 
 /// Before another program takes the place of this one, or fails to: nothing that is open is read
