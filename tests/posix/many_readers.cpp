@@ -1,11 +1,12 @@
 // Reads files that are read ahead in ways that meet: threads that open, read, copy and close, so
 // that numbers of descriptors go from one to the other at once; a signal handler that reads while
 // the program below it reads, or allocates; threads that are cancelled, about to read and on their
-// way; more openings than there is memory for. Every byte is a function of its place, and is
-// checked.
+// way; more openings than there is memory for, of one file and of as many files. Every byte is a
+// function of its place, and is checked.
 //
 // usage: many_readers make PATH | threads PATH | signals PATH | allocating PATH | cancelled PATH |
-// openings PATH; status 1 and a message where a byte is wrong or a call fails.
+// openings PATH | make_files DIRECTORY | files DIRECTORY; status 1 and a message where a byte is
+// wrong or a call fails.
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -250,12 +251,57 @@ bool cancelled(char* path) {
   return read_once(path, random);
 }
 
-bool openings(const char* path) {
+/// As many files as may be open, up to `wanted`.
+std::size_t may_be_open(std::size_t wanted) {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
-  const std::size_t most = limit.rlim_cur < 11'000 ? limit.rlim_cur - 500 : 10'000;
+  return limit.rlim_cur < wanted + 1000 ? limit.rlim_cur - 500 : wanted;
+}
+
+constexpr std::size_t files_made = 2000;
+/// Of smaller ones nothing is told to other processes.
+constexpr off_t small_file_size = 1 << 20;
+
+std::string file_of(const std::string& directory, std::size_t number) {
+  return directory + "/" + std::to_string(number);
+}
+
+/// Holes, but for the last bytes of each.
+bool make_files(const char* directory) {
+  std::array<char, 100> bytes{};
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = byte_at(small_file_size - static_cast<off_t>(bytes.size() - i));
+  }
+  for (std::size_t number = 0; number < files_made; ++number) {
+    const int fd = ::open(file_of(directory, number).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    const auto size = static_cast<ssize_t>(bytes.size());
+    const bool whole = ::pwrite(fd, bytes.data(), bytes.size(), small_file_size - size) == size;
+    if (::close(fd) != 0 || !whole) return false;
+  }
+  return true;
+}
+
+/// All open at a time.
+bool files(const char* directory) {
+  std::vector<int> all;
+  while (all.size() < may_be_open(files_made)) {
+    const int fd = ::open(file_of(directory, all.size()).c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    all.push_back(fd);
+  }
+  std::array<char, 100> bytes{};
+  for (const int fd : all) {
+    if (::pread(fd, bytes.data(), bytes.size(), 5000) != 100 || bytes[0] != 0) return false;
+    const off_t offset = small_file_size - static_cast<off_t>(bytes.size());
+    if (!right(bytes.data(), ::pread(fd, bytes.data(), bytes.size(), offset), offset)) return false;
+  }
+  return std::ranges::all_of(all, [](int fd) { return ::close(fd) == 0; });
+}
+
+bool openings(const char* path) {
+  const std::size_t most = may_be_open(10'000);
   std::vector<int> all;
   std::vector<char> bytes(1000);
   while (all.size() < most) {
@@ -285,6 +331,8 @@ int main(int argc, char** argv) {
   if (what == "allocating") good = allocating(argv[2]);
   if (what == "cancelled") good = cancelled(argv[2]);
   if (what == "openings") good = openings(argv[2]);
+  if (what == "make_files") good = make_files(argv[2]);
+  if (what == "files") good = files(argv[2]);
   if (!good) std::fprintf(stderr, "%s: failed, errno %s\n", what.c_str(), std::strerror(errno));
   return good ? 0 : 1;
 }

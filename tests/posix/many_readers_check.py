@@ -1,5 +1,5 @@
-"""Goal: threads, signal handlers and thousands of openings get right bytes from files that are read
-ahead, threads that are cancelled end as without Forebay, and nothing hangs.
+"""Goal: threads, signal handlers and thousands of openings, of one file and of as many, get right
+bytes from what is read ahead, threads that are cancelled end as without Forebay, and nothing hangs.
 
 Method: many_readers checks every byte itself. Each way of reading runs with the file out of the
 page cache; those that wait, at their first opening, until it is read ahead must be served.
@@ -21,6 +21,17 @@ path = "many.dat"
 willneed = [[0, 0]]
 block = "64KiB"
 budget = "1MiB"
+
+[[file]]
+path = "*/files/*"
+willneed = [[0, 0]]
+block = "4KiB"
+budget = "32KiB"
+
+[[file]]
+path = "*/advised/*"
+willneed = [[0, 0]]
+policy = "page-cache"
 """
 
 #: They wait until the file is read ahead.
@@ -35,6 +46,9 @@ def main() -> int:
         directory = Path(name).resolve()
         preloaded = Preloaded(library, queue, directory, INTENT)
         preloaded.run([program, "make", "many.dat"], with_library=False)
+        for files in ("files", "advised"):
+            (directory / files).mkdir()
+            preloaded.run([program, "make_files", files], with_library=False)
         wait_until_settled(directory)
         for what in ("threads", "signals", "allocating", "cancelled", "openings"):
             emptied = evict(directory / "many.dat")
@@ -46,6 +60,13 @@ def main() -> int:
                 failures += 1
                 print("nothing was served")
             if code != 0:
+                failures += 1
+                print(errors.decode(errors="replace"))
+        for files in ("files", "advised"):
+            code, _, errors = preloaded.run([program, "files", files])
+            records = preloaded.take_records()
+            print(f"{files}: status {code}, {len(records)} openings")
+            if code != 0 or not records:
                 failures += 1
                 print(errors.decode(errors="replace"))
     return 1 if failures else 0
