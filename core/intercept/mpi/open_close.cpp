@@ -1,5 +1,6 @@
 #include "core/intercept/mpi/open_close.hpp"
 
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,6 +30,7 @@
 #include "core/intercept/mpi/open_file.hpp"
 #include "core/intercept/mpi/real_mpi.hpp"
 #include "core/intercept/mpi/unfinished_files.hpp"
+#include "core/intercept/posix/later_fetch.hpp"
 #include "core/storage/descriptor.hpp"
 #include "core/storage/file.hpp"
 #include "core/storage/layout.hpp"
@@ -37,6 +39,23 @@ namespace forebay {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+/// While it lives, what the MPI opens is read ahead from when it reads: mostly we read by a
+/// descriptor of our own.
+class FetchedLater {
+ public:
+  FetchedLater() { tell(1); }
+  ~FetchedLater() { tell(0); }
+  FetchedLater(const FetchedLater&) = delete;
+  FetchedLater& operator=(const FetchedLater&) = delete;
+
+ private:
+  static void tell(int is_on) {
+    static auto* const fetch_later =
+        reinterpret_cast<posix::FetchLater*>(::dlsym(RTLD_DEFAULT, posix::later_fetch_name));
+    if (fetch_later != nullptr) fetch_later(is_on);
+  }
+};
 
 /// Beside the data file, so that it is shared as the data file is. `id` keeps openings apart.
 std::string shared_pointer_path(const std::string& path, std::int64_t id) {
@@ -272,7 +291,11 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
     harmless.emplace(pairs_of(info));
   }
   const auto real_start = Clock::now();
-  const int code = real().open(comm, filename, amode, harmless ? harmless->get() : info, fh);
+  int code = MPI_SUCCESS;
+  {
+    const FetchedLater later;
+    code = real().open(comm, filename, amode, harmless ? harmless->get() : info, fh);
+  }
   const auto real_end = Clock::now();
 
   const auto path = opened_path(filename);

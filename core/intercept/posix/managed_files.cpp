@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "core/intercept/posix/declared_reads.hpp"
+#include "core/intercept/posix/exported.hpp"
 #include "core/intercept/posix/internal_descriptors.hpp"
 #include "core/intercept/posix/opened_name.hpp"
 #include "core/intercept/posix/own_heap.hpp"
@@ -29,6 +30,12 @@
 #include "core/storage/file_version.hpp"
 
 namespace forebay::posix {
+
+constinit thread_local bool fetches_later = false;
+
+extern "C" FOREBAY_EXPORTED void forebay_fetch_later(int is_on) noexcept {
+  fetches_later = is_on != 0;
+}
 
 namespace {
 

@@ -37,6 +37,9 @@ enum class Reader {
 void opened(int descriptor, int directory, const char* path, int flags,
             Reader reader = Reader::calls);
 
+/// What this thread opens is to be fetched from when it is read (later_fetch.hpp).
+extern constinit thread_local bool fetches_later;
+
 /// A C stream reads by the listed `descriptor` from now on. errno stays.
 void is_stream(int descriptor);
 

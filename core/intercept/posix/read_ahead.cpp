@@ -221,8 +221,9 @@ void manage(int descriptor, const FileVersion& version, const char* path,
     }
     follow(state, descriptor, {.advised = std::move(advised), .version = version});
   };
-  if (is_for_page_cache(wishes, reader)) return by_page_cache();
-  if (state.parked.is_reopened(version.id)) {
+  const bool is_later = fetches_later && reader == Reader::calls;
+  if (!is_later && is_for_page_cache(wishes, reader)) return by_page_cache();
+  if (is_later || state.parked.is_reopened(version.id)) {
     return follow(state, descriptor,
                   {.declared = std::make_shared<ReadIntent>(std::move(wishes)),
                    .path = path,
@@ -295,7 +296,8 @@ void decide(int descriptor, Bytes offset) {
     }
     if (file != nullptr) state.prefetcher->release(file);
   }
-  if (has_company && comes_from_page_cache(descriptor, followed.path, wishes, version->size)) {
+  if (is_for_page_cache(wishes, Reader::calls) ||
+      (has_company && comes_from_page_cache(descriptor, followed.path, wishes, version->size))) {
     auto advised = advise(state, descriptor, *version, followed.path, wishes);
     managed->is_over = advised == nullptr;
     followed = {.advised = std::move(advised), .version = *version};
