@@ -319,6 +319,18 @@ def test_stock_hints_are_tried_where_forebay_is_not_to_be_used(
     assert not any("cache" in run["settings"] for run in content["runs"])
 
 
+@pytest.mark.parametrize("rule", ["collective=enable", "aggregators>=2"])
+def test_the_mpi_alone_is_not_tried_where_it_breaks_a_constraint(
+    forebay: Forebay, program: list[str], tmp_path: Path, rule: str
+) -> None:
+    words = [*WORDS[:6], "--constraint", rule, "--max-runs", "6"]
+    answer = forebay("configure", traced(tmp_path), *words, "--", *program, "out.dat")
+    assert answer.code in (0, 4), answer.output + answer.errors
+    content = read_json(tmp_path / "s.json")
+    assert f"stock does not keep {rule}: it is not tried" in content["notes"]
+    assert not any(run["settings"].get("engine") == "mpi" for run in content["runs"])
+
+
 NODES, BUFFER = "OMPI_MCA_io_ompio_num_aggregators", "OMPI_MCA_io_ompio_bytes_per_agg"
 
 

@@ -10,14 +10,16 @@ from pathlib import Path
 import pytest
 from made_runs import MIB, MadeRun
 
+from forebay import filesystem
 from forebay.configure import candidate, space, workload
 from forebay.configure.constraints import Constraints, parse
 from forebay.configure.factors import Variable
 from forebay.configure.model import Model
 from forebay.configure.rates import Point, Rates, interpolated
-from forebay.configure.space import Space
+from forebay.configure.space import LeftOut, Space
 from forebay.configure.workload import Workload
 from forebay.errors import ForebayError
+from forebay.filesystem import Stripe
 
 RANKS = 4
 CALL = 4 * MIB
@@ -194,6 +196,76 @@ def test_constraints_hold_for_what_is_in_force(tmp_path: Path) -> None:
         built(of_run, "aggregators>4096")
 
 
+def test_constraints_on_the_mpi_alone_are_judged_by_its_own_defaults(tmp_path: Path) -> None:
+    """ROMIO takes one aggregator a node and 16 MiB, Forebay here 4 and 512 KiB."""
+    of_run = workload.of(writing(tmp_path).trace())
+    stock = {"engine": "mpi"}
+    for rule, keeps in (
+        ("aggregators<=2", True),
+        ("aggregators>=2", False),
+        ("buffer_size<=1MiB", False),
+        ("collective=enable", False),
+        ("cache=enable", False),
+        ("engine=forebay", False),
+    ):
+        rules = Constraints((parse(rule),))
+        found = space.SpaceBuilder(of_run, rules, []).build()
+        assert (rules.broken_by(found.effective(stock)) is None) == keeps, rule
+    rules = Constraints((parse("engine=mpi"), parse("aggregators>=2"), parse("buffer_size>=16MiB")))
+    found = space.SpaceBuilder(of_run, rules, []).build()
+    assert found.values["aggregators"] == ["2", "4"]
+    assert None in found.values["buffer_size"]
+    made = writing(tmp_path / "ompi")
+    made.run |= {"mpi": {"name": "openmpi"}}
+    of_run = workload.of(made.trace())
+    found = space.SpaceBuilder(of_run, Constraints(), []).build()
+    assert "aggregators" not in found.effective(stock)
+    assert found.effective(stock)["buffer_size"] == str(32 * MIB)
+
+
+def test_what_the_cache_is_wanted_for_is_not_tried_without_it(tmp_path: Path) -> None:
+    of_run = workload.of(writing(tmp_path).trace())
+    rules = Constraints((parse("engine=forebay,mpi"), parse("cache=enable")))
+    found = space.SpaceBuilder(of_run, rules, []).build()
+    chosen = space.candidates(found, rules, 1)
+    assert chosen
+    assert all(settings["cache"] == "enable" for settings in chosen)
+    assert not any(settings.get("engine") == "mpi" for settings in chosen)
+
+
+def striped(of_run: Workload, count: int, file_system: str = "fuse.forebay-testbed") -> Workload:
+    file = workload.TracedFile("/s/out", "/s", file_system, 64 * MIB, True, False, MIB, count)
+    return Workload(**(vars(of_run) | {"files": [file]}))
+
+
+def test_constraints_hold_for_striping_that_no_run_chooses(tmp_path: Path) -> None:
+    of_run = striped(workload.of(writing(tmp_path).trace()), 8)
+    rules = Constraints((parse("stripe_count<=4"),))
+    found = space.SpaceBuilder(of_run, rules, []).build()
+    assert "mounted with" in reasons(found)["stripe_count"]
+    assert space.candidates(found, rules, 1) == []
+    assert found.unheeded(rules) == []
+    rules = Constraints((parse("stripe_count<=8"), parse("stripe_size=1MiB")))
+    assert space.candidates(space.SpaceBuilder(of_run, rules, []).build(), rules, 1)
+
+
+def test_constraints_that_nothing_can_be_judged_by_are_told(tmp_path: Path) -> None:
+    of_run = workload.of(writing(tmp_path).trace())
+    texts = (
+        "stripe_count<=4",
+        "prefetch=watch",
+        "sieving=disable",
+        "alignment=1MiB",
+        "cache=enable",
+    )
+    rules = Constraints(tuple(map(parse, texts)))
+    found = space.SpaceBuilder(of_run, rules, []).build()
+    assert [note.partition(" rules nothing out: ")[0] for note in found.unheeded(rules)] == [
+        *texts[:4]
+    ]
+    assert "ext4 has no striping" in found.unheeded(rules)[0]
+
+
 def test_candidates_are_each_once_and_mean_something(tmp_path: Path) -> None:
     of_run = workload.of(writing(tmp_path).trace())
     found = built(of_run, "engine=forebay,mpi")
@@ -355,3 +427,35 @@ def test_a_directory_that_a_variable_names_is_looked_at(tmp_path: Path) -> None:
         Point("file system", str(tmp_path), "write", "fsync", CALL, 1, 32 * MIB, mount="/elsewhere")
     ]
     assert Model(of_run, found, Rates(points), [variable], 1).predict({}) is None
+
+
+def test_directories_that_a_variable_names_keep_constraints_on_striping(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fault model: a file system of which this test says how directories are striped."""
+    counts = {"wide": 8, "one": 1, "all": -1}
+    places = {name: tmp_path / name for name in counts}
+    for place in places.values():
+        place.mkdir()
+    monkeypatch.setattr(
+        filesystem, "stripe_of", lambda path: Stripe(MIB, counts[path.name], "test")
+    )
+    made = writing(tmp_path)
+    made.files = [str(places["wide"] / "data")]
+    of_run = striped(workload.of(made.trace()), 8)
+    of_run = Workload(
+        **(vars(of_run) | {"files": [replace(of_run.files[0], path=str(places["wide"] / "data"))]})
+    )
+    wide, one = str(places["wide"]), str(places["one"])
+    variable = Variable("OUT", (wide, one, str(places["all"])))
+    rules = Constraints((parse("stripe_count<=4"),))
+    found = space.SpaceBuilder(of_run, rules, [variable]).build()
+    # Of how many servers 'all' are, nothing tells.
+    assert found.values["OUT"] == [one, str(places["all"])]
+    assert LeftOut("OUT", wide, "it breaks stripe_count<=4") in found.left_out
+    assert {c["OUT"] for c in space.candidates(found, rules, 1)} == {one, str(places["all"])}
+    assert found.effective({"OUT": one})["stripe_count"] == "1"
+    assert "stripe_count" not in found.effective({"OUT": str(places["all"])})
+    both = Variable("OUT", (wide, one))
+    with pytest.raises(ForebayError, match="leaves no value of OUT"):
+        space.SpaceBuilder(of_run, Constraints((parse("stripe_count>8"),)), [both]).build()

@@ -10,7 +10,14 @@ from pathlib import Path
 from forebay import filesystem
 from forebay.configure.factors import Settings, Variable, survived_nodes
 from forebay.configure.rates import Rates, Told
-from forebay.configure.space import STOCK_BUFFER_BYTES, Layout, Space, default_aggregators
+from forebay.configure.space import (
+    STOCK_BUFFER_BYTES,
+    Layout,
+    Space,
+    default_aggregators,
+    inside,
+    layout_at,
+)
 from forebay.configure.workload import Work, Workload
 
 # Of an exchange, for each contiguous piece that a rank hands over. Of the MPIs as measured with
@@ -237,7 +244,7 @@ class Model:
         mount = traced.mount_point if traced else ""
         layout, before = self._space.layout, self._space.layout
         for name, values in self._places.items():
-            if name in settings and any(_inside(path, v) for path in work.paths for v in values):
+            if name in settings and any(inside(path, v) for path in work.paths for v in values):
                 mount_there, layout = self._directory(settings[name])
                 if self._rates.knows(mount_there):
                     return _Place(mount_there, layout, 1.0)
@@ -250,9 +257,7 @@ class Model:
 
     def _directory(self, path: str) -> tuple[str, Layout]:
         if path not in self._found:
-            stripe = filesystem.stripe_of(Path(path))
-            layout = Layout(stripe.size, max(1, stripe.count)) if stripe else Layout()
-            self._found[path] = (filesystem.mount_of(Path(path)).point, layout)
+            self._found[path] = (filesystem.mount_of(Path(path)).point, layout_at(Path(path)))
         return self._found[path]
 
     def _default_aggregators(self, work: Work, place: _Place, engine: str) -> int:
@@ -277,7 +282,3 @@ def _exposed(flush_policy: str, front_s: float, flush_s: float, work: Work) -> f
     if work.new_file_each_time or work.repetitions == 1 or flush_policy == "onclose":
         return at_close
     return max(0.0, at_close - work.pause_s)
-
-
-def _inside(path: str, directory: str) -> bool:
-    return path.startswith(directory.rstrip("/") + "/")

@@ -187,10 +187,16 @@ class Searcher:
                     f"{found.search.reference} does not keep {broken}: it is run to compare with, "
                     "and not proposed"
                 )
+        found.notes += built.unheeded(options.constraints)
         settings = [reference]
         stock_too = not stock_only and self._workload.opens_through_mpi
         if stock_too and options.constraints.allow("engine", "mpi"):
-            settings.append({"engine": "mpi"})
+            stock = {"engine": "mpi"}
+            broken = options.constraints.broken_by(built.effective(stock))
+            if broken is None:
+                settings.append(stock)
+            else:
+                found.notes.append(f"{STOCK_NAME} does not keep {broken}: it is not tried")
         settings += [each for each in feasible if each not in settings]
         if len(settings) == 1:
             rules = ", ".join(map(str, options.constraints.all)) or "none are given"

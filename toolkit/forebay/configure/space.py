@@ -19,13 +19,15 @@ from forebay.units import show_bytes
 LOCAL_AGGREGATORS = 4
 LOCAL_BUFFER_BYTES = 512 << 10
 STRIPED_BUFFER_BYTES = 4 << 20
-# ROMIO's cb_buffer_size.
+# ROMIO's cb_buffer_size, and OMPIO's bytes_per_agg.
 STOCK_BUFFER_BYTES = 16 << 20
+_OMPIO_BUFFER_BYTES = 32 << 20
 
 _BUFFERS = (512 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20)
 _STRIPES = (1 << 20, 4 << 20, 16 << 20)
 _SERVERS_TRIED = (1, 4, 16)  # where nothing tells how many there are
 _REDUNDANCY = ("none", "partner", "parity:4+1", "parity:4+2")
+_STRIPING = ("stripe_count", "stripe_size")
 _ALONE = "logs are protected by other nodes, and there is one node"
 # More combinations are drawn from at random: to rank them takes a second for some thousands.
 MOST_CANDIDATES = 20_000
@@ -55,22 +57,58 @@ class Layout:
     def striped(self) -> bool:
         return self.stripe_bytes > 0 and self.servers > 1
 
+    @property
+    def settings(self) -> dict[str, str]:
+        """As factors; none where nothing tells."""
+        if self.stripe_bytes == 0:
+            return {}
+        return {"stripe_count": str(self.servers), "stripe_size": str(self.stripe_bytes)}
+
 
 @dataclass
 class Space:
     """`values`: of each factor those to choose from; None leaves it alone. `defaults`: what is in
-    force for a factor that is left alone, as far as it is known."""
+    force for a factor that is left alone, as far as it is known; `stock_defaults`: where that is
+    another with the MPI alone (None: not known). `places`: of variables that say in which directory
+    the program's files are, how each one's files are spread."""
 
     layout: Layout
     values: dict[str, list[str | None]] = field(default_factory=dict)
     left_out: list[LeftOut] = field(default_factory=list)
     defaults: dict[str, str] = field(default_factory=dict)
+    stock_defaults: dict[str, str | None] = field(default_factory=dict)
+    places: dict[str, dict[str, Layout]] = field(default_factory=dict)
     considered: int = 0
 
     def effective(self, settings: Settings) -> dict[str, str]:
         """What is in force under `settings`, of the factors that then mean something."""
-        whole = {**self.defaults, **settings}
-        return {key: value for key, value in whole.items() if _means_something(key, whole)}
+        whole: dict[str, str | None] = {**self.defaults}
+        if settings.get("engine") == "mpi":
+            whole |= self.stock_defaults
+        for name, layouts in self.places.items():
+            if name in settings:
+                whole |= dict.fromkeys(_STRIPING) | layouts[settings[name]].settings
+        known = {k: v for k, v in {**whole, **settings}.items() if v is not None}
+        return {key: value for key, value in known.items() if _means_something(key, known)}
+
+    def usual(self, factor: str) -> list[str | None]:
+        """What is in force of a factor that is left alone, with each engine that can be tried."""
+        default = self.defaults.get(factor)
+        return [
+            self.stock_defaults.get(factor, default) if engine == "mpi" else default
+            for engine in self.values.get("engine", [None])
+        ]
+
+    def unheeded(self, constraints: Constraints) -> list[str]:
+        """Of each constraint that nothing can be judged by: why."""
+        why = {out.factor: out.reason for out in self.left_out if out.value is None}
+        return [
+            f"{rule} rules nothing out: {rule.factor.name} is left out, since {why[name]}"
+            for rule in constraints.all
+            # Of redundancy, `kept_by` tells.
+            if (name := rule.factor.name) in why and name not in self.defaults
+            if name != "redundancy"
+        ]
 
     def kept_by(self) -> str:
         """How a constraint on redundancy is kept: what a user may have meant otherwise."""
@@ -109,7 +147,7 @@ class SpaceBuilder:
         self._cache()
         self._prefetch()
         for variable in self._variables:
-            self._add(variable.name, list(variable.values), default=None)
+            self._variable(variable)
         return self._space
 
     def _out(self, factors: Sequence[str], reason: str) -> None:
@@ -122,11 +160,11 @@ class SpaceBuilder:
         if default is not None:
             self._space.defaults[factor] = default
         for value in dict.fromkeys(values):
-            means = default if value is None else value
-            if means is None or self._constraints.allow(factor, means):
+            means = self._space.usual(factor) if value is None else [value]
+            if any(one is None or self._constraints.allow(factor, one) for one in means):
                 kept.append(value)
             else:
-                self._space.left_out.append(LeftOut(factor, value or means, "a constraint"))
+                self._space.left_out.append(LeftOut(factor, value or default, "a constraint"))
         if not kept:
             rules = " and ".join(map(str, self._constraints.of(factor)))
             raise ForebayError(
@@ -172,6 +210,9 @@ class SpaceBuilder:
         self._add("collective", [None, "enable", "disable"], "automatic")
         ranks = max(work.processes for work in works)
         default = default_aggregators(self._space.layout, self._nodes, ranks)
+        # ROMIO takes one a node; how many OMPIO takes goes by the data.
+        alone = None if self._mpi == "openmpi" else str(min(self._nodes, ranks))
+        self._space.stock_defaults["aggregators"] = alone
         counts = {2**power for power in range(int(math.log2(ranks)) + 1)}
         counts |= {min(ranks, self._space.layout.servers), min(ranks, self._nodes), ranks}
         self._add("aggregators", [None, *map(str, sorted(counts))], str(default))
@@ -196,6 +237,8 @@ class SpaceBuilder:
         # A buffer beyond all bytes of a call is as good as one for all of them.
         most = next((size for size in sizes if size >= together), sizes[-1])
         values = [str(size) for size in sizes if size <= most]
+        alone = _OMPIO_BUFFER_BYTES if self._mpi == "openmpi" else STOCK_BUFFER_BYTES
+        self._space.stock_defaults["buffer_size"] = str(alone)
         self._add("buffer_size", [None, *values], str(default))
 
     def _alignment(self) -> None:
@@ -209,7 +252,10 @@ class SpaceBuilder:
                       "MPI's cannot be")  # fmt: skip
 
     def _striping(self) -> None:
-        names = ("stripe_count", "stripe_size")
+        names = _STRIPING
+        layout = self._space.layout
+        # Constraints hold also for what no run can choose.
+        self._space.defaults |= layout.settings
         files = [file for file in self._workload.files if file.mpi]
         if not files:
             self._out(names, "no file is made through MPI; of others, 'lfs setstripe' sets it for "
@@ -219,7 +265,6 @@ class SpaceBuilder:
         if reason:
             self._out(names, reason)
             return
-        layout = self._space.layout
         if all(file.bytes < SMALL_FILE_BYTES for file in files):
             self._add("stripe_count", ["1"], None)
             self._out(("stripe_size",), f"files below {show_bytes(SMALL_FILE_BYTES)} get one "
@@ -231,6 +276,30 @@ class SpaceBuilder:
         self._add("stripe_count", [None, *map(str, counts)], str(layout.servers) if known else None)
         sizes = [str(size) for size in _STRIPES]
         self._add("stripe_size", [None, *sizes], str(layout.stripe_bytes) if known else None)
+
+    def _variable(self, variable: Variable) -> None:
+        """One of the program's own. Where it names the directories of files whose striping no run
+        chooses, the striping of each has to keep the constraints."""
+        files = _most_bytes_first(self._workload)[:1]
+        if all(Path(value).is_dir() for value in variable.values) and any(
+            inside(file.path, value) for file in files for value in variable.values
+        ):
+            self._space.places[variable.name] = {v: layout_at(Path(v)) for v in variable.values}
+        self._add(variable.name, list(variable.values), default=None)
+        if "stripe_count" in self._space.values:
+            return
+        values = self._space.values[variable.name]
+        for value, layout in self._space.places.get(variable.name, {}).items():
+            broken = self._constraints.broken_by(layout.settings)
+            if broken is None or value not in values:
+                continue
+            values.remove(value)
+            self._space.left_out.append(LeftOut(variable.name, value, f"it breaks {broken}"))
+            if not values:
+                raise ForebayError(
+                    f"{broken} leaves no value of {variable.name}",
+                    f"Files in each of {', '.join(variable.values)} are spread in another way.",
+                )
 
     def _cache(self) -> None:
         names = ("cache", "cache_path", "cache_flush", "redundancy")
@@ -328,14 +397,29 @@ def _pieces(redundancy: str) -> int:
 def layout_of(workload: Workload) -> Layout:
     """Of the file with most bytes, as traced; of its directory, as it is now, where the trace does
     not tell."""
-    files = sorted(workload.files, key=lambda file: (-file.mpi, -file.bytes))
-    for file in files[:1]:
+    for file in _most_bytes_first(workload)[:1]:
         if file.stripe_bytes > 0:
             return Layout(file.stripe_bytes, max(1, file.stripe_count))
-        stripe = filesystem.stripe_of(Path(file.path))
-        if stripe is not None:
-            return Layout(stripe.size, max(1, stripe.count))
+        return layout_at(Path(file.path))
     return Layout()
+
+
+def _most_bytes_first(workload: Workload) -> list[TracedFile]:
+    return sorted(workload.files, key=lambda file: (-file.mpi, -file.bytes))
+
+
+def layout_at(path: Path) -> Layout:
+    """How what is there is spread, or will be. Lustre says 0 for its default and -1 for all
+    servers, which tells no number."""
+    stripe = filesystem.stripe_of(path)
+    if stripe is None or stripe.size <= 0 or stripe.count <= 0:
+        return Layout()
+    return Layout(stripe.size, stripe.count)
+
+
+def inside(path: str, directory: str) -> bool:
+    """Whether a path is below a directory, by their names."""
+    return path.startswith(directory.rstrip("/") + "/")
 
 
 def why_striping_is_fixed(files: Sequence[TracedFile]) -> str | None:
@@ -372,14 +456,12 @@ def _means_something(factor: str, settings: Settings) -> bool:
         if settings.get("collective") == "disable":
             return False
         return factor != "alignment" or stock
+    if factor in ("cache", "prefetch"):
+        return True  # the MPI alone is without: a constraint may not be kept by that
     if factor.startswith("cache") or factor == "redundancy":
-        if stock:
-            return False
-        return factor == "cache" or settings.get("cache") == "enable"
+        return not stock and settings.get("cache") == "enable"
     if factor.startswith("prefetch"):
-        if stock:
-            return False
-        return factor == "prefetch" or settings.get("prefetch", "off") != "off"
+        return not stock and settings.get("prefetch", "off") != "off"
     if factor == "sieving":
         return stock
     return True
@@ -403,7 +485,7 @@ def candidates(space: Space, constraints: Constraints, seed: int) -> list[dict[s
 
 
 def _stock_knows(settings: Settings) -> bool:
-    return not any(name.startswith(("cache", "prefetch", "redundancy")) for name in settings)
+    return not any(name in ("cache", "prefetch") for name in settings)
 
 
 def _combinations(
