@@ -124,32 +124,56 @@ def _romio(configuration: Configuration, _directory: Path) -> Application:
 
 
 def _lfs(configuration: Configuration, directory: Path) -> Application:
-    """Striping of directories, which files that are made there take over."""
+    """Striping of directories, which files that are made there take over. Raises ForebayError where
+    files of one directory are to have several: it has one for all of them."""
     places: dict[str, dict[str, str]] = {}
+    first: dict[str, str] = {}
     for section in configuration.sections:
-        parent = os.path.dirname(str(section["path"]))  # noqa: PTH120 - a pattern is no path
+        path = str(section["path"])
+        parent = os.path.dirname(path)  # noqa: PTH120 - a pattern is no path
         place = str(directory) if not parent or _WILDCARDS.search(parent) else parent
-        _stripe(places, place, section)
-    _stripe(places, str(directory), configuration.hints)
+        words = _striping(section)
+        if not words:
+            continue
+        if places.setdefault(place, words) != words:
+            raise ForebayError(
+                f"configuration '{configuration.name}' stripes {first[place]} by "
+                f"'{_options(places[place])}' and {path} by '{_options(words)}', and files of one "
+                "directory get the same",
+                "Have the program make them in directories of their own and give each the 'lfs "
+                "setstripe' of its files; or write --format intent, by which the MPI stripes each.",
+            )
+        first.setdefault(place, path)
+    for_all = _striping(configuration.hints)
+    if for_all:
+        places[str(directory)] = places.get(str(directory), {}) | for_all
     _require(bool(places), configuration, "no striping (striping_factor, striping_unit)")
     quoted = {shlex.quote(place): words for place, words in places.items()}
-    lines = [
-        f"lfs setstripe {' '.join(f'{option} {value}' for option, value in words.items())} {place}"
-        for place, words in quoted.items()
+    # What a directory has may be the user's: setstripe replaces it, and -d removes any.
+    lines = [f"lfs getstripe -d {place}" for place in quoted]
+    lines += [f"lfs setstripe {_options(words)} {place}" for place, words in quoted.items()]
+    use = [
+        "keep what 'lfs getstripe -d' prints: the layout before this one",
+        "files that are made from now on have it; those that are there keep theirs",
+        "COMMAND",
     ]
-    use = ["files that are made from now on have it; those that are there keep theirs", "COMMAND"]
     undo = [f"lfs setstripe -d {place}" for place in quoted]
+    undo.append("and where 'lfs getstripe -d' printed a layout, set that again by 'lfs setstripe'")
     return Application(configuration.name, "lfs", lines, use, undo)
 
 
-def _stripe(places: dict[str, dict[str, str]], place: str, hints: dict[str, Any]) -> None:
+def _striping(hints: dict[str, Any]) -> dict[str, str]:
+    """As options of 'lfs setstripe'."""
     words = {}
     for option, keys in (("-c", _STRIPE_COUNT), ("-S", _STRIPE_SIZE), ("-i", _FIRST_SERVER)):
         values = [str(hints[key]) for key in keys if key in hints]
         if values:
             words[option] = str(parse_size(values[-1])) if option == "-S" else values[-1]
-    if words:
-        places[place] = places.get(place, {}) | words
+    return words
+
+
+def _options(words: dict[str, str]) -> str:
+    return " ".join(f"{option} {value}" for option, value in words.items())
 
 
 def _require(condition: bool, configuration: Configuration, has: str) -> None:

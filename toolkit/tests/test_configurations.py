@@ -158,10 +158,27 @@ def test_romio_gets_what_it_knows_and_hears_what_is_left_out(example: Path) -> N
 
 def test_striping_is_set_for_the_directory_of_the_files(example: Path) -> None:
     found = apply(load(example)["best"], "lfs", Path())
-    assert found.lines == ["lfs setstripe -c 4 -S 1048576 /scratch/run"]
-    assert found.undo == ["lfs setstripe -d /scratch/run"]
+    # The layout before is shown first: setstripe replaces it, and undoing removes any.
+    assert found.lines == [
+        "lfs getstripe -d /scratch/run", "lfs setstripe -c 4 -S 1048576 /scratch/run",
+    ]  # fmt: skip
+    assert found.undo[0] == "lfs setstripe -d /scratch/run"
+    assert "set that again" in found.undo[1]
     by_name = Configuration("c", sections=[{"path": "*.h5", "stripe_width": 2}])
-    assert apply(by_name, "lfs", Path("a b")).lines == ["lfs setstripe -c 2 'a b'"]
+    assert apply(by_name, "lfs", Path("a b")).lines[1:] == ["lfs setstripe -c 2 'a b'"]
+
+
+def test_files_of_one_directory_are_not_striped_in_two_ways() -> None:
+    """As `configure` writes it for large files beside small ones."""
+    large = {"path": "/s/out.*", "striping_factor": "8", "striping_unit": "4MiB"}
+    small = {"path": "/s/log.*", "striping_factor": "1"}
+    with pytest.raises(ForebayError) as caught:
+        apply(Configuration("best", sections=[large, small]), "lfs", Path())
+    assert "/s/out.* by '-c 8 -S 4194304' and /s/log.* by '-c 1'" in caught.value.message
+    assert "directories of their own" in caught.value.advice
+    apart = [large, small | {"path": "/s/logs/log.*"}, large | {"path": "/s/more.*"}]
+    found = apply(Configuration("best", sections=apart), "lfs", Path())
+    assert found.lines[2:] == ["lfs setstripe -c 8 -S 4194304 /s", "lfs setstripe -c 1 /s/logs"]
 
 
 @pytest.mark.parametrize(
