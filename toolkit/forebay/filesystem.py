@@ -72,6 +72,11 @@ def is_local_disk(type_of_mount: str) -> bool:
     return type_of_mount in _DISK_TYPES
 
 
+def is_local(type_of_mount: str) -> bool:
+    """Whether it is on disks or in the memory of this node, so that nothing is striped there."""
+    return is_local_disk(type_of_mount) or type_of_mount in ("tmpfs", "ramfs")
+
+
 def mounts() -> list[Mount]:
     """All mounts of this process, in the order in which they were made."""
     found = []

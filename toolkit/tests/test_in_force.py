@@ -8,7 +8,7 @@ from fake_program import record as fake_record
 
 from forebay.configurations import Configuration
 from forebay.evaluate.background import Load, between, busy_share, snapshot
-from forebay.evaluate.in_force import State, settings
+from forebay.evaluate.in_force import NOT_STRIPED, State, settings
 from forebay.prefetch_records import PrefetchRecords
 from forebay.records import Record, parse
 
@@ -63,6 +63,18 @@ def test_striping_is_that_of_the_file() -> None:
         "stripe_size": State.IN_FORCE,
     }
     assert states(hints(stripe_width="8"), found) == {"stripe_width": State.NOT_IN_FORCE}
+
+
+def test_striping_that_nothing_tells_is_not_said_to_be_missing() -> None:
+    """Of most file systems a record has no stripes, whatever the files have."""
+    asked = hints(striping_factor="8", striping_unit="1MiB")
+    unknown = record(stripe_count=1, stripe_size=0, file_system="beegfs")
+    for observed in settings(asked, [unknown], NOTHING):
+        assert (observed.state, observed.reason) == (State.NOT_RECORDED, NOT_STRIPED)
+    on_disk = record(stripe_count=1, stripe_size=0, file_system="ext4")
+    assert set(states(asked, on_disk).values()) == {State.NOT_IN_FORCE}
+    striped = record(stripe_count=1, stripe_size=1 << 20)
+    assert states(asked, striped)["striping_factor"] == State.NOT_IN_FORCE
 
 
 def test_one_opening_that_has_it_is_enough() -> None:

@@ -32,8 +32,8 @@ _ALONE = "logs are protected by other nodes, and there is one node"
 # More combinations are drawn from at random: to rank them takes a second for some thousands.
 MOST_CANDIDATES = 20_000
 
-#: File systems on which a file's striping is chosen when it is made.
-STRIPED_TYPES = ("lustre", "beegfs")
+#: File systems on which MPIs choose a file's striping when they make it. On BeeGFS none does.
+STRIPED_TYPES = ("lustre",)
 _TESTBED = "fuse.forebay-testbed"
 
 

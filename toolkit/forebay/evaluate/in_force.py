@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from forebay import intent_file
+from forebay import filesystem, intent_file
 from forebay.configurations import Configuration
 from forebay.errors import ForebayError
 from forebay.prefetch_records import PrefetchRecords
@@ -61,6 +61,8 @@ _SPELLINGS = {
 _ALWAYS_RECORDED = ("forebay", "cb_", "romio_cb_", "romio_ds_", "romio_no_indep_rw", "ind_")
 NOT_SET = "not set"  # by the engine, which leaves out what is as without the hint
 NOT_REPORTED = "not reported by the MPI"
+NOT_STRIPED = "the file system does not tell how the files are striped"
+_STRIPING = ("striping_factor", "striping_unit")
 _SAME_AS_NOT_SET = ("disable", "none", "automatic")
 _VALUES = {
     "true": "enable",
@@ -83,7 +85,7 @@ def settings(
     for record in records:
         for key, asked in _expected(configuration, record.path, met).items():
             found.setdefault((key, asked), set()).add(_observed(key, record))
-    answers = [compared(key, asked, observed) for (key, asked), observed in found.items()]
+    answers = [_answer(key, asked, observed) for (key, asked), observed in found.items()]
     unseen = State.NOT_RECORDED if configuration.stock else State.NOT_IN_FORCE
     answers += [
         Setting(key, value, (), unseen) for key, value in configuration.hints.items() if not records
@@ -99,6 +101,13 @@ def settings(
             observed = "no such file opened through MPI"
             answers.append(Setting("path", path, (observed,), State.NOT_IN_FORCE))
     return answers
+
+
+def _answer(key: str, asked: str, observed: set[str | None]) -> Setting:
+    setting = compared(key, asked, observed)
+    if setting.state is State.NOT_RECORDED and spelled(key) in _STRIPING:
+        return Setting(key, asked, (), State.NOT_RECORDED, NOT_STRIPED)
+    return setting
 
 
 def _expected(configuration: Configuration, path: str, met: set[int]) -> dict[str, str]:
@@ -144,10 +153,11 @@ def _observed(key: str, record: Record) -> str | None:
     of_engine = record.mode == "engine" and bool(record.hints)
     if name == "forebay" and not of_engine:
         return "disable"
-    if name == "striping_factor":
-        return str(record.stripe_count)
-    if name == "striping_unit":
-        return str(record.stripe_size)
+    if name in _STRIPING:
+        told = record.stripe_count if name == "striping_factor" else record.stripe_size
+        # A size of 0 is that of a disk's files, and of those of which nothing tells (BeeGFS).
+        tells = record.stripe_size > 0 or filesystem.is_local(record.file_system)
+        return str(told) if tells else None
     if name == "collective_buffering":
         both = {record.hints.get("romio_cb_write"), record.hints.get("romio_cb_read")}
         return None if both == {None} else "disable" if both == {"disable"} else "enable"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from forebay import stock_hints
 from forebay.evaluate import traced_aggregators
-from forebay.evaluate.in_force import NOT_REPORTED, Setting, State, compared
+from forebay.evaluate.in_force import NOT_REPORTED, NOT_STRIPED, Setting, State, compared
 from forebay.trace import hint_sets, tables
 from forebay.trace.directory import Trace
 from forebay.trace.hint_sets import Hints
@@ -24,7 +24,6 @@ _AGGREGATORS = "cb_nodes"
 _NEEDLESS = ("cb_config_list", "romio_cb_write", "romio_cb_read")
 _NO_FILE = "the traced run opened no file through MPI"
 _NO_HINT = "it is a parameter of Open MPI, and no hint of a file"
-NOT_STRIPED = "the file system does not tell how the files are striped"
 SAYS_NOTHING = "the MPI does not tell which hints it has"
 
 

@@ -12,12 +12,13 @@ from forebay import stock_hints
 from forebay.evaluate.in_force import (
     NOT_REPORTED,
     NOT_SET,
+    NOT_STRIPED,
     Setting,
     State,
     compared,
     spelled,
 )
-from forebay.evaluate.traced_hints import NOT_STRIPED, SAYS_NOTHING
+from forebay.evaluate.traced_hints import SAYS_NOTHING
 from forebay.trace import hint_sets, tables
 from forebay.trace.directory import Trace
 from forebay.trace.hint_sets import Hints
