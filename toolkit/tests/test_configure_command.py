@@ -433,6 +433,7 @@ def test_a_variable_of_the_program_is_tried(
     with (tmp_path / "configurations.toml").open("rb") as file:
         best = tomllib.load(file)["configuration"]["best"]
     assert best["environment"] == {"FAKE_SPEED": "8"}
+    assert "not proven that FAKE_SPEED took effect: a variable of the program" in answer.output
 
 
 def test_directories_that_a_variable_names_are_left_as_they_were(

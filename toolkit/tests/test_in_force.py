@@ -112,6 +112,15 @@ def test_a_section_holds_for_the_files_that_match_it() -> None:
     }
 
 
+def test_variables_of_the_program_and_budgets_are_not_proven_by_a_record() -> None:
+    section = {"path": "*.root", "willneed": [[0, 0]], "budget": 64 << 20}
+    asked = Configuration("best", environment={"OWN": "1"}, sections=[section])
+    found = {each.key: each for each in settings(asked, [record()], NOTHING)}
+    assert found["OWN"].state == found["budget"].state == State.NOT_RECORDED
+    assert "variable of the program" in found["OWN"].reason
+    assert found["budget"].asked == str(64 << 20)
+
+
 def test_reading_ahead_shows_in_its_own_records() -> None:
     asked = Configuration("best", sections=[{"path": "*.root", "willneed": [[0, 0]]}])
     assert states(asked) == {"reading ahead": State.NOT_IN_FORCE}

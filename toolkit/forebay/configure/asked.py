@@ -19,6 +19,7 @@ _FACTORS = {
     "forebay_cache_flush": "cache_flush",
     "forebay_cache_redundancy": "redundancy",
     "reading ahead": "prefetch",
+    "budget": "prefetch_budget",
 }
 
 

@@ -37,8 +37,10 @@ class Proof:
         }
 
     def notes(self, configuration: Configuration, runs: Iterable[SearchRun]) -> list[str]:
-        """Of the hints of a configuration that are not proven, for each reason the names."""
+        """Of the settings of a configuration that are not proven, for each reason the names."""
         unproven: dict[str, list[str]] = {}
+        for key, reason in self._untold(configuration, runs).items():
+            unproven.setdefault(reason, []).append(key)
         for key, asked in self._unrecorded(configuration, runs) if configuration.stock else ():
             told = self._told.get((key, asked))
             if told is None or told.state is Held.NOT_RECORDED:
@@ -48,6 +50,19 @@ class Proof:
             f"{configuration.name}: not proven that {', '.join(keys)} took effect: {reason}"
             for reason, keys in unproven.items()
         ]
+
+    @staticmethod
+    def _untold(configuration: Configuration, runs: Iterable[SearchRun]) -> dict[str, str]:
+        """Settings that timed runs of the configuration left unproven, and that no traced run is
+        asked for: why."""
+        return {
+            entry["key"]: entry.get("reason") or "no record tells"
+            for run in runs
+            if run.configuration == configuration.name and run.why is not Why.TRACED
+            for entry in run.observed
+            if entry["state"] == Held.NOT_RECORDED
+            if not (configuration.stock and entry["key"] in configuration.hints)
+        }
 
     @staticmethod
     def _unrecorded(

@@ -202,7 +202,11 @@ class Campaign:
         """A traced run more of a configuration of the MPI alone, which leaves no record of hints.
         What goes wrong with it is told, and stops nothing."""
         name, known = configuration.name, self.result.settings[configuration.name]
-        unknown = {each.key: each.asked for each in known if each.state == State.NOT_RECORDED}
+        unknown = {
+            each.key: each.asked
+            for each in known
+            if each.state == State.NOT_RECORDED and each.key in configuration.hints
+        }
         if unknown:
             found = traced_run.settings(self._runs, self._ways[name], unknown)
             self._traced[name] = {setting.key: setting for setting in found.settings}

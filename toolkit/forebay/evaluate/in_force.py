@@ -71,6 +71,8 @@ _VALUES = {
     "flush_immediate": "immediate",
     "flush_onclose": "onclose",
 }
+_OF_THE_PROGRAM = "a variable of the program, of which no record tells"
+_NO_BUDGET = "records of reading ahead do not have it"
 _NO_HINT = frozenset({"path", *intent_file.READ_KEYS})
 
 
@@ -100,7 +102,21 @@ def settings(
         elif number not in met:
             observed = "no such file opened through MPI"
             answers.append(Setting("path", path, (observed,), State.NOT_IN_FORCE))
-    return answers
+    return answers + _untold(configuration)
+
+
+def _untold(configuration: Configuration) -> list[Setting]:
+    """What is set, and shows in no record."""
+    variables = configuration.environment.items()
+    budgets = {
+        _text(section["budget"]): None
+        for section in configuration.sections
+        if intent_file.speaks_of_reads(section) and "budget" in section
+    }
+    return [
+        *(Setting(k, v, (), State.NOT_RECORDED, _OF_THE_PROGRAM) for k, v in variables),
+        *(Setting("budget", size, (), State.NOT_RECORDED, _NO_BUDGET) for size in budgets),
+    ]
 
 
 def _answer(key: str, asked: str, observed: set[str | None]) -> Setting:
