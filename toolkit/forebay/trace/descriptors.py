@@ -4,6 +4,7 @@ a traced call says no more than its number."""
 import os
 import posixpath
 import stat
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -115,9 +116,10 @@ class _Resolution:
         self._description_files: list[int] = []
         self._description_starts: list[int] = []
         self._description_within: list[int] = []
-        # What a descriptor is from a moment on: number, ticks, description.
-        self._changes: list[tuple[int, int, int]] = []
-        self._directories = [(0, image.process.directory)]
+        # What a descriptor is: from which moments on (ticks, rising), and which descriptions.
+        self._changes: dict[int, tuple[list[int], list[int]]] = {}
+        self._moves = [0]  # as above, of the working directory
+        self._directories = [image.process.directory]
 
     def carry_out(self) -> Resolved:
         events = self._events
@@ -150,13 +152,17 @@ class _Resolution:
         ):
             for place in np.flatnonzero(is_one_of(self._image, self._events, (name,))):
                 steps.append((int(self._end[place]), partial(step, int(place))))
-        self._current: dict[int, int] = {}
         for _, carry_out in sorted(steps, key=lambda item: item[0]):
             carry_out()
 
     def _set(self, descriptor: int, ticks: int, description: int) -> None:
-        self._changes.append((descriptor, ticks, description))
-        self._current[descriptor] = description
+        since, descriptions = self._changes.setdefault(descriptor, ([], []))
+        since.append(ticks)
+        descriptions.append(description)
+
+    def _move(self, place: int, path: bytes) -> None:
+        self._moves.append(int(self._end[place]))
+        self._directories.append(path)
 
     def _describe(self, file: int, start: int, within: int = 0) -> int:
         self._description_files.append(file)
@@ -192,21 +198,21 @@ class _Resolution:
 
     def _add_copy(self, place: int) -> None:
         told = self._events[place]
-        made, description = int(told["result"]), self._current.get(int(told["descriptor"]))
+        made, end = int(told["result"]), int(self._end[place])
+        description = self._description_of(int(told["descriptor"]), end)
         if made >= 0 and description is not None:
-            self._set(made, int(self._end[place]), description)
+            self._set(made, end, description)
 
     def _change_directory(self, place: int) -> None:
         told = self._events[place]
         if told["result"] == 0:
-            self._directories.append((int(self._end[place]), self._path(told, int(told["length"]))))
+            self._move(place, self._path(told, int(told["length"])))
 
     def _change_to_descriptor(self, place: int) -> None:
         told = self._events[place]
-        description = self._current.get(int(told["descriptor"]))
+        description = self._description_of(int(told["descriptor"]), int(self._end[place]))
         if told["result"] == 0 and description is not None:
-            path = self._files.files[self._description_files[description]].path
-            self._directories.append((int(self._end[place]), path))
+            self._move(place, self._files.files[self._description_files[description]].path)
 
     def _path(self, event: np.void, key: int) -> bytes:
         """A name that an event refers to, made absolute. Empty: its definition is not there."""
@@ -216,7 +222,7 @@ class _Resolution:
         directory = int(event["descriptor"])
         begin = int(event["begin"])
         if directory == HERE:
-            beside = next(path for ticks, path in reversed(self._directories) if ticks <= begin)
+            beside = self._directories[bisect_right(self._moves, begin) - 1]
         else:
             description = self._description_of(directory, begin)
             beside = (
@@ -227,15 +233,14 @@ class _Resolution:
         return tidied(posixpath.join(beside, name))
 
     def _description_of(self, descriptor: int, ticks: int) -> int | None:
-        for number, since, description in reversed(self._changes):
-            if number == descriptor and since <= ticks:
-                return description
-        return None
+        since, descriptions = self._changes.get(descriptor, ([], []))
+        place = bisect_right(since, ticks)
+        return descriptions[place - 1] if place else None
 
     def _files_named(self, named: Integers) -> Integers:
         """The files that calls name. Most names come again and again, beside the same directory."""
         events = self._events[named]
-        moves = np.array([ticks for ticks, _ in self._directories], np.int64)
+        moves = np.array(self._moves, np.int64)
         where = np.searchsorted(moves, events["begin"].astype(np.int64), side="right")
         # What a directory's descriptor is may change at any time: such names are looked up singly.
         single = np.where(events["descriptor"] == HERE, 0, np.arange(1, len(named) + 1))
@@ -248,21 +253,16 @@ class _Resolution:
     def _descriptions(self, descriptor: Integers) -> Integers:
         """The description behind the descriptor of each event when it began."""
         result = np.full(len(descriptor), _NONE, np.int64)
-        if not self._changes:
-            return result
-        changes = np.array(self._changes, np.int64)
-        changes = changes[np.lexsort((changes[:, 1], changes[:, 0]))]
         begin = self._events["begin"].astype(np.int64)
         order = np.argsort(descriptor, kind="stable")
         numbers = descriptor[order]
-        for number in np.unique(changes[:, 0]):
-            first, last = np.searchsorted(changes[:, 0], [number, number + 1])
+        for number, (since, descriptions) in self._changes.items():
             a, b = np.searchsorted(numbers, [number, number + 1])
             if a == b:
                 continue
             events = order[a:b]
-            place = np.searchsorted(changes[first:last, 1], begin[events], side="right") - 1
-            result[events] = np.where(place >= 0, changes[first + np.maximum(place, 0), 2], _NONE)
+            place = np.searchsorted(np.array(since, np.int64), begin[events], side="right")
+            result[events] = np.array([_NONE, *descriptions], np.int64)[place]
         return result
 
     def _offsets(self, description: Integers) -> Integers:
