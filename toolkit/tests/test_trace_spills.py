@@ -7,6 +7,7 @@ import pytest
 import xxhash
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from made_spills import MadeProcess
 
 from forebay.errors import ForebayError
 from forebay.trace import capture, spills
@@ -100,6 +101,29 @@ def test_a_later_version_is_refused_by_its_number(tmp_path: Path) -> None:
     first[16:24] = xxhash.xxh3_64_intdigest(bytes(first)).to_bytes(8, "little")
     with pytest.raises(ForebayError, match="version 2"):
         image_of(bytes(first), tmp_path)
+
+
+def test_what_went_on_without_a_trace_is_told(tmp_path: Path) -> None:
+    """By the last word of each process: that it was about to become another program, its end, or
+    none."""
+    for pid, last in ((1, spills.EXEC), (2, spills.EXEC), (3, spills.END)):
+        made = MadeProcess(tmp_path, pid=pid).begin()
+        made.open("data", 0.1)
+        if last == spills.EXEC:
+            made.define(spills.EXEC, 0, b"")
+            made.spill(0.2)
+        else:
+            made.end(0.2)
+    again = MadeProcess(tmp_path, pid=2, begun_s=0.3, number=1).begin()  # it is traced again
+    again.end(0.4)
+    captured = capture.convert(tmp_path, tmp_path / "trace", Run())
+    trace = Trace(tmp_path / "trace")
+    ended = {row["pid"]: row["ended"] for row in trace.table("processes").to_pylist()}
+    assert ended == {1: "untraced", 2: "exit", 3: "exit"}
+    assert captured.notes == trace.run.notes
+    (note,) = captured.notes
+    assert note.startswith("1 process went on as a program that is not traced")
+    assert captured.complete
 
 
 def test_a_directory_without_a_spill_is_told(tmp_path: Path) -> None:

@@ -50,8 +50,10 @@ class ProcessImages:
         return world.rank if world else max(image.process.rank for image in self.images)
 
     @property
-    def said_farewell(self) -> bool:
-        return self.images[-1].end is not None or self.images[-1].execs
+    def ended(self) -> str:
+        """As the trace has it (docs/formats/trace-directory.md)."""
+        last = self.images[-1]
+        return "exit" if last.end is not None else "untraced" if last.execs else "killed"
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,7 @@ class _Conversion:
         if worlds:
             run.mpi = {"name": worlds[0].name, "version": worlds[0].version}
             run.ranks = max(world.ranks for world in worlds)
-        run.complete = all(process.said_farewell for process in self._processes) and not any(
+        run.complete = all(process.ended != "killed" for process in self._processes) and not any(
             image.damaged_bytes or image.missing_pieces for image in images
         )
         run.losses = {"not kept": lost} if lost else {}
@@ -170,6 +172,9 @@ class _Conversion:
             "share_of_wall": round(spent_ns / max(1, run.wall_ns), 6),
         }
         run.machine = {**run.machine, "hosts": sorted(self._clocks)}
+        untraced = sum(process.ended == "untraced" for process in self._processes)
+        if untraced:
+            self._notes.append(_went_on(untraced))
         run.notes = [*run.notes, *self._notes]
         self._writer.finish(run)
         return Captured(
@@ -247,7 +252,7 @@ class _Conversion:
                     "executable": last.process.executable.decode(errors="replace"),
                     "start_ns": self._clocks[first.host].ns(first.ticks),
                     "end_ns": self._ends[number],
-                    "ended": "exit" if process.said_farewell else "killed",
+                    "ended": process.ended,
                 }
             )
         self._writer.add("processes", pa.Table.from_pylist(rows))
@@ -292,6 +297,12 @@ class _Conversion:
             device["mount_points"] = [p for p in device["mount_points"] if p in points]
         if storage:
             storage["devices"] = [d for d in storage["devices"] if d["mount_points"]]
+
+
+def _went_on(processes: int) -> str:
+    one = "process went on as a program that is not traced, and what it did then"
+    several = "processes went on as programs that are not traced, and what they did then"
+    return f"{processes} {one if processes == 1 else several} is not in the trace"
 
 
 def _sorted(columns: Columns) -> Columns:
