@@ -153,8 +153,7 @@ def summary(captured: "Captured", directory: Path) -> list[str]:
     lines = [
         f"{directory}: {show_count(captured.calls)} calls of {show_count(captured.processes)} "
         f"processes, {show_count(captured.files)} files, {show_bytes(captured.stored_bytes)}",
-        f"tracing took {captured.ns_per_call:.0f} ns a call, "
-        f"{show_share(captured.share_of_wall)} of the run's time",
+        _cost(captured),
     ]
     if captured.lost:
         lines.append(f"forebay: {show_count(captured.lost)} calls are missing in it")
@@ -166,6 +165,15 @@ def summary(captured: "Captured", directory: Path) -> list[str]:
     if len(captured.notes) > _MOST_NOTES:
         lines.append(f"{len(captured.notes) - _MOST_NOTES} notes more are in run.json")
     return lines
+
+
+def _cost(captured: "Captured") -> str:
+    cost, share = captured.ns_per_call, captured.share_of_wall
+    if cost is None and share is None:
+        return "what tracing took is not known: no process ended by itself"
+    a_call = "an unknown time" if cost is None else f"{cost:.0f} ns"
+    part = "an unknown part" if share is None else show_share(share)
+    return f"tracing took {a_call} a call, {part} of the run's time"
 
 
 def _free_name(program: str) -> Path:

@@ -105,8 +105,8 @@ class MadeProcess:
         self.call(call, begin_s, took_s, moved, number, length=count)
         self.call(DETAILS, begin_s, 0.0, error, number, length=datatype)
 
-    def end(self, at_s: float) -> None:
-        self.define(spills.END, 0, _END.pack(_ns(at_s), 0, 0))
+    def end(self, at_s: float, cost_ns: int = 0) -> None:
+        self.define(spills.END, 0, _END.pack(_ns(at_s), 0, cost_ns))
         self.spill(at_s)
 
     def piece(self, at_s: float, thread: int | None = None, lost: int = 0) -> bytes:

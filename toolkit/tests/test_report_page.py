@@ -216,3 +216,10 @@ def test_what_is_no_trace_is_told(forebay: Forebay, tmp_path: Path) -> None:
     assert answer.code == 2
     assert "run.json" in answer.errors
     assert not (tmp_path / "report.html").exists()
+
+
+def test_what_tracing_took_of_a_killed_run_is_said_to_be_unknown(tmp_path: Path) -> None:
+    run = full_run(tmp_path / "run")
+    run.run |= {"overhead": {"ns_per_call": None, "calls": 76, "share_of_wall": None}}
+    page.write(contents.examine(run.trace()), tmp_path / "report.html")
+    assert "an unknown part of the run's time" in (tmp_path / "report.html").read_text()

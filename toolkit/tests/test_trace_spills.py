@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from made_spills import MadeProcess
 
+from forebay import trace_run
 from forebay.errors import ForebayError
 from forebay.trace import capture, spills
 from forebay.trace.directory import Run, Trace
@@ -124,6 +125,22 @@ def test_what_went_on_without_a_trace_is_told(tmp_path: Path) -> None:
     (note,) = captured.notes
     assert note.startswith("1 process went on as a program that is not traced")
     assert captured.complete
+
+
+def test_what_tracing_took_of_a_killed_run_is_not_known(tmp_path: Path) -> None:
+    made = MadeProcess(tmp_path, pid=1).begin()
+    made.open("data", 0.1)
+    made.spill(0.2)
+    captured = capture.convert(tmp_path, tmp_path / "trace", Run())
+    overhead = Trace(tmp_path / "trace").run.overhead
+    assert not captured.complete
+    assert (overhead["ns_per_call"], overhead["share_of_wall"]) == (None, None)
+    lines = trace_run.summary(captured, tmp_path / "trace")
+    assert "what tracing took is not known: no process ended by itself" in lines
+    MadeProcess(tmp_path, pid=2).begin().end(0.2, cost_ns=256 * 31)
+    captured = capture.convert(tmp_path, tmp_path / "both", Run())
+    lines = trace_run.summary(captured, tmp_path / "both")
+    assert "tracing took 31 ns a call, an unknown part of the run's time" in lines
 
 
 def test_a_directory_without_a_spill_is_told(tmp_path: Path) -> None:

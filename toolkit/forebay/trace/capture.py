@@ -65,8 +65,8 @@ class Captured:
     files: int
     lost: int  # calls known to be lost
     complete: bool
-    ns_per_call: float  # of the process where it was longest
-    share_of_wall: float  # of the run's time, in processes one after the other
+    ns_per_call: float | None  # of the process where it was longest; None: of none it is known
+    share_of_wall: float | None  # of the run's time, in processes one after the other
     stored_bytes: int
     notes: list[str] = field(default_factory=list)
 
@@ -162,14 +162,15 @@ class _Conversion:
             "ticks_per_second": round(self._clocks[first.host].ticks_per_second),
         }
         clocks = [self._clocks[image.process.host] for image in images]
-        costs = map(delays.call_ns, images, clocks)
-        spent_ns = delays.one_after_the_other_ns(
-            delay for delay in map(delays.delay, images, clocks) if delay
-        )
+        costs = [cost for cost in map(delays.call_ns, images, clocks) if cost]
+        spent = [delay for delay in map(delays.delay, images, clocks) if delay]
+        # Of a process that was killed nothing tells, and it may be the one that counts.
+        is_known = spent and all(process.ended != "killed" for process in self._processes)
+        share = delays.one_after_the_other_ns(spent) / max(1, run.wall_ns)
         run.overhead = {
-            "ns_per_call": round(max((cost for cost in costs if cost), default=0.0), 1),
+            "ns_per_call": round(max(costs), 1) if costs else None,
             "calls": sum(self._counts.values()),
-            "share_of_wall": round(spent_ns / max(1, run.wall_ns), 6),
+            "share_of_wall": round(share, 6) if is_known else None,
         }
         run.machine = {**run.machine, "hosts": sorted(self._clocks)}
         untraced = sum(process.ended == "untraced" for process in self._processes)
