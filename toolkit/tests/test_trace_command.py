@@ -1,5 +1,6 @@
 """`forebay trace` with the real library: what a program does is in the trace, row by row."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -98,6 +99,51 @@ def test_each_call_is_a_row_with_what_it_did(forebay: Forebay, tmp_path: Path) -
     kept = sum(row["events"] for row in trace.table("threads").to_pylist())
     assert overhead["calls"] == kept >= trace.rows("posix")
     assert not Path("run.trace.spills").exists()
+
+
+def test_programs_of_an_older_c_library_are_traced_too(forebay: Forebay, tmp_path: Path) -> None:
+    """They have other names for stat and its kin."""
+    trace = traced(
+        forebay,
+        """
+        import ctypes, os
+        libc = ctypes.CDLL(None, use_errno=True)
+        version = 1 if os.uname().machine == "x86_64" else 0
+        status = ctypes.create_string_buffer(1024)
+        here = os.open(".", os.O_RDONLY)
+        file = os.open("data", os.O_RDWR | os.O_CREAT)
+        for name in ("__xstat", "__xstat64", "__lxstat", "__lxstat64"):
+            assert getattr(libc, name)(version, b"data", status) == 0
+            assert getattr(libc, name)(version, b"none", status) == -1
+        for name in ("__fxstat", "__fxstat64"):
+            assert getattr(libc, name)(version, file, status) == 0
+        for name in ("__fxstatat", "__fxstatat64"):
+            assert getattr(libc, name)(version, here, b"data", status, 0) == 0
+        assert libc.__xstat(77, b"data", status) == -1  # as the C library judges it
+        """,
+    )
+    calls = [row["call"] for row in rows(trace, "data")]
+    assert calls[1:5] == ["stat", "stat", "lstat", "lstat"]
+    assert calls[5:] == ["fstat", "fstat", "fstatat", "fstatat", "stat"]
+    assert [row["errno"] for row in rows(trace, "none")] == [errno.ENOENT] * 4
+    assert rows(trace, "data")[-1]["errno"] == errno.EINVAL
+
+
+def test_names_beside_a_directory_are_traced(forebay: Forebay, tmp_path: Path) -> None:
+    trace = traced(
+        forebay,
+        """
+        import ctypes, os
+        here = os.open(".", os.O_RDONLY)
+        os.mkdir("made", dir_fd=here)
+        os.access("made", os.R_OK, dir_fd=here)
+        libc = ctypes.CDLL(None, use_errno=True)
+        assert libc.renameat2(here, b"made", here, b"moved", 1) == 0
+        """,
+    )
+    assert told(trace, "made", "call", "errno") == [("mkdir", 0), ("access", 0)]
+    assert told(trace, "moved", "call", "errno") == [("renameat", 0)]
+    assert (tmp_path / "moved").is_dir()
 
 
 def test_pieces_that_nobody_can_read_fail_as_without_a_trace(forebay: Forebay) -> None:

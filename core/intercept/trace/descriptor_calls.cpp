@@ -253,6 +253,19 @@ FOREBAY_EXPORTED int fstat64(int fd, struct stat64* status) noexcept {
   return traced_by(TracedCall::fstat, whole(fd), [&] { return real().fstat64(fd, status); });
 }
 
+// NOLINTBEGIN(bugprone-reserved-identifier): as __xstat in name_calls.cpp.
+FOREBAY_EXPORTED int __fxstat(int version, int fd, struct stat* status) noexcept {
+  return traced_by(TracedCall::fstat, whole(fd), [&] {
+    return real().__fxstat64(version, fd, reinterpret_cast<struct stat64*>(status));
+  });
+}
+
+FOREBAY_EXPORTED int __fxstat64(int version, int fd, struct stat64* status) noexcept {
+  return traced_by(TracedCall::fstat, whole(fd),
+                   [&] { return real().__fxstat64(version, fd, status); });
+}
+// NOLINTEND(bugprone-reserved-identifier)
+
 FOREBAY_EXPORTED int fchdir(int fd) noexcept {
   return traced_by(TracedCall::fchdir, whole(fd), [&] { return real().fchdir(fd); });
 }

@@ -70,6 +70,42 @@ FOREBAY_EXPORTED int fstatat64(int directory, const char* path, struct stat64* s
                      [&] { return real().fstatat64(directory, path, status, flags); });
 }
 
+// NOLINTBEGIN(bugprone-reserved-identifier): the names are the C library's. Programs that were
+// built with one before 2.33 call these; the version is that of the structure.
+FOREBAY_EXPORTED int __xstat(int version, const char* path, struct stat* status) noexcept {
+  return traced_name(TracedCall::stat, AT_FDCWD, path, 0,
+                     [&] { return real().__xstat64(version, path, wide(status)); });
+}
+
+FOREBAY_EXPORTED int __xstat64(int version, const char* path, struct stat64* status) noexcept {
+  return traced_name(TracedCall::stat, AT_FDCWD, path, 0,
+                     [&] { return real().__xstat64(version, path, status); });
+}
+
+FOREBAY_EXPORTED int __lxstat(int version, const char* path, struct stat* status) noexcept {
+  return traced_name(TracedCall::lstat, AT_FDCWD, path, 0,
+                     [&] { return real().__lxstat64(version, path, wide(status)); });
+}
+
+FOREBAY_EXPORTED int __lxstat64(int version, const char* path, struct stat64* status) noexcept {
+  return traced_name(TracedCall::lstat, AT_FDCWD, path, 0,
+                     [&] { return real().__lxstat64(version, path, status); });
+}
+
+FOREBAY_EXPORTED int __fxstatat(int version, int directory, const char* path, struct stat* status,
+                                int flags) noexcept {
+  return traced_name(TracedCall::fstatat, directory, path, flags, [&] {
+    return real().__fxstatat64(version, directory, path, wide(status), flags);
+  });
+}
+
+FOREBAY_EXPORTED int __fxstatat64(int version, int directory, const char* path,
+                                  struct stat64* status, int flags) noexcept {
+  return traced_name(TracedCall::fstatat, directory, path, flags,
+                     [&] { return real().__fxstatat64(version, directory, path, status, flags); });
+}
+// NOLINTEND(bugprone-reserved-identifier)
+
 FOREBAY_EXPORTED int statx(int directory, const char* path, int flags, unsigned mask,
                            struct statx* status) noexcept {
   return traced_name(TracedCall::statx, directory, path, flags,
@@ -79,6 +115,11 @@ FOREBAY_EXPORTED int statx(int directory, const char* path, int flags, unsigned 
 FOREBAY_EXPORTED int access(const char* path, int mode) noexcept {
   return traced_name(TracedCall::access, AT_FDCWD, path, mode,
                      [&] { return real().access(path, mode); });
+}
+
+FOREBAY_EXPORTED int faccessat(int directory, const char* path, int mode, int flags) noexcept {
+  return traced_name(TracedCall::access, directory, path, mode,
+                     [&] { return real().faccessat(directory, path, mode, flags); });
 }
 
 FOREBAY_EXPORTED int truncate(const char* path, off_t length) noexcept {
@@ -109,6 +150,11 @@ FOREBAY_EXPORTED int mkdir(const char* path, mode_t mode) noexcept {
                      [&] { return real().mkdir(path, mode); });
 }
 
+FOREBAY_EXPORTED int mkdirat(int directory, const char* path, mode_t mode) noexcept {
+  return traced_name(TracedCall::mkdir, directory, path, mode,
+                     [&] { return real().mkdirat(directory, path, mode); });
+}
+
 FOREBAY_EXPORTED int rmdir(const char* path) noexcept {
   return traced_name(TracedCall::rmdir, AT_FDCWD, path, 0, [&] { return real().rmdir(path); });
 }
@@ -130,6 +176,13 @@ FOREBAY_EXPORTED int renameat(int old_directory, const char* old_name, int new_d
                               const char* new_name) noexcept {
   return traced_rename(TracedCall::renameat, old_directory, old_name, new_name, [&] {
     return real().renameat(old_directory, old_name, new_directory, new_name);
+  });
+}
+
+FOREBAY_EXPORTED int renameat2(int old_directory, const char* old_name, int new_directory,
+                               const char* new_name, unsigned flags) noexcept {
+  return traced_rename(TracedCall::renameat, old_directory, old_name, new_name, [&] {
+    return real().renameat2(old_directory, old_name, new_directory, new_name, flags);
   });
 }
 

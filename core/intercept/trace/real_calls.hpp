@@ -75,17 +75,24 @@ namespace forebay::trace {
   CALL(lstat64, int, (const char*, struct stat64*))                                \
   CALL(fstatat64, int, (int, const char*, struct stat64*, int))                    \
   CALL(statx, int, (int, const char*, int, unsigned, struct statx*))               \
+  CALL(__xstat64, int, (int, const char*, struct stat64*))                         \
+  CALL(__lxstat64, int, (int, const char*, struct stat64*))                        \
+  CALL(__fxstat64, int, (int, int, struct stat64*))                                \
+  CALL(__fxstatat64, int, (int, int, const char*, struct stat64*, int))            \
   CALL(access, int, (const char*, int))                                            \
+  CALL(faccessat, int, (int, const char*, int, int))                               \
   CALL(truncate64, int, (const char*, off_t))                                      \
   CALL(unlink, int, (const char*))                                                 \
   CALL(unlinkat, int, (int, const char*, int))                                     \
   CALL(remove, int, (const char*))                                                 \
   CALL(mkdir, int, (const char*, mode_t))                                          \
+  CALL(mkdirat, int, (int, const char*, mode_t))                                   \
   CALL(rmdir, int, (const char*))                                                  \
   CALL(opendir, DIR*, (const char*))                                               \
   CALL(chdir, int, (const char*))                                                  \
   CALL(rename, int, (const char*, const char*))                                    \
   CALL(renameat, int, (int, const char*, int, const char*))                        \
+  CALL(renameat2, int, (int, const char*, int, const char*, unsigned))             \
   CALL(_exit, void, (int))                                                         \
   CALL(_Exit, void, (int))                                                         \
   CALL(execve, int, (const char*, char* const*, char* const*))                     \
