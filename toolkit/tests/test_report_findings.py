@@ -47,7 +47,17 @@ def test_small_files_on_many_servers_are_found(run: MadeRun) -> None:
     assert found.title == "Small files on many servers: 100 on 48 each"
     assert found.confidence == "low"
     assert found.seconds == pytest.approx(FILES * 4.1e-3 * 47 / 48)
-    assert "lfs setstripe -c 1 /scratch/small" in found.advice
+    assert "lfs" not in found.advice  # they are on ext4, as far as the trace tells
+
+
+def test_the_line_for_small_files_is_for_lustre_and_a_shell(run: MadeRun) -> None:
+    small_files(run, [(MIB, 48)] * FILES, open_ms=4)
+    run.files = [name.replace("small", "so small") for name in run.files]
+    run.file_systems = ["lustre"] * len(run.files)
+    found = finding(run, "small-files-striped")
+    assert found is not None
+    assert found.advice.startswith("Try one stripe ")
+    assert "made: lfs setstripe -c 1 '/scratch/so small'. " in found.advice
 
 
 def test_small_files_are_measured_by_those_with_one_stripe(run: MadeRun) -> None:
