@@ -286,10 +286,11 @@ def test_what_a_trace_does_not_tell_is_marked_in_the_counters(tmp_path: Path) ->
     made.mpi("open", 4, 1)
     report = _exported(made, tmp_path / "o.darshan")
     untold = {
-        "POSIX": ("DUPS", "FILENOS", "MODE", "MEM_ALIGNMENT", "MEM_NOT_ALIGNED", "RENAME_SOURCES"),
+        "POSIX": ("DUPS", "FILENOS", "MMAPS", "MODE", "MEM_ALIGNMENT", "MEM_NOT_ALIGNED",
+                  "RENAME_SOURCES"),
         "MPI-IO": ("HINTS", "MODE"),
         "STDIO": (),
-    }
+    }  # fmt: skip
     for module, names in untold.items():
         counters = report.records[module].to_df()["counters"]
         word = module.replace("-", "")
