@@ -21,7 +21,6 @@ from forebay.records import Record, Storage
 from forebay.run import why_no_record, wrong_launcher
 from forebay.settings import Settings
 from forebay.timed_runs import TimedRun, TimedRuns, Way
-from forebay.watched_places import MOST_ENTRIES
 
 
 @dataclass(frozen=True)
@@ -120,11 +119,7 @@ class Campaign:
                 "before left; reset it with --prepare"
                 for path in self._runs.files.kept
             ]
-        notes += [
-            f"{place} holds more than {MOST_ENTRIES} entries: files written there without MPI are "
-            "not compared"
-            for place in self._runs.crowded
-        ]
+        notes += self._runs.crowded()
         problems = [text for file in self.result.engine for text in file["hint_problems"]]
         notes += [f"hint not understood: {text}" for text in dict.fromkeys(problems)]
 

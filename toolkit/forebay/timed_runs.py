@@ -17,8 +17,10 @@ from forebay.records import Record
 from forebay.settings import Settings, runtime_variables
 from forebay.stock_hints import stock_variables
 from forebay.trace_run import Tracing
-from forebay.watched_places import WatchedPlaces
+from forebay.watched_places import MOST_ENTRIES, WatchedPlaces
 from forebay.written_files import FileHash, WrittenFiles, hash_file, named_places
+
+_NAMED = 4  # in a note
 
 
 @dataclass(frozen=True)
@@ -76,10 +78,26 @@ class TimedRuns:
         assert self._files is not None
         return self._files
 
-    @property
-    def crowded(self) -> list[Path]:
-        """Places that hold too many files to be looked through."""
-        return self._watched.crowded
+    def crowded(self) -> list[str]:
+        """A note for each place that holds too many files to be looked through."""
+        return [
+            f"{place} holds more than {MOST_ENTRIES} entries: files written there without MPI are "
+            "not compared"
+            for place in self._watched.crowded
+        ]
+
+    def staying(self, runs: Iterable[TimedRun]) -> list[str]:
+        """A note on what `runs` wrote without MPI: nothing tells whether that is the user's own, so
+        it is not removed. None where --prepare puts back what it wants."""
+        left = {path for run in runs for path in run.files.others if not self._checks.ignores(path)}
+        if self._prepare_command is not None or not left:
+            return []
+        names = ", ".join(sorted(left)[:_NAMED])
+        more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
+        return [
+            f"written without MPI, and not removed between runs: {names}{more}; if the program "
+            "does something else where they are, remove them with --prepare"
+        ]
 
     def begin(self) -> None:
         """Prepares the first run, and takes note of what is there. Raises ForebayError."""

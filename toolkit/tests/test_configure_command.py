@@ -126,8 +126,21 @@ def test_where_nothing_helps_nothing_is_proposed(
     answer = forebay("configure", traced(tmp_path), *words, "--", *program, "out.dat", "--obey")
     assert answer.code == 4, answer.output + answer.errors
     assert "Nothing that was tried looks 5 % faster than default" in answer.output
-    assert read_json(tmp_path / "s.json")["best"] is None
+    content = read_json(tmp_path / "s.json")
+    assert content["best"] is None
+    assert not any("without MPI" in note for note in content["notes"])
     assert not (tmp_path / "configurations.toml").exists()
+
+
+def test_files_without_mpi_that_stay_from_run_to_run_are_named(
+    forebay: Forebay, program: list[str], tmp_path: Path
+) -> None:
+    words = [*WORDS, "--max-runs", "4"]
+    script = f"{shlex.join(program)} out.dat --obey; echo done > o.log"
+    forebay("configure", traced(tmp_path), *words, "--", "sh", "-c", script)
+    notes = read_json(tmp_path / "s.json")["notes"]
+    stays = f"written without MPI, and not removed between runs: {tmp_path / 'o.log'}; "
+    assert [note.startswith(stays) for note in notes].count(True) == 1
 
 
 def test_what_fails_differs_or_does_not_hold_is_recorded_and_avoided(

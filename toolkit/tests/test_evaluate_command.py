@@ -1,6 +1,7 @@
 """`forebay evaluate`: the verdict that fits what a stand-in program does, and when it stops."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from conftest import TIMEOUT_S, Forebay, read_json
 
-from forebay import bounded_file
+from forebay import bounded_file, watched_places
 from forebay.comparison import FileCheck
 from forebay.configurations import BUILT_IN
 from forebay.evaluate.evaluation import Evaluation
@@ -192,6 +193,25 @@ def test_programs_without_mpi_are_timed_as_a_whole(forebay: Forebay, tmp_path: P
     answer = forebay("evaluate", *words, "--time", "write", "--", "true")
     assert answer.code == 2
     assert "makes no calls of MPI-IO" in answer.errors
+
+
+def test_files_that_stay_from_run_to_run_are_named(
+    forebay: Forebay, program: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files without MPI are not removed, and a directory of many is not looked through."""
+    script = f"{shlex.join(program)} out.dat; for n in 1 2 3 4 5; do echo > o$n.log; done"
+    words = ["evaluate", "--json", "e.json", "--configs", "default,stock", "-n", "1"]
+    assert forebay(*words, "--", "sh", "-c", script).code == 0
+    notes = read_json(tmp_path / "e.json")["notes"]
+    names = ", ".join(str(tmp_path / f"o{n}.log") for n in range(1, 5))
+    stays = f"written without MPI, and not removed between runs: {names} and 1 more; "
+    assert any(note.startswith(stays) for note in notes), notes
+    forebay(*words, "--prepare", "rm -f o*.log", "--", "sh", "-c", script)
+    assert not any("without MPI" in note for note in read_json(tmp_path / "e.json")["notes"])
+    monkeypatch.setattr(watched_places, "MOST_ENTRIES", 2)
+    forebay(*words, "--", "sh", "-c", script)
+    crowded = f"{tmp_path} holds more than "
+    assert any(n.startswith(crowded) for n in read_json(tmp_path / "e.json")["notes"])
 
 
 @pytest.mark.parametrize(

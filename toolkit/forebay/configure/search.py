@@ -544,6 +544,7 @@ class Searcher:
                 "before left, and its striping stays; reset it with --prepare"
                 for path in runs.files.kept
             ]
+        notes += runs.staying([timed]) + runs.crowded()
 
     @contextlib.contextmanager
     def _progress(self) -> Iterator[_Tell]:

@@ -259,6 +259,7 @@ class Campaign:
                 "before left; reset it with --prepare"
                 for path in self._runs.files.kept
             ]
+        notes += self._runs.staying(found.values()) + self._runs.crowded()
         for name, run in found.items():
             problems = (text for record in run.records for text in record.hint_problems)
             notes += [f"{name}: hint not understood: {text}" for text in dict.fromkeys(problems)]
