@@ -104,9 +104,6 @@ class CachedFile final : public StorageFile {
     std::string log_path;
   };
   State state() const;
-  /// Another log may hold older bytes than those that are written from now on: none of these goes
-  /// to the file before it was in the log.
-  void keep_to_log() { trial_.keep_to_log(); }
   /// How fast log and file were.
   CachePace pace() const;
 

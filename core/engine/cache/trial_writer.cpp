@@ -145,12 +145,6 @@ bool TrialWriter::was_given(Extent extent) {
   return all_given_ || given_.overlap(extent) > 0;
 }
 
-void TrialWriter::keep_to_log() {
-  if (is_over()) return;  // All does.
-  const std::scoped_lock lock(given_mutex_);
-  all_given_ = true;
-}
-
 void TrialWriter::give(Extent extent) {
   const std::scoped_lock lock(given_mutex_);
   given_.add(extent);

@@ -29,10 +29,6 @@ class TrialWriter {
   /// As LogWriter::append(); what goes to the file counts as logged, too.
   LogWriter::Outcome write(std::span<const iovec> pieces, Bytes offset);
 
-  /// Another log may hold older bytes than those that are written from now on: none of these goes
-  /// to the file before it was in the log.
-  void keep_to_log();
-
  private:
   static constexpr std::size_t most_given_apart = 4096;
 

@@ -20,9 +20,6 @@ constexpr std::uint32_t while_atomic = 1;
 constexpr std::uint32_t for_good = 2;
 /// And all logs have been emptied since.
 constexpr std::uint32_t nothing_held = 4;
-/// No reason: some rank gave granules back whose bytes its log still holds, and could replay. A log
-/// puts that right, by a later epoch; what goes to the file past the logs would not.
-constexpr std::uint32_t given_back = 8;
 
 /// A granule that two ranks write in turn costs a flush each time. After so many of them in one
 /// file, logs are of no use to it.
@@ -177,7 +174,6 @@ CoherentCache::Attempt CoherentCache::try_write(std::span<const iovec> pieces, B
   if (!held) return {.done = true, .written = tl::unexpected(held.error())};
   if (*held) return {.foreign = *held};
   unsettled_ = true;
-  if ((claims_->flags() & given_back) != 0) (*log)->keep_to_log();
   Attempt attempt{.done = true, .written = (*log)->write_pieces(pieces, offset)};
   if ((*log)->writes_through()) {
     attempt.failure = (*log)->state().reason;
@@ -361,8 +357,8 @@ Claims::Answer CoherentCache::answer(const Claims::Question& question) {
   const bool apart = end && !claims_->shares_places(*end);
   answer.status = apart ? log_->drain(question.extent) : log_->drain();
   if (!answer.status) return answer;
-  if (unsettled_) claims_->set_flag(given_back);
-  claims_->release(question.extent);
+  // As long as the log holds it, and may replay it, whoever writes there next has to ask.
+  if (!unsettled_) claims_->release(question.extent);
   return answer;
 }
 
