@@ -12,7 +12,7 @@
 namespace forebay {
 namespace {
 
-constexpr Bytes usual_payload = 1 * MiB;
+constexpr Bytes usual_payload = 256 * KiB;
 constexpr int most_flush_threads = 16;
 /// Each takes a file descriptor. So many of the largest; a log that grows to them has some fifty
 /// that are smaller.

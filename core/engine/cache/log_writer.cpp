@@ -18,7 +18,7 @@ namespace {
 constexpr Bytes mark_reserve = 1 * KiB;
 /// Payloads of one system call, about: small enough to be in a core's cache still when they are
 /// copied after their checksums were computed.
-constexpr Bytes batch_bytes = 1 * MiB;
+constexpr Bytes batch_bytes = 256 * KiB;
 constexpr Bytes smallest_segment = 16 * KiB;
 
 constexpr std::array<std::byte, static_cast<std::size_t>(record_alignment)> zeros{};

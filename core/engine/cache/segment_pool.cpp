@@ -67,9 +67,10 @@ Result<SegmentPool::Blank> SegmentPool::make(Bytes bytes) {
 }
 
 /// One has been made. With mutex_ held. The first size by powers of two, so that logs find what
-/// others left.
+/// others left; the next power at one and a half powers of all that was made, since programs write
+/// powers of two, behind which the largest step would lie in vain.
 void SegmentPool::made(Bytes bytes) {
-  constexpr Bytes part = 8;
+  constexpr Bytes part = 12;
   all_made_ += bytes;
   const auto firsts = static_cast<std::uint64_t>(all_made_ / part / sizes_.first);
   const Bytes next = sizes_.first * static_cast<Bytes>(std::bit_floor(firsts));

@@ -19,7 +19,7 @@ namespace forebay {
 
 /// Files to become segments of one log: made ahead of need by a thread, since getting storage for
 /// one takes as long as filling it, and used again when they are flushed. They grow with what was
-/// made before, to an eighth of it, up to a limit: a log that stays small is made and removed in
+/// made before, to a twelfth of it, up to a limit: a log that stays small is made and removed in
 /// little time, and what was made ahead and is not needed in the end is little beside the rest.
 /// What they take of the node's capacity is held in its name. With a reserve, files come from there
 /// if there are any, and go there. Thread-safe.
