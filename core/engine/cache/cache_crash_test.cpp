@@ -2,9 +2,9 @@
 // synced are in the file after a recovery, nothing is replayed by half, and nothing hangs.
 // Method: one workload with every call to the log and to the file failing in turn, for one call or
 // for good, in new segments and in old ones, and the process killed at the end, before the file is
-// closed or where the close failed; the same with calls to the log's directory; the power lost after
-// every step; then random schedules of three ranks with a seed that is printed, against a model that
-// knows of every byte which values it may have.
+// closed or where the close failed; the same with calls to the log's directory; the power lost
+// after every step; then random schedules of three ranks with a seed that is printed, against a
+// model that knows of every byte which values it may have.
 
 #include <gtest/gtest.h>
 

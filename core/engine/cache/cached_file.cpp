@@ -1,5 +1,7 @@
 #include "core/engine/cache/cached_file.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -37,6 +39,25 @@ CacheOptions completed(CacheOptions options, const StripeLayout& layout, Bytes c
   return options;
 }
 
+/// How often this thread had to wait for something.
+long waits_of_thread() {
+  rusage usage = {};
+  return ::getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : 0;
+}
+
+/// A part of a trial, which ends whatever happens.
+struct OpenPart {
+  LogTrial& trial;
+  LogTrial::Part part;
+  bool done = false;
+  bool waited = false;
+
+  OpenPart(LogTrial& of, Bytes bytes, bool log_only) : trial(of), part(of.begin(bytes, log_only)) {}
+  ~OpenPart() { trial.ended(part, done, waited); }
+  OpenPart(const OpenPart&) = delete;
+  OpenPart& operator=(const OpenPart&) = delete;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<CachedFile>> CachedFile::open(std::unique_ptr<StorageFile> file,
@@ -56,6 +77,7 @@ CachedFile::CachedFile(std::unique_ptr<StorageFile> file, std::unique_ptr<LogSto
                        const CacheOptions& options)
     : options_(options),
       file_(std::move(file)),
+      trial_(options_.trial),
       sidecar_(identity.file.path),
       status_(*store),
       extents_({file_->layout(), options_.flush_bytes, options_.first_server}, background_policy(),
@@ -64,10 +86,6 @@ CachedFile::CachedFile(std::unique_ptr<StorageFile> file, std::unique_ptr<LogSto
            [this](const LogRecord& record, const LogPlace& place) {
              extents_.add(record.extent(), record.sequence, place);
            }),
-      trial_(
-          options_.trial, *file_,
-          [this](std::span<const iovec> pieces, Bytes offset) { return append(pieces, offset); },
-          written_directly_),
       flusher_(extents_, *file_, options_.flush_threads,
                {.wrote = [this] { publish(false); },
                 .idle =
@@ -105,7 +123,7 @@ Status CachedFile::write_pieces(std::span<const iovec> pieces, Bytes offset) {
       const std::shared_lock call(calls_);
       if (write_through_) return write_through_locked(pieces, offset + done);
       outcome.status = announce();
-      if (outcome.status) outcome = trial_.write(pieces, offset + done);
+      if (outcome.status) outcome = take_in(pieces, offset + done);
     }
     done += outcome.logged;
     if (done == length) return {};
@@ -120,6 +138,51 @@ Status CachedFile::write_pieces(std::span<const iovec> pieces, Bytes offset) {
     }
     if (auto degraded = degrade(outcome.status.error()); !degraded) return degraded;
   }
+}
+
+/// To the log; as long as that may be slower than the file, to both. What goes to the file counts
+/// as logged, too.
+LogWriter::Outcome CachedFile::take_in(std::span<const iovec> pieces, Bytes offset) {
+  if (trial_ == nullptr || trial_->is_over()) return append(pieces, offset);
+  const Bytes length = total_bytes(pieces);
+  LogWriter::Outcome outcome;
+  while (outcome.logged < length && outcome.status && !outcome.full) {
+    const Bytes left = length - outcome.logged;
+    const Bytes at = offset + outcome.logged;
+    LogWriter::Outcome taken;
+    {
+      OpenPart open(*trial_, left, was_given({at, left}));
+      const auto written = slice(pieces, outcome.logged, open.part.bytes);
+      const long waits = waits_of_thread();
+      if (open.part.way == LogTrial::Way::log) {
+        give({at, open.part.bytes});
+        taken = append(written, at);
+      } else if (file_->write_pieces(written, at)) {
+        taken.logged = open.part.bytes;
+        written_directly_ = true;
+      }
+      // What the file did not take goes to the log; it fails again when that is flushed, and is
+      // told then.
+      open.done = taken.logged == open.part.bytes;
+      open.waited = waits_of_thread() != waits;
+    }
+    taken.logged += outcome.logged;
+    outcome = std::move(taken);
+  }
+  return outcome;
+}
+
+/// Whether a record of the log may be of `extent`. It could be replayed over what is written to the
+/// file, long after it was flushed: where what lay over it is dropped, or until the log says so.
+bool CachedFile::was_given(Extent extent) {
+  const std::scoped_lock lock(given_mutex_);
+  return all_given_ || given_.overlap(extent) > 0;
+}
+
+void CachedFile::give(Extent extent) {
+  const std::scoped_lock lock(given_mutex_);
+  given_.add(extent);
+  all_given_ = all_given_ || given_.overlap(extent) < extent.length;
 }
 
 LogWriter::Outcome CachedFile::append(std::span<const iovec> pieces, Bytes offset) {

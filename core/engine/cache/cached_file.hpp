@@ -13,11 +13,12 @@
 #include "core/engine/cache/cache_options.hpp"
 #include "core/engine/cache/dirty_extents.hpp"
 #include "core/engine/cache/flusher.hpp"
+#include "core/engine/cache/log_trial.hpp"
 #include "core/engine/cache/log_writer.hpp"
 #include "core/engine/cache/resource.hpp"
 #include "core/engine/cache/sidecar.hpp"
 #include "core/engine/cache/status_page.hpp"
-#include "core/engine/cache/trial_writer.hpp"
+#include "core/model/extent_set.hpp"
 #include "core/plan/cache_pace.hpp"
 #include "core/storage/file.hpp"
 
@@ -108,12 +109,15 @@ class CachedFile final : public StorageFile {
   CachePace pace() const;
 
  private:
+  static constexpr std::size_t most_given_apart = 4096;
+
   CachedFile(std::unique_ptr<StorageFile> file, std::unique_ptr<LogStore> store,
              const LogIdentity& identity, std::unique_ptr<ResourceHolder> capacity,
              const CacheOptions& options);
 
   Status write_through_locked(std::span<const iovec> pieces, Bytes offset);
   Status announce();
+  LogWriter::Outcome take_in(std::span<const iovec> pieces, Bytes offset);
   LogWriter::Outcome append(std::span<const iovec> pieces, Bytes offset);
   Result<bool> make_room();
   Status degrade(const Error& reason);
@@ -123,7 +127,9 @@ class CachedFile final : public StorageFile {
   Status remove_log();
   Status make_durable();
   Status truncate_locked(Bytes size);
+  bool was_given(Extent extent);
   Status take_lost();
+  void give(Extent extent);
   bool log_empty() const { return !log_.oldest_segment_end(); }
   void yield_capacity();
   CacheProgress progress() const;
@@ -133,11 +139,16 @@ class CachedFile final : public StorageFile {
 
   const CacheOptions options_;
   const std::unique_ptr<StorageFile> file_;
+  const std::shared_ptr<LogTrial> trial_;  ///< Or null.
+  std::mutex given_mutex_;
+  /// What was given to the log while there was a trial; what does not fit in is all the rest.
+  /// Guarded by given_mutex_.
+  ExtentSet given_{most_given_apart};
+  bool all_given_ = false;  ///< The same.
   Sidecar sidecar_;
   StatusPage status_;
   DirtyExtents extents_;
   LogWriter log_;
-  TrialWriter trial_;
 
   /// Shared by writers; exclusive for what must not meet half a write.
   std::shared_mutex calls_;

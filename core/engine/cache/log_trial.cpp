@@ -31,15 +31,11 @@ constexpr std::int64_t file_trial_ns = 250 * ms;
 
 LogTrial::Part LogTrial::begin(Bytes bytes, bool log_only) {
   std::unique_lock lock(mutex_);
-  // The file is the faster one, as it seems, and need not be idle while the log is looked at again.
-  const auto beside = [&] { return stage_ == Stage::second_look && seems_slow_ && !log_only; };
-  changed_.wait(lock, [&] { return !is_looking() || under_way_ == 0 || beside(); });
+  changed_.wait(lock, [this] { return !is_looking() || under_way_ == 0; });
   Part part{Way::log, bytes, is_looking()};
-  if (is_looking() && under_way_ == 0) {
+  if (is_looking()) {
     part.bytes = std::min(bytes, stage_ == Stage::first_look ? look_bytes : judged_part);
-    part.beside = beside() && part.bytes < bytes;
   } else if (stage_ != Stage::log && !log_only) {
-    // Beside another's part of the log, too.
     part = {Way::file, std::min(bytes, longest_write_to_file), stage_ == Stage::file};
   }
   if (part.counts) {
@@ -100,7 +96,6 @@ void LogTrial::look() {
     }
     return;
   }
-  seems_slow_ = slow;
   const bool is_judged = slow || compared_.logged > 0;
   if (is_judged) compared_ += window;
   if (compared_.logged >= judged_bytes || compared_.logging_ns >= judged_ns) {

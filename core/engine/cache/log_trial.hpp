@@ -20,9 +20,8 @@ namespace forebay {
 /// First everything goes to the log, little by little. If its device makes writers wait, and is
 /// slow, what comes next goes to the file, for a quarter of a second: storage takes some in at once
 /// for having been idle, so the first part of that does not count. If the file is faster, the log
-/// gets a second chance: a part of what comes while the file gets the rest, as long as it is slow.
-/// In the end everything goes to the log, or, where that lost, to the file until whoever has the
-/// log gives it up. Thread-safe.
+/// gets a second chance. In the end everything goes to the log, or, where that lost, to the file
+/// until whoever has the log gives it up. Thread-safe.
 class LogTrial {
  public:
   enum class Way { log, file };
@@ -31,7 +30,6 @@ class LogTrial {
     Way way = Way::log;
     Bytes bytes = 0;
     bool counts = false;  ///< It is timed.
-    bool beside = false;  ///< What lies behind it may go to the file at the same time.
   };
 
   explicit LogTrial(NanosecondClock clock) : clock_(std::move(clock)) {}
@@ -40,8 +38,7 @@ class LogTrial {
   bool is_over() const { return stage_ == Stage::log; }
 
   /// Of `bytes` that are about to be written, how many go which way now. `log_only`: they must not
-  /// go to the file. While a log is looked at for the first time, waits for another
-  /// thread's part. ended() follows.
+  /// go to the file. Waits for another thread's part while a log is looked at. ended() follows.
   Part begin(Bytes bytes, bool log_only);
   /// `waited`: it was on its way to a device that made its writer wait, as memory and page caches
   /// do not. Not `done`: it failed, as somebody else is told.
@@ -65,7 +62,6 @@ class LogTrial {
   std::int64_t since_ = 0;    ///< Until when their time is counted.
   CachePace window_;          ///< Of the log, until it is judged.
   bool waited_ = false;       ///< In that.
-  bool seems_slow_ = true;    ///< In the second look, so far.
   int slow_windows_ = 0;      ///< In a row.
   Bytes looked_ = 0;          ///< In this stage.
   std::int64_t file_ns_ = 0;  ///< Somebody was writing to the file.
