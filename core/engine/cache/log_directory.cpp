@@ -298,7 +298,8 @@ Status LogDirectory::destroy() {
   auto names = list();
   if (!names) return tl::unexpected(names.error());
   // The mark goes last: without it, what is left is replayed.
-  std::ranges::stable_partition(*names, [](const auto& name) { return name != flush_mark_name; });
+  std::stable_partition(names->begin(), names->end(),
+                        [](const auto& name) { return name != flush_mark_name; });
   for (const std::string& name : *names) {
     if (auto removed = remove(name); !removed) return removed;
   }

@@ -56,7 +56,7 @@ struct RealCalls {
   int (*fcntl)(int, int, ...);
   int (*fcntl64)(int, int, ...);
   void (*_exit)(int);
-  void (*_Exit)(int);
+  void (*_Exit)(int);  // NOLINT(bugprone-reserved-identifier): the C library's name.
   int (*execve)(const char*, char* const*, char* const*);
   int (*execv)(const char*, char* const*);
   int (*execvp)(const char*, char* const*);
