@@ -79,8 +79,8 @@ def main() -> None:
         assert content.read() == expected(ranks, 2)
     data.unlink()
 
-    # What was written since is newer than what is in the logs: in the first case these say that they
-    # are flushed, in the second they could not, and a recovery asks.
+    # What was written since is newer than what is in the logs: in the first case these say that
+    # they are flushed, in the second they could not, and a recovery asks.
     for case, state in (("stays", "recovered"), ("read-only", "overtaken")):
         run(case, directory)
         with data.open("r+b") as content:
