@@ -11,7 +11,6 @@
 namespace forebay {
 namespace {
 
-constexpr const char* name = flush_mark_name;
 constexpr Bytes place_bytes = 512;
 constexpr int places = 2;
 constexpr BlockKind mark_block{"FBWBFLU\n", 1, "write-behind log flush mark"};
@@ -57,14 +56,14 @@ Result<Newest> read_places(StorageFile& file) {
 }  // namespace
 
 Result<FlushMark> FlushMark::open(LogStore& store) {
-  auto existing = store.open(name);
+  auto existing = store.open(flush_mark_name);
   if (existing) {
     const auto newest = read_places(**existing);
     if (!newest) return tl::unexpected(newest.error());
     return FlushMark(std::move(*existing), 1 - newest->place);
   }
   if (existing.error().kind != ErrorKind::no_such_file) return tl::unexpected(existing.error());
-  auto made = store.create(name, places * place_bytes);
+  auto made = store.create(flush_mark_name, places * place_bytes);
   if (!made) return tl::unexpected(made.error());
   // A mark that is durable is of no use without its name.
   if (auto named = store.sync(); !named) return tl::unexpected(named.error());
@@ -80,7 +79,7 @@ Status FlushMark::put(std::uint64_t sequence) {
 }
 
 Result<std::uint64_t> FlushMark::read(LogStore& store) {
-  const auto file = store.open(name);
+  const auto file = store.open(flush_mark_name);
   if (!file) {
     if (file.error().kind == ErrorKind::no_such_file) return 0;
     return tl::unexpected(file.error());

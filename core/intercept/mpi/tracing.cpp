@@ -7,13 +7,7 @@
 #include <mutex>
 #include <string>
 
-// The linker's: where this library and its code begin and end.
-// NOLINTBEGIN(bugprone-reserved-identifier)
-extern "C" {
-extern const char __ehdr_start __attribute__((visibility("hidden")));
-extern const char etext __attribute__((visibility("hidden")));
-}
-// NOLINTEND(bugprone-reserved-identifier)
+#include "core/intercept/mpi/own_code.hpp"
 
 namespace forebay {
 namespace {

@@ -10,16 +10,9 @@
 #include <utility>
 
 #include "core/intercept/mpi/file_name.hpp"
+#include "core/intercept/mpi/own_code.hpp"
 #include "core/intercept/mpi/settings.hpp"
 #include "core/intercept/path_waits.h"
-
-// The linker's: where this library and its code begin and end.
-// NOLINTBEGIN(bugprone-reserved-identifier)
-extern "C" {
-extern const char __ehdr_start __attribute__((visibility("hidden")));
-extern const char etext __attribute__((visibility("hidden")));
-}
-// NOLINTEND(bugprone-reserved-identifier)
 
 namespace forebay {
 namespace {

@@ -49,6 +49,9 @@ static __thread int is_waiting __attribute__((tls_model("initial-exec")));
 
 static long fail_number(void) { return -1; }
 static void* fail_pointer(void) { return NULL; }
+static void* failure_of(int index) {
+  return calls[index].returns_pointer ? (void*)fail_pointer : (void*)fail_number;
+}
 
 /// A child has none of the threads that it would wait for.
 static void in_child(void) { __atomic_store_n(&waiter, NULL, __ATOMIC_RELEASE); }
@@ -73,8 +76,7 @@ static void* real(int index) {
   if (target == NULL) {
     target = dlsym(RTLD_NEXT, calls[index].name);
     // This C library has no such call: nobody who was linked with it comes here.
-    if (target == NULL)
-      target = calls[index].returns_pointer ? (void*)fail_pointer : (void*)fail_number;
+    if (target == NULL) target = failure_of(index);
     __atomic_store_n(&targets[index], target, __ATOMIC_RELEASE);
   }
   return target;
@@ -119,6 +121,5 @@ __attribute__((visibility("hidden"))) void* forebay_before_path(int index, void*
   if (error == 0) error = wait_at(wait, calls[index].second, arguments);
   is_waiting = 0;
   errno = error == 0 ? before : error;
-  if (error == 0) return target;
-  return calls[index].returns_pointer ? (void*)fail_pointer : (void*)fail_number;
+  return error == 0 ? target : failure_of(index);
 }
