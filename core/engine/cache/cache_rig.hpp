@@ -53,6 +53,10 @@ struct TrialRig {
 
   void lose() const {
     while (!trial->lost() && !trial->is_over()) {
+      if (trial->takes_probe()) {
+        while (trial->probed(32 * KiB, 10'000'000, true)) {
+        }
+      }
       const LogTrial::Part part = trial->begin(512 * KiB, false);
       *now_ns += part.way == LogTrial::Way::log ? 10'000'000 : 30'000'000;
       trial->ended(part, true, true);

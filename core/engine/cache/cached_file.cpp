@@ -1,7 +1,5 @@
 #include "core/engine/cache/cached_file.hpp"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -9,6 +7,7 @@
 #include "core/engine/cache/merged_read.hpp"
 #include "core/engine/cache/overtaken_logs.hpp"
 #include "core/engine/cache/piece_slice.hpp"
+#include "core/engine/cache/thread_waits.hpp"
 #include "core/storage/piece_walk.hpp"
 
 namespace forebay {
@@ -37,12 +36,6 @@ CacheOptions completed(CacheOptions options, const StripeLayout& layout, Bytes c
     options.flush_threads = std::clamp(2 * layout.servers, 2, most_flush_threads);
   }
   return options;
-}
-
-/// How often this thread had to wait for something.
-long waits_of_thread() {
-  rusage usage = {};
-  return ::getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : 0;
 }
 
 /// A part of a trial, which ends whatever happens.
@@ -78,6 +71,7 @@ CachedFile::CachedFile(std::unique_ptr<StorageFile> file, std::unique_ptr<LogSto
     : options_(options),
       file_(std::move(file)),
       trial_(options_.trial),
+      store_(*store),
       sidecar_(identity.file.path),
       status_(*store),
       extents_({file_->layout(), options_.flush_bytes, options_.first_server}, background_policy(),
@@ -150,6 +144,10 @@ LogWriter::Outcome CachedFile::take_in(std::span<const iovec> pieces, Bytes offs
     const Bytes left = length - outcome.logged;
     const Bytes at = offset + outcome.logged;
     LogWriter::Outcome taken;
+    if (trial_->takes_probe()) {
+      const std::scoped_lock lock(probe_mutex_);
+      probe_ = LogProbe::start(store_, trial_);
+    }
     {
       OpenPart open(*trial_, left, was_given({at, left}));
       const auto written = slice(pieces, outcome.logged, open.part.bytes);
@@ -166,10 +164,17 @@ LogWriter::Outcome CachedFile::take_in(std::span<const iovec> pieces, Bytes offs
       open.done = taken.logged == open.part.bytes;
       open.waited = waits_of_thread() != waits;
     }
+    if (trial_->takes_sync()) time_sync();
     taken.logged += outcome.logged;
     outcome = std::move(taken);
   }
   return outcome;
+}
+
+/// For the trial. What fails here fails again when it matters.
+void CachedFile::time_sync() {
+  const std::int64_t since = trial_->clock()();
+  if (file_->sync()) trial_->synced(trial_->clock()() - since);
 }
 
 /// Whether a record of the log may be of `extent`. It could be replayed over what is written to the
@@ -342,7 +347,7 @@ Status CachedFile::discard() {
   }
   uncommitted_ = false;
   write_through_ = true;
-  auto destroyed = log_.destroy();
+  auto destroyed = destroy_log();
   auto withdrawn = sidecar_.withdraw(log_.identity().log);
   return destroyed ? withdrawn : destroyed;
 }
@@ -476,11 +481,19 @@ Status CachedFile::empty_log() {
   return log_empty() ? Status{} : remove_log();
 }
 
+Status CachedFile::destroy_log() {
+  {
+    const std::scoped_lock lock(probe_mutex_);
+    probe_.reset();
+  }
+  return log_.destroy();
+}
+
 /// All it held is durable in the file. Where it cannot be removed, nothing of it is to be replayed:
 /// the log says so itself, or else a mark beside the file.
 Status CachedFile::remove_log() {
   replayable_ = replayable_ || !log_empty();
-  const Status destroyed = log_.destroy();
+  const Status destroyed = destroy_log();
   if (destroyed) return {};
   if (replayable_) {
     const std::string& name = log_.identity().log;

@@ -13,6 +13,7 @@
 #include "core/engine/cache/cache_options.hpp"
 #include "core/engine/cache/dirty_extents.hpp"
 #include "core/engine/cache/flusher.hpp"
+#include "core/engine/cache/log_probe.hpp"
 #include "core/engine/cache/log_trial.hpp"
 #include "core/engine/cache/log_writer.hpp"
 #include "core/engine/cache/resource.hpp"
@@ -119,12 +120,14 @@ class CachedFile final : public StorageFile {
   Status announce();
   LogWriter::Outcome take_in(std::span<const iovec> pieces, Bytes offset);
   LogWriter::Outcome append(std::span<const iovec> pieces, Bytes offset);
+  void time_sync();
   Result<bool> make_room();
   Status degrade(const Error& reason);
   Status commit_locked(std::uint64_t next_epoch);
   Status settle();
   Status empty_log();
   Status remove_log();
+  Status destroy_log();
   Status make_durable();
   Status truncate_locked(Bytes size);
   bool was_given(Extent extent);
@@ -140,6 +143,7 @@ class CachedFile final : public StorageFile {
   const CacheOptions options_;
   const std::unique_ptr<StorageFile> file_;
   const std::shared_ptr<LogTrial> trial_;  ///< Or null.
+  LogStore& store_;                        ///< Of log_.
   std::mutex given_mutex_;
   /// What was given to the log while there was a trial; what does not fit in is all the rest.
   /// Guarded by given_mutex_.
@@ -149,6 +153,8 @@ class CachedFile final : public StorageFile {
   StatusPage status_;
   DirtyExtents extents_;
   LogWriter log_;
+  std::mutex probe_mutex_;
+  std::unique_ptr<LogProbe> probe_;  ///< Guarded by probe_mutex_.
 
   /// Shared by writers; exclusive for what must not meet half a write.
   std::shared_mutex calls_;

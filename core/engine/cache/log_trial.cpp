@@ -8,35 +8,38 @@ namespace {
 
 constexpr std::int64_t ms = 1'000'000;
 
-/// What is given to a device of which nothing is known, and how much of it is a window.
-constexpr Bytes look_bytes = 32 * KiB;
-constexpr Bytes window_bytes = 128 * KiB;
-constexpr std::int64_t window_ns = 16 * ms;
-/// A single slow window may be a moment of something else: so many in a row are a doubt.
-constexpr int slow_windows_needed = 2;
+/// What is given to a device of which nothing is known. Others may be asking the same of it.
+constexpr Bytes look_bytes = 8 * KiB;
+/// The first part may have waited for its log to be made: so many slow ones in a row are a doubt.
+constexpr int slow_needed = 2;
 /// A device that is not slow in so much is not.
 constexpr Bytes most_looked = 4 * MiB;
-/// From the first slow window of the second look on, all that is judged. In larger parts: what a
-/// call takes whatever its size is not held against a device that is given much at a time.
-constexpr Bytes judged_part = 128 * KiB;
-constexpr Bytes judged_bytes = 1 * MiB;
-constexpr std::int64_t judged_ns = 64 * ms;
+/// What a device is judged by, either of them, from when it is slow.
+constexpr Bytes judged_bytes = 2 * MiB;
+constexpr std::int64_t judged_ns = 128 * ms;
 
-constexpr Bytes longest_write_to_file = 512 * KiB;
+constexpr Bytes longest_write_to_file = 1 * MiB;
 /// Of writing to the file: what is taken in at once, and all of it.
 constexpr std::int64_t uncounted_ns = 100 * ms;
-constexpr std::int64_t file_trial_ns = 250 * ms;
+constexpr std::int64_t file_trial_ns = 400 * ms;
+/// Where all is taken in at once, so much is made durable to see how long that takes, until it is
+/// either.
+constexpr Bytes synced_bytes = 1 * MiB;
+constexpr std::int64_t least_synced_ns = 50 * ms;
+constexpr Bytes most_synced = 8 * MiB;
 
 }  // namespace
 
+LogTrial::LogTrial(NanosecondClock clock) : clock_(std::move(clock)), next_sync_(synced_bytes) {}
+
 LogTrial::Part LogTrial::begin(Bytes bytes, bool log_only) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return !is_looking() || under_way_ == 0; });
-  Part part{Way::log, bytes, is_looking()};
-  if (is_looking()) {
-    part.bytes = std::min(bytes, stage_ == Stage::first_look ? look_bytes : judged_part);
+  changed_.wait(lock, [this] { return stage_ != Stage::look || under_way_ == 0; });
+  Part part{Way::log, bytes, stage_ == Stage::look};
+  if (stage_ == Stage::look) {
+    part.bytes = std::min(bytes, look_bytes);
   } else if (stage_ != Stage::log && !log_only) {
-    part = {Way::file, std::min(bytes, longest_write_to_file), stage_ == Stage::file};
+    part = {Way::file, std::min(bytes, longest_write_to_file), stage_ == Stage::compare};
   }
   if (part.counts) {
     count_time();
@@ -50,7 +53,7 @@ void LogTrial::count_time() {
   const std::int64_t now = clock_();
   const std::int64_t more = under_way_ > 0 ? now - since_ : 0;
   since_ = now;
-  (stage_ == Stage::file ? file_ns_ : window_.logging_ns) += more;
+  (stage_ == Stage::look ? looked_.ns : file_ns_) += more;
 }
 
 void LogTrial::ended(const Part& part, bool done, bool waited) {
@@ -59,56 +62,99 @@ void LogTrial::ended(const Part& part, bool done, bool waited) {
   if (part.counts) {
     count_time();
     --under_way_;
-    // The last ones to the file end when that was judged already.
-    if (part.way == Way::file && is_looking()) window_ = {};
   }
   if (!done) {
     // What the file does not take goes to the log. A log that is full says nothing of its device.
     if (part.way == Way::file || stage_ != Stage::lost) stage_ = Stage::log;
-  } else if (part.way == Way::file && stage_ == Stage::file) {
-    if (counted_from_ns_ > 0) compared_.flushed += part.bytes;
-    if (counted_from_ns_ == 0 && file_ns_ >= uncounted_ns) counted_from_ns_ = file_ns_;
-    if (compared_.flushed > 0 && file_ns_ >= file_trial_ns) judge_file();
-  } else if (part.way == Way::log && is_looking()) {
-    window_.logged += part.bytes;
-    waited_ = waited_ || waited;
-    if (window_.logged >= window_bytes || window_.logging_ns >= window_ns) look();
+  } else if (stage_ == Stage::look) {
+    looked_.bytes = part.bytes;
+    looked_.waited = waited;
+    look(std::exchange(looked_, {}));
+  } else if (stage_ == Stage::compare) {
+    file_bytes_ += part.bytes;
+    if (compared_.flushing_ns == 0) count_file(part.bytes);
+    compare();
   }
   changed_.notify_all();
 }
 
-/// A window of the log is full. What a device takes in at once for having been idle says nothing of
-/// it: so only slow windows are judged, or what follows one.
-void LogTrial::look() {
-  const CachePace window = std::exchange(window_, {});
-  const bool waited = std::exchange(waited_, false);
-  looked_ += window.logged;
-  const bool slow = waited && is_device_slow(window.logged, window.logging_ns);
-  if (stage_ == Stage::first_look) {
-    slow_windows_ = slow ? slow_windows_ + 1 : 0;
-    compared_ = slow_windows_ > 1 ? compared_ : CachePace{};
-    compared_ += window;
-    if (slow_windows_ >= slow_windows_needed) {
-      stage_ = Stage::file;
-      looked_ = 0;
-    } else if (!waited || looked_ >= most_looked) {
-      stage_ = Stage::log;
-    }
-    return;
-  }
-  const bool is_judged = slow || compared_.logged > 0;
-  if (is_judged) compared_ += window;
-  if (compared_.logged >= judged_bytes || compared_.logging_ns >= judged_ns) {
-    stage_ = is_slower(compared_) ? Stage::lost : Stage::log;
-  } else if (!is_judged && looked_ >= most_looked) {
+/// Until it was written to for long enough.
+void LogTrial::count_file(Bytes bytes) {
+  if (counted_from_ns_ > 0) compared_.flushed += bytes;
+  if (counted_from_ns_ == 0 && file_ns_ >= uncounted_ns) counted_from_ns_ = file_ns_;
+  if (compared_.flushed == 0 || file_ns_ < file_trial_ns) return;
+  compared_.flushing_ns = file_ns_ - counted_from_ns_;
+}
+
+void LogTrial::look(const Taken& taken) {
+  fast_ += taken.bytes;
+  slow_ = taken.is_slow() ? slow_ + 1 : 0;
+  if (slow_ >= slow_needed) {
+    stage_ = Stage::compare;
+    fast_ = 0;
+  } else if (!taken.waited || fast_ >= most_looked) {
     stage_ = Stage::log;
   }
 }
 
-void LogTrial::judge_file() {
-  compared_.flushing_ns = file_ns_ - counted_from_ns_;
-  stage_ = is_slower(compared_) ? Stage::second_look : Stage::log;
-  compared_.logged = compared_.logging_ns = 0;
+bool LogTrial::takes_probe() {
+  if (stage_ != Stage::compare) return false;
+  const std::scoped_lock lock(mutex_);
+  return stage_ == Stage::compare && !std::exchange(is_probed_, true);
+}
+
+/// What a device takes in at once for having been idle says nothing of it: so it counts from when
+/// it is slow.
+bool LogTrial::probed(Bytes bytes, std::int64_t ns, bool waited) {
+  const std::scoped_lock lock(mutex_);
+  if (stage_ != Stage::compare) return false;
+  const bool slow = Taken{bytes, ns, waited}.is_slow();
+  fast_ = slow ? 0 : fast_ + bytes;
+  if (fast_ >= most_looked) {
+    stage_ = Stage::log;
+    return false;
+  }
+  if (slow || compared_.logged > 0) {
+    compared_.logged += bytes;
+    compared_.logging_ns += ns;
+  }
+  compare();
+  return !log_is_seen();
+}
+
+void LogTrial::unprobed(bool failed) {
+  const std::scoped_lock lock(mutex_);
+  if (stage_ != Stage::compare) return;
+  if (failed) stage_ = Stage::log;
+  is_probed_ = log_is_seen();
+}
+
+bool LogTrial::log_is_seen() const {
+  return compared_.logged >= judged_bytes || compared_.logging_ns >= judged_ns;
+}
+
+void LogTrial::compare() {
+  if (!log_is_seen() || compared_.flushing_ns == 0) return;
+  stage_ = is_slower(compared_) ? Stage::lost : Stage::log;
+}
+
+bool LogTrial::takes_sync() {
+  if (stage_ != Stage::compare) return false;
+  const std::scoped_lock lock(mutex_);
+  if (compared_.flushing_ns > 0 || file_bytes_ < next_sync_) return false;
+  next_sync_ += synced_bytes;
+  return true;
+}
+
+void LogTrial::synced(std::int64_t ns) {
+  const std::scoped_lock lock(mutex_);
+  if (stage_ != Stage::compare || compared_.flushing_ns > 0) return;
+  // Now what was taken in at once counts, too.
+  file_ns_ += ns;
+  if (file_ns_ < least_synced_ns && file_bytes_ < most_synced) return;
+  compared_.flushed = file_bytes_;
+  compared_.flushing_ns = file_ns_;
+  compare();
 }
 
 std::optional<CachePace> LogTrial::lost() const {

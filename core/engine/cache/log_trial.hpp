@@ -17,11 +17,11 @@ namespace forebay {
 /// on from one file to the next of those whose logs lie below one path and which are on one file
 /// system.
 ///
-/// First everything goes to the log, little by little. If its device makes writers wait, and is
-/// slow, what comes next goes to the file, for a quarter of a second: storage takes some in at once
-/// for having been idle, so the first part of that does not count. If the file is faster, the log
-/// gets a second chance. In the end everything goes to the log, or, where that lost, to the file
-/// until whoever has the log gives it up. Thread-safe.
+/// First everything goes to the log, little by little. If its device makes a writer wait, and is
+/// slow, what comes next goes to the file, for 0.4 s, while the device is probed
+/// (log_probe.hpp): storage takes some in at once for having been idle, so the first part of either
+/// does not count. In the end everything goes to the log, or, where that lost, to the file until
+/// whoever has the log gives it up. Thread-safe.
 class LogTrial {
  public:
   enum class Way { log, file };
@@ -32,7 +32,7 @@ class LogTrial {
     bool counts = false;  ///< It is timed.
   };
 
-  explicit LogTrial(NanosecondClock clock) : clock_(std::move(clock)) {}
+  explicit LogTrial(NanosecondClock clock);
 
   /// Everything goes to the log.
   bool is_over() const { return stage_ == Stage::log; }
@@ -44,30 +44,54 @@ class LogTrial {
   /// do not. Not `done`: it failed, as somebody else is told.
   void ended(const Part& part, bool done, bool waited);
 
+  /// Whether the caller is to make durable what was written to the file, and to say how long that
+  /// took.
+  bool takes_sync();
+  void synced(std::int64_t ns);
+
+  /// Whether the device is to be probed, and the caller is the one to do so, until it says that it
+  /// does not any more: by unprobed(), or when probed() is false.
+  bool takes_probe();
+  /// The device took `bytes` in `ns`. False: that is enough of it.
+  bool probed(Bytes bytes, std::int64_t ns, bool waited);
+  /// `failed`: nothing can be said about the device.
+  void unprobed(bool failed);
+  const NanosecondClock& clock() const { return clock_; }
+
   /// How fast both were, if the log is slower.
   std::optional<CachePace> lost() const;
 
  private:
-  enum class Stage { first_look, file, second_look, log, lost };
-  bool is_looking() const { return stage_ == Stage::first_look || stage_ == Stage::second_look; }
+  enum class Stage { look, compare, log, lost };
+  /// What a device took.
+  struct Taken {
+    Bytes bytes = 0;
+    std::int64_t ns = 0;
+    bool waited = false;
+    bool is_slow() const { return waited && is_device_slow(bytes, ns); }
+  };
   void count_time();
-  void look();
-  void judge_file();
+  void look(const Taken& taken);
+  void count_file(Bytes bytes);
+  void compare();
+  bool log_is_seen() const;
 
   const NanosecondClock clock_;
-  std::atomic<Stage> stage_{Stage::first_look};
+  std::atomic<Stage> stage_{Stage::look};
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   int under_way_ = 0;         ///< Parts that count. Guarded by mutex_, as is what follows.
   std::int64_t since_ = 0;    ///< Until when their time is counted.
-  CachePace window_;          ///< Of the log, until it is judged.
-  bool waited_ = false;       ///< In that.
-  int slow_windows_ = 0;      ///< In a row.
-  Bytes looked_ = 0;          ///< In this stage.
-  std::int64_t file_ns_ = 0;  ///< Somebody was writing to the file.
+  Taken looked_;              ///< By the part that is under way.
+  int slow_ = 0;              ///< Parts in a row.
+  Bytes fast_ = 0;            ///< What the device took since it was slow.
+  bool is_probed_ = false;    ///< By somebody, or enough.
+  Bytes file_bytes_ = 0;      ///< Written to the file,
+  std::int64_t file_ns_ = 0;  ///< in this time.
   std::int64_t counted_from_ns_ =
-      0;  ///< Of that, when what is taken in at once was over; 0: not yet.
-  CachePace compared_;
+      0;                ///< Of that, when what is taken in at once was over; 0: not yet.
+  Bytes next_sync_;     ///< When so much was written to the file.
+  CachePace compared_;  ///< Without flushing_ns as long as too little is known of the file.
 };
 
 }  // namespace forebay

@@ -1,9 +1,9 @@
 // Goal: before anything is flushed, a log on a slow device is compared with its file, the verdict
 // is right, and whatever becomes of what goes to either, no byte is lost or overtaken.
 //
-// Method: a CachedFile with log and file in memory. Writes to the log take real milliseconds, so
-// that its device is seen to let its writer wait; how long writes take to the trial is what a clock
-// says that each of them advances.
+// Method: a CachedFile with log and file in memory. Writes take real milliseconds, so that the
+// log's device is seen to let its writer wait and both ways get their parts; how long they take to
+// the trial is what a clock says that each thread's writes advance.
 
 #include "core/engine/cache/log_trial.hpp"
 
@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <thread>
 
 #include "core/engine/cache/cache_rig.hpp"
@@ -25,25 +26,26 @@ namespace {
 
 using Content = std::vector<std::byte>;
 
-constexpr Bytes enough = 6 * MiB;         ///< To be decided.
-constexpr Bytes slow_enough = 224 * KiB;  ///< To be doubted.
+constexpr Bytes enough = 16 * MiB;       ///< To be decided.
+constexpr Bytes slow_enough = 16 * KiB;  ///< To be doubted.
 
-std::atomic<std::int64_t> spent_ns{0};  ///< What writes took.
+std::atomic<std::int64_t> spent_ns{0};                ///< What writes took.
+thread_local std::optional<std::int64_t> probing_ns;  ///< Of this thread, if it probes.
+
+std::int64_t now_ns() { return probing_ns.value_or(spent_ns); }
 
 /// MiB/s of writes; it may change.
 using Shared = std::shared_ptr<std::atomic<std::int64_t>>;
 
-/// Writes have that rate by the clock; those of a slow device wait, at 25 MiB/s.
+/// Writes have that rate by the clock, and wait for a tenth of that time, or not at all.
 class PacedFile final : public ForwardingFile {
  public:
   PacedFile(std::unique_ptr<StorageFile> inner, Shared rate, bool waits)
       : ForwardingFile(std::move(inner)), rate_(std::move(rate)), waits_(waits) {}
   Status write_pieces(std::span<const iovec> pieces, Bytes offset) override {
-    spent_ns += total_bytes(pieces) * 1'000'000'000 / MiB / *rate_;
-    if (waits_) {
-      std::this_thread::sleep_for(
-          std::chrono::microseconds(5000 * total_bytes(pieces) / (128 * KiB)));
-    }
+    const std::int64_t ns = total_bytes(pieces) * 1'000'000'000 / MiB / *rate_;
+    probing_ns ? * probing_ns += ns : spent_ns += ns;
+    if (waits_) std::this_thread::sleep_for(std::chrono::nanoseconds(ns / 10));
     return ForwardingFile::write_pieces(pieces, offset);
   }
 
@@ -59,6 +61,7 @@ class PacedStore final : public ForwardingLogStore {
       : ForwardingLogStore(std::move(inner)), rate_(std::move(rate)), waits_(waits) {}
   Result<LogFile> create(const std::string& name, Bytes size) override {
     auto file = ForwardingLogStore::create(name, size);
+    if (name == "probe") probing_ns = 0;
     if (file) {
       file->storage = std::make_unique<PacedFile>(std::move(file->storage), rate_, waits_);
     }
@@ -83,9 +86,16 @@ class LogTrialTest : public ::testing::Test {
     identity.file.path = "/scratch/a";
     auto file = make_faulty(open_volatile_file(rig_.file), rig_.file_plan);
     auto store = std::make_unique<PacedStore>(rig_.log->open(rig_.log_plan), log_rate_, waits_);
-    auto cached = CachedFile::open(std::make_unique<PacedFile>(std::move(file), file_rate_, false),
+    auto cached = CachedFile::open(std::make_unique<PacedFile>(std::move(file), file_rate_, waits_),
                                    std::move(store), identity, rig_.capacity, rig_.options);
     return cached ? std::move(*cached) : nullptr;
+  }
+  /// Writes the last of `all` until it is decided which way writes go.
+  void decide(CachedFile& file, const Content& all) const {
+    const auto last = std::span(all).last(static_cast<std::size_t>(1 * MiB));
+    while (!trial_->lost() && !trial_->is_over()) {
+      ASSERT_TRUE(file.write_at(last, static_cast<Bytes>(all.size() - last.size())));
+    }
   }
   /// Bytes unlike their neighbours and unlike those of another `number`.
   static Content bytes(Bytes size, int number) {
@@ -103,7 +113,7 @@ class LogTrialTest : public ::testing::Test {
   Bytes in_file() const { return static_cast<Bytes>(rig_.file->content().size()); }
 
   CacheRig rig_;
-  std::shared_ptr<LogTrial> trial_ = std::make_shared<LogTrial>([] { return spent_ns.load(); });
+  std::shared_ptr<LogTrial> trial_ = std::make_shared<LogTrial>(now_ns);
   Shared log_rate_ = std::make_shared<std::atomic<std::int64_t>>(8);
   Shared file_rate_ = std::make_shared<std::atomic<std::int64_t>>(16);
   bool waits_ = true;
@@ -114,8 +124,9 @@ TEST_F(LogTrialTest, ASlowLogLoses) {
   const auto file = open();
   const Content all = bytes(enough, 1);
   ASSERT_TRUE(file->write_at(all, 0));
+  decide(*file, all);
   EXPECT_TRUE(trial_->lost());
-  EXPECT_LE(file->pace().logged, 1 * MiB);
+  EXPECT_LE(file->pace().logged, slow_enough);
   EXPECT_EQ(read(*file, enough), all);
   ASSERT_TRUE(file->set_write_through(true));
   EXPECT_EQ(rig_.file->content(), all);
@@ -129,8 +140,11 @@ TEST_F(LogTrialTest, ALogThatWinsIsNotComparedAgain) {
   const auto file = open();
   const Content all = bytes(enough, 1);
   ASSERT_TRUE(file->write_at(all, 0));
+  decide(*file, all);
   EXPECT_TRUE(trial_->is_over());
-  EXPECT_EQ(rig_.file_plan->calls(StorageCall::write), 2) << "a quarter of a second";
+  const auto writes = rig_.file_plan->calls(StorageCall::write);
+  ASSERT_TRUE(file->write_at(all, 0));
+  EXPECT_EQ(rig_.file_plan->calls(StorageCall::write), writes);
   EXPECT_EQ(read(*file, enough), all);
   ASSERT_TRUE(file->close());
   EXPECT_EQ(rig_.file->content(), all);
@@ -143,8 +157,9 @@ TEST_F(LogTrialTest, ALogThatWasSlowForAMomentWins) {
   *log_rate_ = 100;
   ASSERT_TRUE(
       file->write_at(std::span(all).subspan(static_cast<std::size_t>(256 * KiB)), 256 * KiB));
+  decide(*file, all);
   EXPECT_TRUE(trial_->is_over());
-  EXPECT_GE(rig_.file_plan->calls(StorageCall::write), 8);
+  EXPECT_GT(rig_.file_plan->calls(StorageCall::write), 0);
   ASSERT_TRUE(file->close());
   EXPECT_EQ(rig_.file->content(), all);
 }
@@ -156,8 +171,9 @@ TEST_F(LogTrialTest, SmallWritesAreComparedToo) {
   for (Bytes at = 0; at < enough; at += step) {
     ASSERT_TRUE(file->write_at(std::span(all).subspan(static_cast<std::size_t>(at), step), at));
   }
+  decide(*file, all);
   EXPECT_TRUE(trial_->lost());
-  EXPECT_LE(file->pace().logged, 1 * MiB);
+  EXPECT_LE(file->pace().logged, slow_enough);
   ASSERT_TRUE(file->close());
   EXPECT_EQ(rig_.file->content(), all);
 }
@@ -192,7 +208,8 @@ TEST_F(LogTrialTest, ThereIsNoneWhereTheDeviceLetsNobodyWait) {
 }
 
 TEST_F(LogTrialTest, ItGoesOnFromFileToFile) {
-  for (int number = 0; number < 6; ++number) {
+  for (int number = 0; number < 6 || !trial_->lost(); ++number) {
+    ASSERT_FALSE(trial_->is_over());
     rig_.log = std::make_shared<MemoryLog>();
     const auto file = open();
     const Content all = bytes(enough / 6, number);
@@ -218,7 +235,7 @@ TEST_F(LogTrialTest, NothingGoesToTheFileThatTheLogHolds) {
   EXPECT_EQ(rig_.file_plan->calls(StorageCall::write), writes);
   // Elsewhere it may.
   ASSERT_TRUE(file->write_at(newest, slow_enough));
-  EXPECT_EQ(rig_.file_plan->calls(StorageCall::write), writes + 1);
+  EXPECT_GT(rig_.file_plan->calls(StorageCall::write), writes);
   ASSERT_TRUE(file->close());
   Content all = newest;
   all.insert(all.end(), newest.begin(), newest.end());
@@ -232,14 +249,14 @@ TEST_F(LogTrialTest, WhatTheFileDoesNotTakeIsInTheLog) {
   const Content all = bytes(enough, 1);
   ASSERT_TRUE(file->write_at(all, 0));
   EXPECT_FALSE(trial_->lost());
-  EXPECT_EQ(file->pace().logged, enough);
+  EXPECT_GE(file->pace().logged, enough);
   ASSERT_TRUE(file->close());
   EXPECT_EQ(rig_.file->content(), all);
 }
 
 TEST_F(LogTrialTest, WhatTheLogDoesNotTakeIsInTheFile) {
-  for (const int nth : {2, 5}) {
-    rig_.options.trial = std::make_shared<LogTrial>([] { return spent_ns.load(); });
+  for (const int nth : {1, 2}) {
+    rig_.options.trial = std::make_shared<LogTrial>(now_ns);
     rig_.log = std::make_shared<MemoryLog>();
     rig_.file = std::make_shared<VolatileInode>();
     rig_.log_plan = std::make_shared<FaultPlan>(
@@ -255,15 +272,26 @@ TEST_F(LogTrialTest, WhatTheLogDoesNotTakeIsInTheFile) {
   }
 }
 
-/// A trial by itself, whose clock is advanced by hand. Returns whether the log lost.
+/// A trial by itself, of one long write, whose clock is set by hand: writes and the probe have
+/// their own times. Returns whether the log lost.
 bool log_loses(const std::function<std::int64_t(const LogTrial::Part&)>& takes_ns) {
+  constexpr std::int64_t wait_ns = 100'000;
   std::int64_t now = 0;
+  std::optional<std::int64_t> probe_free_at;
   LogTrial trial([&] { return now; });
   while (!trial.is_over() && !trial.lost()) {
+    if (trial.takes_probe()) probe_free_at = now;
+    if (probe_free_at && *probe_free_at <= now) {
+      const LogTrial::Part probe{LogTrial::Way::log, 8 * KiB};
+      const std::int64_t ns = takes_ns(probe);
+      *probe_free_at += ns;
+      if (!trial.probed(probe.bytes, ns, ns > wait_ns)) probe_free_at.reset();
+      continue;
+    }
     const LogTrial::Part part = trial.begin(8 * MiB, false);
     const std::int64_t ns = takes_ns(part);
     now += ns;
-    trial.ended(part, true, ns > 1'000'000);
+    trial.ended(part, true, ns > wait_ns);
   }
   return trial.lost().has_value();
 }
@@ -299,7 +327,7 @@ TEST(LogTrial, WhatWasLostStaysSoWhereTheLogIsFull) {
   const TrialRig rig;
   rig.lose();
   ASSERT_TRUE(rig.trial->lost());
-  rig.trial->ended(rig.trial->begin(1 * MiB, true), false, false);
+  rig.trial->ended({LogTrial::Way::log, 1 * MiB}, false, false);
   EXPECT_TRUE(rig.trial->lost());
 }
 
