@@ -196,6 +196,24 @@ static void the_next_open_fails_after_an_early_close(void) {
   OK(MPI_File_close(&file));
 }
 
+/* As long as it is open, it is the opening of another handle that brings bytes to the file. */
+static void a_second_handle_is_opened_once_the_file_system_takes_it(void) {
+  MPI_File second;
+  open_interleaved("onclose", "32MiB", beyond_limit);
+  limit_files(1);
+  OK(write_turn(1));
+  FAILS(MPI_ERR_IO,
+        MPI_File_open(MPI_COMM_WORLD, check_path, MPI_MODE_RDWR, MPI_INFO_NULL, &second));
+  FAILS(MPI_ERR_IO, write_turn(2));
+  limit_files(0);
+  OK(MPI_File_open(MPI_COMM_WORLD, check_path, MPI_MODE_RDWR, MPI_INFO_NULL, &second));
+  expect_file(1, beyond_limit);
+  OK(write_turn(2));
+  expect_file(2, beyond_limit);
+  OK(MPI_File_close(&second));
+  OK(MPI_File_close(&file));
+}
+
 /* By whatever name: the file is the same. */
 static void so_does_the_next_open_by_another_name(void) {
   char before[sizeof check_path];
@@ -349,6 +367,7 @@ int main(int argc, char** argv) {
     a_sync_fails_until_the_file_system_takes_it("immediate");
     a_write_meets_what_failed_in_the_background();
     a_change_of_size_fails();
+    a_second_handle_is_opened_once_the_file_system_takes_it();
     the_next_open_fails_after_an_early_close();
     so_does_the_next_open_by_another_name();
     so_does_every_other_way_to_it_after_an_early_close();

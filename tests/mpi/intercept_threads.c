@@ -3,7 +3,8 @@
  * Method: each thread of a rank has a file, on which it goes through a life of collective calls,
  * with no order between threads; then all threads move data through one handle, by explicit
  * offsets, by the individual and by the shared pointer, and every block written must be in the file
- * once. Files are opened and closed by one thread: ROMIO's threads wait for each other for ever
+ * once; so it is when a second handle of the file is opened meanwhile, and when threads use both.
+ * Files are opened and closed by one thread: ROMIO's threads wait for each other for ever
  * where one is in an open and another in a close. */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -22,6 +23,7 @@ struct thread {
 };
 
 static MPI_File shared;
+static MPI_File other;     /* The second handle of the same file, or that one. */
 static MPI_Info exchanged; /* Hints under which every collective call is an exchange. */
 
 static int tag(int thread, int item) { return (thread * 64 + check_rank) * 10000 + item; }
@@ -92,13 +94,14 @@ static void* share_file(void* argument) {
     fill(out, self->number, item);
     const MPI_Offset offset = offset_of(self->number, item);
     if (item % 3 == 0) {
-      OK(MPI_File_iwrite_at(shared, offset, out, block, MPI_INT, &request));
+      OK(MPI_File_iwrite_at(other, offset, out, block, MPI_INT, &request));
       OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     } else {
       OK(MPI_File_write_at(shared, offset, out, block / 2, pair, MPI_STATUS_IGNORE));
     }
     memset(in, 0, sizeof in);
-    OK(MPI_File_read_at(shared, offset, in, block, MPI_INT, MPI_STATUS_IGNORE));
+    OK(MPI_File_read_at(item % 3 == 0 ? shared : other, offset, in, block, MPI_INT,
+                        MPI_STATUS_IGNORE));
     CHECK(memcmp(in, out, sizeof in) == 0);
     OK(MPI_File_write(shared, out, block, MPI_INT, MPI_STATUS_IGNORE));
     OK(MPI_File_write_shared(shared, out, block, MPI_INT, MPI_STATUS_IGNORE));
@@ -121,9 +124,17 @@ static void verify_blocks(const int* data, int count) {
   }
 }
 
-static void run(struct thread* all, void* (*body)(void*)) {
+static void start(struct thread* all, void* (*body)(void*)) {
   for (int t = 0; t < threads; ++t) CHECK(pthread_create(&all[t].id, NULL, body, &all[t]) == 0);
+}
+
+static void await(struct thread* all) {
   for (int t = 0; t < threads; ++t) CHECK(pthread_join(all[t].id, NULL) == 0);
+}
+
+static void run(struct thread* all, void* (*body)(void*)) {
+  start(all, body);
+  await(all);
 }
 
 static void verify_sharing(void) {
@@ -142,6 +153,35 @@ static void verify_sharing(void) {
   OK(MPI_File_read_at(shared, common, data, region * check_size, MPI_INT, MPI_STATUS_IGNORE));
   verify_blocks(data, region * check_size);
   free(data);
+}
+
+/* Where the parts begin that pointers go through. */
+static void seek_parts(void) {
+  OK(MPI_File_seek(shared, (MPI_Offset)region * (check_size + check_rank), MPI_SEEK_SET));
+  OK(MPI_File_seek_shared(shared, (MPI_Offset)region * 2 * check_size, MPI_SEEK_SET));
+}
+
+static void open_shared(int atomic) {
+  shared = other = check_open(0);
+  OK(MPI_File_set_atomicity(shared, atomic));
+  OK(MPI_File_set_view(shared, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+  seek_parts();
+}
+
+static void share_by_two_handles(struct thread* all) {
+  MPI_File second;
+  open_shared(0);
+  start(all, share_file);
+  OK(MPI_File_open(MPI_COMM_WORLD, check_path, MPI_MODE_RDWR, MPI_INFO_NULL, &second));
+  OK(MPI_File_set_view(second, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+  await(all);
+  verify_sharing();
+  other = second;
+  seek_parts();
+  run(all, share_file);
+  verify_sharing();
+  OK(MPI_File_close(&second));
+  OK(MPI_File_close(&shared));
 }
 
 int main(int argc, char** argv) {
@@ -165,15 +205,12 @@ int main(int argc, char** argv) {
   }
 
   for (int atomic = 0; atomic < 2; ++atomic) {
-    shared = check_open(0);
-    OK(MPI_File_set_atomicity(shared, atomic));
-    OK(MPI_File_set_view(shared, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
-    OK(MPI_File_seek(shared, (MPI_Offset)region * (check_size + check_rank), MPI_SEEK_SET));
-    OK(MPI_File_seek_shared(shared, (MPI_Offset)region * 2 * check_size, MPI_SEEK_SET));
+    open_shared(atomic);
     run(all, share_file);
     verify_sharing();
     OK(MPI_File_close(&shared));
   }
+  share_by_two_handles(all);
   for (int t = 0; t < threads; ++t) OK(MPI_Comm_free(&all[t].comm));
   OK(MPI_Info_free(&exchanged));
   return check_finish();

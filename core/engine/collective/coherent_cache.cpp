@@ -25,30 +25,21 @@ constexpr std::uint32_t nothing_held = 4;
 /// file, logs are of no use to it.
 constexpr std::uint32_t most_conflicts = 16;
 
-/// The file as a log's threads see it. Whoever made the log keeps the file. Where another handle of
-/// the program puts back what lies in the gaps of its writes, it is kept away by a lock.
+/// The file as a log's threads see it. Whoever made the log keeps the file. No handle puts old
+/// bytes back into the gaps of its writes meanwhile: where a process has another one, nothing is
+/// held back.
 class Borrowed final : public ForwardingFile {
  public:
-  Borrowed(StorageFile& file, const SieveWatch& watch) : ForwardingFile(file), watch_(watch) {}
-  Status write_pieces(std::span<const iovec> pieces, Bytes offset) override {
-    if (!watch_.another_sieves()) return ForwardingFile::write_pieces(pieces, offset);
-    const Extent range{offset, total_bytes(pieces)};
-    if (auto locked = lock(range, LockKind::exclusive); !locked) return locked;
-    auto written = ForwardingFile::write_pieces(pieces, offset);
-    auto unlocked = unlock(range);
-    return written ? unlocked : written;
-  }
-
- private:
-  const SieveWatch& watch_;
+  explicit Borrowed(StorageFile& file) : ForwardingFile(file) {}
 };
 
 }  // namespace
 
 std::unique_ptr<CoherentCache> CoherentCache::open(Exchange& exchange, StorageFile& file,
-                                                   const SieveWatch& watch, const Hints& hints,
-                                                   Bytes granule, Counters& counters,
-                                                   std::vector<std::string>& notes) {
+                                                   const Hints& hints, Bytes granule,
+                                                   Counters& counters,
+                                                   std::vector<std::string>& notes,
+                                                   std::shared_ptr<FileHandles> handles) {
   if (!hints.cache.value_or(false)) return nullptr;
   auto place = CachePlace::find(exchange, file, hints);
   auto claims = open_claims(exchange, granule, place ? Error{} : place.error());
@@ -62,15 +53,19 @@ std::unique_ptr<CoherentCache> CoherentCache::open(Exchange& exchange, StorageFi
                           claims->name, *place, counters, note);
   if (!note.empty()) notes.push_back(std::move(note));
   if (protection != nullptr) protection->delay(hints.delayed.value_or(false));
-  return std::unique_ptr<CoherentCache>(new CoherentCache(
-      file, watch, std::move(*claims), std::move(*place), std::move(protection), counters));
+  std::unique_ptr<CoherentCache> cache(new CoherentCache(
+      file, std::move(*claims), std::move(*place), std::move(protection), counters));
+  if (handles != nullptr) {
+    cache->listed_.emplace(std::move(handles), [made = cache.get()] {
+      return made->write_through("the program has the file open by another handle, too");
+    });
+  }
+  return cache;
 }
 
-CoherentCache::CoherentCache(StorageFile& file, const SieveWatch& watch, OpenedClaims claims,
-                             CachePlace place, std::unique_ptr<LogProtection> protection,
-                             Counters& counters)
+CoherentCache::CoherentCache(StorageFile& file, OpenedClaims claims, CachePlace place,
+                             std::unique_ptr<LogProtection> protection, Counters& counters)
     : file_(file),
-      watch_(watch),
       memory_(std::move(claims.memory)),
       place_(std::move(place)),
       counters_(counters),
@@ -79,6 +74,7 @@ CoherentCache::CoherentCache(StorageFile& file, const SieveWatch& watch, OpenedC
       protection_(std::move(protection)) {}
 
 CoherentCache::~CoherentCache() {
+  listed_.reset();
   if (finishing_.joinable()) finishing_.join();
   if (answering_.joinable()) {
     claims_->close();
@@ -111,8 +107,8 @@ Status CoherentCache::open_log() {
   if (!identity) return tl::unexpected(identity.error());
   auto store = LogDirectory::create(place_.directory, identity->log);
   if (!store) return tl::unexpected(store.error());
-  auto opened = CachedFile::open(std::make_unique<Borrowed>(file_, watch_), std::move(*store),
-                                 *identity, place_.capacity, place_.options);
+  auto opened = CachedFile::open(std::make_unique<Borrowed>(file_), std::move(*store), *identity,
+                                 place_.capacity, place_.options);
   if (!opened) return tl::unexpected(opened.error());
   log_ = std::move(*opened);
   if (auto begun = log_->commit(epoch_); !begun) return begun;
@@ -304,6 +300,8 @@ Result<std::optional<Claims::Foreign>> CoherentCache::foreign(Extent extent) con
 Status CoherentCache::ask_all_to_empty() {
   Status status;
   for (int from = 0;;) {
+    // Where many ask, the first one to be through has done it for the others.
+    if ((claims_->flags() & nothing_held) != 0) return status;
     const auto rank = claims_->next_open(from);
     if (!rank) return status ? tl::unexpected(rank.error()) : status;
     if (!*rank) return status;

@@ -15,9 +15,9 @@
 #include "core/engine/collective/cache_place.hpp"
 #include "core/engine/collective/claims.hpp"
 #include "core/engine/collective/exchange.hpp"
+#include "core/engine/collective/file_handles.hpp"
 #include "core/engine/collective/log_protection.hpp"
 #include "core/engine/collective/opened_claims.hpp"
-#include "core/engine/collective/sieve_watch.hpp"
 #include "core/model/counters.hpp"
 #include "core/model/hints.hpp"
 #include "core/storage/file.hpp"
@@ -30,8 +30,9 @@ namespace forebay {
 /// bring it to the file first, which a thread of that rank does.
 ///
 /// Either all ranks write to logs or none does. Once ranks keep writing into each other's granules,
-/// or a log fails, or turns out to be slower than the file (log_is_slower), all of them write to
-/// the file for the rest of the time, and notes() says why.
+/// or a log fails, or turns out to be slower than the file (log_is_slower), or a process has
+/// another handle of the file, all of them write to the file for the rest of the time, and notes()
+/// says why.
 ///
 /// Order after a crash: when bytes pass from one rank to another, the newer records are of a later
 /// epoch.
@@ -39,11 +40,12 @@ class CoherentCache final : public StorageFile {
  public:
   /// Null where the hints ask for none, or where there can be none: then notes say why. The same on
   /// all ranks. `granule`: what ranks write whole, bytes. `file`, which is read and written by the
-  /// logs' threads too, `watch` of it, and `counters` outlive the cache. Collective.
+  /// logs' threads too, and `counters` outlive the cache. `handles`: of this process, or null.
+  /// Collective.
   static std::unique_ptr<CoherentCache> open(Exchange& exchange, StorageFile& file,
-                                             const SieveWatch& watch, const Hints& hints,
-                                             Bytes granule, Counters& counters,
-                                             std::vector<std::string>& notes);
+                                             const Hints& hints, Bytes granule, Counters& counters,
+                                             std::vector<std::string>& notes,
+                                             std::shared_ptr<FileHandles> handles);
   ~CoherentCache() override;
   CoherentCache(const CoherentCache&) = delete;
   CoherentCache& operator=(const CoherentCache&) = delete;
@@ -123,7 +125,7 @@ class CoherentCache final : public StorageFile {
     Error failure = {};
   };
 
-  CoherentCache(StorageFile& file, const SieveWatch& watch, OpenedClaims claims, CachePlace place,
+  CoherentCache(StorageFile& file, OpenedClaims claims, CachePlace place,
                 std::unique_ptr<LogProtection> protection, Counters& counters);
 
   Result<CachedFile*> opened();
@@ -145,7 +147,6 @@ class CoherentCache final : public StorageFile {
   void count_progress();
 
   StorageFile& file_;
-  const SieveWatch& watch_;
   const std::shared_ptr<SharedMemory> memory_;  ///< Of the claims.
   const CachePlace place_;
   Counters& counters_;
@@ -168,6 +169,7 @@ class CoherentCache final : public StorageFile {
   std::thread answering_;
   std::thread finishing_;
   Status finished_;  ///< What came of it.
+  std::optional<FileHandles::Cache> listed_;
 };
 
 }  // namespace forebay

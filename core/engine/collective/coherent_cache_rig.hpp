@@ -25,7 +25,8 @@ constexpr Bytes cache_granule = 4 * KiB;
 struct OpenedCache {
   Counters counters;
   std::unique_ptr<StorageFile> file;
-  SieveWatch watch{std::nullopt};
+  /// Of the rank as a process.
+  std::shared_ptr<FileHandles> handles = std::make_shared<FileHandles>();
   std::vector<std::string> notes;
   std::unique_ptr<CoherentCache> cache;
 };
@@ -55,8 +56,8 @@ class CacheTest : public ::testing::Test {
     auto file = open_posix_file(path_, OpenMode::read_write, opened.counters);
     ASSERT_TRUE(file);
     opened.file = std::move(*file);
-    opened.cache = CoherentCache::open(exchange, *opened.file, opened.watch, hints_, cache_granule,
-                                       opened.counters, opened.notes);
+    opened.cache = CoherentCache::open(exchange, *opened.file, hints_, cache_granule,
+                                       opened.counters, opened.notes, opened.handles);
   }
 
   Content file_content() const {

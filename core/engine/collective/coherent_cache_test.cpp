@@ -272,8 +272,8 @@ TEST_P(CoherentCacheTest, WhereOneRankHasNoPlaceForItsLogAllAreTold) {
     ASSERT_TRUE(file);
     Hints hints = hints_;
     if (exchange->rank() == 2) hints.cache_path = (base_ / "nowhere").string();
-    EXPECT_EQ(CoherentCache::open(*exchange, **file, opened.watch, hints, granule, opened.counters,
-                                  opened.notes),
+    EXPECT_EQ(CoherentCache::open(*exchange, **file, hints, granule, opened.counters, opened.notes,
+                                  opened.handles),
               nullptr);
     ASSERT_EQ(opened.notes.size(), 1U);
     EXPECT_NE(opened.notes[0].find("nowhere"), std::string::npos) << opened.notes[0];
@@ -315,6 +315,59 @@ TEST_P(CoherentCacheTest, ALogThatFailsTurnsAllRanksToTheFile) {
     EXPECT_TRUE(opened->cache->close(false));
     exchange->barrier();
   });
+}
+
+/// One rank's process has a second handle; its opening waits for nobody's calls.
+TEST_P(CoherentCacheTest, ASecondHandleTurnsAllRanksToTheFile) {
+  for (const CacheFlush flush : {CacheFlush::onclose, CacheFlush::deferred}) {
+    hints_.cache_flush = flush;
+    fs::resize_file(path_, 0);
+    run_ranks(2, [&](const std::shared_ptr<Exchange>& exchange) {
+      const auto opened = open(*exchange);
+      const auto write = [&](Bytes offset) {
+        EXPECT_TRUE(opened->cache->write_at(Content(100, std::byte{7}), offset));
+        EXPECT_TRUE(opened->cache->commit());
+      };
+      const FileHandles::Handle first(opened->handles);
+      write(granule * exchange->rank());
+      exchange->barrier();
+      std::optional<FileHandles::Handle> second;
+      if (exchange->rank() == 0) {
+        second.emplace(opened->handles);
+        EXPECT_TRUE(opened->handles->end_caches());
+        EXPECT_EQ(file_content().size(), granule + 100);
+      }
+      exchange->barrier();
+      write(granule * (2 + exchange->rank()));
+      exchange->barrier();
+      EXPECT_EQ(file_content().size(), 3 * granule + 100);
+      exchange->barrier();
+      EXPECT_TRUE(opened->cache->close(false));
+      exchange->barrier();
+    });
+    EXPECT_EQ(logs_left(), 0);
+  }
+}
+
+TEST_P(CoherentCacheTest, ASecondHandleFindsWhatAnEarlyCloseLeftToBeDone) {
+  hints_.cache_flush = CacheFlush::deferred;
+  run_ranks(2, [&](const std::shared_ptr<Exchange>& exchange) {
+    const auto opened = open(*exchange);
+    EXPECT_TRUE(opened->cache->write_at(Content(100, std::byte{7}), granule * exchange->rank()));
+    EXPECT_TRUE(opened->cache->commit());
+    exchange->barrier();
+    EXPECT_TRUE(opened->cache->close_early().value_or(false));
+    exchange->barrier();
+    if (exchange->rank() == 0) {
+      EXPECT_TRUE(opened->handles->end_caches());
+      EXPECT_EQ(file_content().size(), granule + 100);
+    }
+    exchange->barrier();
+    opened->cache->start_finishing();
+    EXPECT_TRUE(opened->cache->finish());
+    exchange->barrier();
+  });
+  EXPECT_EQ(logs_left(), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(RanksOfAHost, CoherentCacheTest, ::testing::Values(100, 2, 1));

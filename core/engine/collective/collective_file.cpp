@@ -53,22 +53,21 @@ bool locks_work(StorageFile& storage) {
 /// What the cache needs to go on without the file.
 class Unfinished final : public HeldBack {
  public:
-  Unfinished(std::unique_ptr<StorageFile> storage, std::unique_ptr<SieveWatch> watch,
-             std::unique_ptr<CoherentCache> cache)
-      : storage_(std::move(storage)), watch_(std::move(watch)), cache_(std::move(cache)) {}
+  Unfinished(std::unique_ptr<StorageFile> storage, std::unique_ptr<CoherentCache> cache)
+      : storage_(std::move(storage)), cache_(std::move(cache)) {}
   void start() override { cache_->start_finishing(); }
   Status finish() override { return cache_->finish(); }
 
  private:
   std::unique_ptr<StorageFile> storage_;
-  std::unique_ptr<SieveWatch> watch_;
-  std::unique_ptr<CoherentCache> cache_;  ///< Last: it uses the others.
+  std::unique_ptr<CoherentCache> cache_;  ///< Last: it uses the other.
 };
 
 class EngineFile final : public CollectiveFile {
  public:
   EngineFile(std::shared_ptr<Exchange> exchange, std::unique_ptr<StorageFile> storage,
-             const Hints& hints, Counters& counters, NanosecondClock clock, Writers writers)
+             const Hints& hints, Counters& counters, NanosecondClock clock, Writers writers,
+             std::shared_ptr<FileHandles> handles)
       : exchange_(std::move(exchange)),
         storage_(std::make_unique<TimedFile>(std::move(storage), std::move(clock))),
         counters_(counters),
@@ -78,12 +77,12 @@ class EngineFile final : public CollectiveFile {
         cost_(agreed_.layout, *storage_, exchange_->ranks_on_host(), agreed_.start),
         agreement_(*exchange_, cost_, counters),
         writers_(writers),
-        watch_(std::make_unique<SieveWatch>(storage_->id())),
+        watch_(storage_->id()),
         base_(domains_wanted()),
         cast_{base_, {}},
-        cache_(CoherentCache::open(*exchange_, *storage_, *watch_, agreed_.hints,
-                                   granule_of(base_.unit), counters, cache_notes_)),
-        direct_(data(), counters, expected_cost(agreed_.layout, false), *watch_) {
+        cache_(CoherentCache::open(*exchange_, *storage_, agreed_.hints, granule_of(base_.unit),
+                                   counters, cache_notes_, std::move(handles))),
+        direct_(data(), counters, expected_cost(agreed_.layout, false), watch_) {
     direct_.set_hints(agreed_.hints);
     begin_fitted();
   }
@@ -157,7 +156,7 @@ class EngineFile final : public CollectiveFile {
     const bool sieving = static_cast<SieveVote>(highest_vote) == SieveVote::wanted;
     direct_.set_sieving(sieving ? std::optional(sieving_cost()) : std::nullopt);
     // Only what all processes of the program know alike may be announced.
-    watch_->announce(sieving && writers_ == Writers::ranks);
+    watch_.announce(sieving && writers_ == Writers::ranks);
   }
 
   void set_atomic(bool atomic) override {
@@ -193,8 +192,7 @@ class EngineFile final : public CollectiveFile {
     const auto early = cache_->close_early();
     if (!early) return tl::unexpected(early.error());
     if (!*early) return nullptr;
-    watch_->announce(false);
-    return std::make_unique<Unfinished>(std::move(storage_), std::move(watch_), std::move(cache_));
+    return std::make_unique<Unfinished>(std::move(storage_), std::move(cache_));
   }
 
   Status close_together() override {
@@ -369,7 +367,7 @@ class EngineFile final : public CollectiveFile {
 
   /// Ranks that are not in this file's calls sieve through another handle, so its aggregators would
   /// write into their gaps; the same on every rank, since all are in the other file's calls too.
-  bool others_sieve() const { return writers_ != Writers::ranks && watch_->another_sieves(); }
+  bool others_sieve() const { return writers_ != Writers::ranks && watch_.another_sieves(); }
 
   Result<std::shared_ptr<const Schedule>> agree(const Access& access, bool writing) {
     auto agreed = agreement_.agree(
@@ -565,7 +563,7 @@ class EngineFile final : public CollectiveFile {
   AgreedCost cost_;
   CallAgreement agreement_;
   const Writers writers_;
-  std::unique_ptr<SieveWatch> watch_;
+  SieveWatch watch_;
   const FileDomains base_;  ///< As layout and hints wanted them when the file was opened.
   Cast cast_;
   bool fitted_ = false;                   ///< The domains were held against what ranks write.
@@ -592,9 +590,10 @@ class EngineFile final : public CollectiveFile {
 std::unique_ptr<CollectiveFile> CollectiveFile::open(std::shared_ptr<Exchange> exchange,
                                                      std::unique_ptr<StorageFile> storage,
                                                      const Hints& hints, Counters& counters,
-                                                     NanosecondClock clock, Writers writers) {
+                                                     NanosecondClock clock, Writers writers,
+                                                     std::shared_ptr<FileHandles> handles) {
   return std::make_unique<EngineFile>(std::move(exchange), std::move(storage), hints, counters,
-                                      std::move(clock), writers);
+                                      std::move(clock), writers, std::move(handles));
 }
 
 }  // namespace forebay

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/engine/collective/exchange.hpp"
+#include "core/engine/collective/file_handles.hpp"
 #include "core/engine/collective/held_back.hpp"
 #include "core/engine/collective/timed_file.hpp"
 #include "core/model/counters.hpp"
@@ -48,12 +49,14 @@ struct LateHints {
 class CollectiveFile {
  public:
   /// Takes `exchange` and `storage` over. Collective. `counters` must outlive the file. `clock`
-  /// times the storage calls, by whose cost later ones are planned.
+  /// times the storage calls, by whose cost later ones are planned. Where a process has other
+  /// handles of the file, too, `handles` are all of them.
   static std::unique_ptr<CollectiveFile> open(std::shared_ptr<Exchange> exchange,
                                               std::unique_ptr<StorageFile> storage,
                                               const Hints& hints, Counters& counters,
                                               NanosecondClock clock = steady_nanoseconds(),
-                                              Writers writers = Writers::others);
+                                              Writers writers = Writers::others,
+                                              std::shared_ptr<FileHandles> handles = nullptr);
   virtual ~CollectiveFile() = default;
 
   // Each returns the bytes written or read by this rank; a read returns fewer than asked only at

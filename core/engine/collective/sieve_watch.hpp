@@ -25,11 +25,15 @@ class SieveWatch {
   void announce(bool sieving);
 
   /// Any handle, this one too.
-  bool sieving() const { return handles_->load() > 0; }
-  bool another_sieves() const { return handles_->load() > (announced_ ? 1 : 0); }
+  bool sieving() const { return handles_->sieving > 0; }
+  bool another_sieves() const { return handles_->sieving > (announced_ ? 1 : 0); }
 
  private:
-  std::shared_ptr<std::atomic<int>> handles_;  ///< How many sieve.
+  struct Handles {
+    std::atomic<int> sieving{0};  ///< How many do.
+  };
+
+  std::shared_ptr<Handles> handles_;
   bool announced_ = false;
 };
 

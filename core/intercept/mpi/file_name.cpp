@@ -1,5 +1,7 @@
 #include "core/intercept/mpi/file_name.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <string_view>
@@ -39,6 +41,12 @@ std::optional<std::string> opened_path(const std::string& name) {
   const bool whole_is_there = exists(name);
   if (whole_is_there == exists(rest)) return {};
   return from_root(whole_is_there ? name : rest);
+}
+
+std::optional<FileId> id_at(const char* path) {
+  struct stat status{};
+  if (::stat(path, &status) != 0) return std::nullopt;
+  return FileId{status.st_dev, status.st_ino};
 }
 
 std::string family_of(const std::string& path) {

@@ -3,6 +3,8 @@
 #include <optional>
 #include <string>
 
+#include "core/storage/file.hpp"
+
 namespace forebay {
 
 /// The path that declarations go by for an MPI file name: from the root, and without the name of a
@@ -16,6 +18,10 @@ std::string declared_path(const std::string& name);
 /// MPI has both. A file of the wrong name must not be touched, so nothing is guessed: the file is
 /// there now, and whichever of the two names is there alone is its name.
 std::optional<std::string> opened_path(const std::string& name);
+
+/// What the kernel tells the file apart by that `path` names. None where nothing is there, or where
+/// it cannot be told. Allocates nothing.
+std::optional<FileId> id_at(const char* path);
 
 /// `path` with a sign in place of each number in the file's name: the same for all files of a
 /// series.

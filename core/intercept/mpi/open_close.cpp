@@ -20,6 +20,7 @@
 #include "core/engine/collective/agreed_error.hpp"
 #include "core/engine/collective/claims_server.hpp"
 #include "core/engine/collective/exchange_protocol.hpp"
+#include "core/engine/collective/file_handles.hpp"
 #include "core/engine/collective/left_logs.hpp"
 #include "core/intercept/mpi/declared_hints.hpp"
 #include "core/intercept/mpi/error_class.hpp"
@@ -78,6 +79,7 @@ struct OpenWord {
     incoherent,
     others_write,
     unfinished,  ///< An earlier opening did not bring all of its bytes to the file.
+    other_handles,
     end_of_file,
     reporting,
     declarations,
@@ -110,19 +112,16 @@ std::unique_ptr<StorageFile> try_storage(OpenFile& file, const std::optional<std
   // There only the MPI's locks make the hosts see each other's bytes.
   word[OpenWord::incoherent] =
       !file.exchange->on_one_host() && !coherent_between_hosts(file_system_name(storage.path()));
-  // Where an appending program starts; some rank may not see the latest size yet.
-  if ((record.amode & MPI_MODE_APPEND) != 0) {
-    word[OpenWord::end_of_file] = storage.size().value_or(0);
-  }
   return std::move(*opened);
 }
 
-/// Whether this process has the file open with ranks of other hosts, which may have logs of it.
-bool is_cached_elsewhere(const std::string& path) {
-  return std::ranges::any_of(open_files().all(), [&](const auto& file) {
-    return file->record.path == path && file->shadow != nullptr &&
-           file->shadow->engine->holds_back() && !file->exchange->on_one_host();
-  });
+/// `file`, which the MPI has opened at `path`, is one more handle of this process: no other one
+/// holds anything back from now on.
+Status enlist(OpenFile& file, const std::optional<std::string>& path) {
+  if (!file.id && path) file.id = id_at(path->c_str());
+  if (!file.id) return {};
+  file.listed.emplace(FileHandles::of(*file.id));
+  return file.listed->all()->end_caches();
 }
 
 /// An id that no other opening of the same file has: of this process and this moment.
@@ -213,6 +212,11 @@ void make_shadow(OpenFile& file, OpenWord& word, const std::vector<std::uint8_t>
 
   // Who only reads has nothing to hold back.
   if ((record.amode & MPI_MODE_RDONLY) != 0) declared.hints.cache.reset();
+  if (word[OpenWord::other_handles] != 0 && declared.hints.cache.value_or(false)) {
+    record.notes.emplace_back(
+        "no write-behind cache: the program has the file open by another handle, too");
+    declared.hints.cache.reset();
+  }
   record.layout = storage->layout();
   const std::string pointer_path = shared_pointer_path(storage->path(), word[OpenWord::id]);
   // Ranks of one node see one /dev/shm (mpi_exchange.cpp).
@@ -222,17 +226,24 @@ void make_shadow(OpenFile& file, OpenWord& word, const std::vector<std::uint8_t>
   const Writers writers = word[OpenWord::others_write] == 0 ? Writers::ranks : Writers::others;
   if (declared.hints.cache.value_or(false) && !is_last_moment) keep_segments();
   auto engine = CollectiveFile::open(file.exchange, std::move(storage), declared.hints,
-                                     record.counters, steady_nanoseconds(), writers);
+                                     record.counters, steady_nanoseconds(), writers,
+                                     file.listed ? file.listed->all() : nullptr);
   if (engine->holds_back()) finish_unclosed_at_finalize();
   file.shadow = std::make_unique<ShadowFile>(std::move(engine), datatype_reader(), declared.hints,
                                              pointer_path, in_memory, word[OpenWord::end_of_file]);
 }
 
-/// Waits until nothing of `filename`, nor of its family, is on its way after an early close.
-Error finish_family(const char* filename) {
-  if (unfinished_files().empty()) return {};
-  const Status finished = unfinished_files().finish_family(declared_path(filename));
-  return finished ? Error{} : finished.error();
+/// Waits until nothing of `filename`, nor of its family, is on its way after an early close, and
+/// no other handle of this process holds anything of it back. Before the MPI opens it, which may
+/// look for its end.
+Status bring_to_file(const char* filename) {
+  const bool under_way = !unfinished_files().empty();
+  if (!under_way && !FileHandles::any_caches()) return {};
+  const std::string path = declared_path(filename);
+  const Status finished = under_way ? unfinished_files().finish_family(path) : Status{};
+  const auto id = id_at(path.c_str());
+  const Status ended = id ? FileHandles::of(*id)->end_caches() : Status{};
+  return finished ? ended : finished;
 }
 
 /// Opens a file whose ranks have no communicator of ours to talk over: each knows of itself alone.
@@ -257,6 +268,8 @@ int open_crowded(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
   record.notes.emplace_back("only the calls of rank 0 are counted here");
   if (record.mode == Mode::engine) {
     file->pass_reason = "as many files are open as Forebay has communicators for";
+    const Status enlisted = enlist(*file, opened_path(filename));
+    if (!enlisted) record.notes.push_back(to_string(enlisted.error()));
   }
   record.times.add(CallClass::open, Clock::now() - opening.begun);
   open_files().add(std::move(file));
@@ -264,8 +277,8 @@ int open_crowded(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
 }
 
 int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh) {
-  const Error unfinished = finish_family(filename);
   const NoWaits none;  // What could not be finished is told below.
+  Status brought = bring_to_file(filename);
   Opening opening = begin_opening(comm);
   if (opening.exchange == nullptr) return real().open(comm, filename, amode, info, fh);
   if (opening.crowded) return open_crowded(comm, filename, amode, info, fh, std::move(opening));
@@ -304,7 +317,6 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
   word[OpenWord::newest_protocol] = exchange_protocol_version;
   word[OpenWord::oldest_protocol] = -exchange_protocol_version;
   word[OpenWord::no_real_file] = code != MPI_SUCCESS;
-  word[OpenWord::unfinished] = pack(unfinished);
   if (file->exchange->rank() == 0) {
     word[OpenWord::reporting] = !settings().report_dir.empty();
     word[OpenWord::id] = opening_id();
@@ -313,14 +325,22 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
   std::unique_ptr<StorageFile> storage;
   std::string warning;
   if (code == MPI_SUCCESS && record.mode == Mode::engine) {
-    if (file->exchange->rank() == 0 && path) {
-      warning =
-          warn_of_left_logs(*path, (amode & MPI_MODE_RDONLY) == 0, is_cached_elsewhere(*path));
-    }
     storage = try_storage(*file, path, word);
+    const Status enlisted = enlist(*file, path);
+    if (brought) brought = enlisted;
+    word[OpenWord::other_handles] = file->listed && !file->listed->is_only_one();
+    if (file->exchange->rank() == 0 && path) {
+      warning = warn_of_left_logs(*path, (amode & MPI_MODE_RDONLY) == 0);
+    }
+    // Where an appending program starts; some rank may not see the latest size yet.
+    if (storage != nullptr && (amode & MPI_MODE_APPEND) != 0) {
+      word[OpenWord::end_of_file] = storage->size().value_or(0);
+    }
     word[OpenWord::others_write] =
         (amode & MPI_MODE_RDONLY) != 0 || others_may_write(comm, *file->exchange);
   }
+  const Error unfinished = brought ? Error{} : brought.error();
+  word[OpenWord::unfinished] = pack(unfinished);
   file->exchange->all_reduce(word.values, Reduce::max);
   // MPIs agree on the outcome of an open, mostly. Where they do not, the file is not ours: a
   // collective call of Forebay's would wait for the rank that has no file.

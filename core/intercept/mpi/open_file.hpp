@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/engine/collective/exchange.hpp"
+#include "core/engine/collective/file_handles.hpp"
 #include "core/intercept/mpi/file_record.hpp"
 #include "core/intercept/mpi/shadow_file.hpp"
 #include "core/model/error.hpp"
@@ -25,8 +26,10 @@ struct OpenFile {
   std::shared_ptr<Exchange> exchange;
   FileRecord record;
   bool reporting = false;  ///< The same on all ranks: a record is written at close.
-  /// What the kernel tells the file apart by, if this process opened it.
+  /// What the kernel tells the file apart by, where it is known.
   std::optional<FileId> id;
+  /// Among this process's handles of the file; where its id is known.
+  std::optional<FileHandles::Handle> listed;
 
   /// Null in mode observe and for a file that passes through from open to close.
   std::unique_ptr<ShadowFile> shadow;

@@ -1,7 +1,6 @@
 #include "core/intercept/mpi/unfinished_files.hpp"
 
 #include <dlfcn.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,13 +15,6 @@
 
 namespace forebay {
 namespace {
-
-/// None where nothing is there, or where it cannot be told.
-std::optional<FileId> id_at(const char* path) {
-  struct stat status{};
-  if (::stat(path, &status) != 0) return std::nullopt;
-  return FileId{status.st_dev, status.st_ino};
-}
 
 int wait_for(const char* path) {
   return NoWaits::hold_here() ? 0 : unfinished_files().finish_at(path);
