@@ -13,6 +13,7 @@
 #include "core/engine/cache/cache_options.hpp"
 #include "core/engine/cache/dirty_extents.hpp"
 #include "core/engine/cache/flusher.hpp"
+#include "core/engine/cache/kept_payload.hpp"
 #include "core/engine/cache/log_trial.hpp"
 #include "core/engine/cache/log_writer.hpp"
 #include "core/engine/cache/resource.hpp"
@@ -149,6 +150,7 @@ class CachedFile final : public StorageFile {
   StatusPage status_;
   DirtyExtents extents_;
   LogWriter log_;
+  KeptPayload kept_;  ///< For readers.
 
   /// Shared by writers; exclusive for what must not meet half a write.
   std::shared_mutex calls_;
