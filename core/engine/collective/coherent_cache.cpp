@@ -62,14 +62,16 @@ std::unique_ptr<CoherentCache> CoherentCache::open(Exchange& exchange, StorageFi
                           claims->name, *place, counters, note);
   if (!note.empty()) notes.push_back(std::move(note));
   if (protection != nullptr) protection->delay(hints.delayed.value_or(false));
-  return std::unique_ptr<CoherentCache>(new CoherentCache(
-      file, watch, std::move(*claims), std::move(*place), std::move(protection), counters));
+  return std::unique_ptr<CoherentCache>(new CoherentCache(exchange, file, watch, std::move(*claims),
+                                                          std::move(*place), std::move(protection),
+                                                          counters));
 }
 
-CoherentCache::CoherentCache(StorageFile& file, const SieveWatch& watch, OpenedClaims claims,
-                             CachePlace place, std::unique_ptr<LogProtection> protection,
-                             Counters& counters)
-    : file_(file),
+CoherentCache::CoherentCache(Exchange& exchange, StorageFile& file, const SieveWatch& watch,
+                             OpenedClaims claims, CachePlace place,
+                             std::unique_ptr<LogProtection> protection, Counters& counters)
+    : exchange_(exchange),
+      file_(file),
       watch_(watch),
       memory_(std::move(claims.memory)),
       place_(std::move(place)),
@@ -404,6 +406,7 @@ void CoherentCache::end_protection() {
 
 Status CoherentCache::close(bool discard) {
   const ScopedNanoseconds exposed(counters_.cache_exposed_ns);
+  if (discard) exchange_.barrier();  // Others may still read what this rank's log holds.
   return close_log(discard);
 }
 
@@ -463,8 +466,9 @@ void CoherentCache::start_finishing() {
 
 /// No log and no parity goes before all that is protected with it is in the file.
 Status CoherentCache::close_together() {
-  if (protection_ == nullptr) return close(false);
   const bool stays = place_.options.flush == CacheFlush::none;
+  if (stays) exchange_.barrier();  // What does not come to the file is read from the logs.
+  if (protection_ == nullptr) return close(false);
   Status mine;
   if (stays) mine = commit();
   if (!stays) mine = settle();
