@@ -1,13 +1,15 @@
 /* Goal: with the write-behind cache, a file system that refuses what the logs hold makes a later
  * write, sync or close fail on all ranks, with the class that fits; nobody hangs, nothing that was
  * taken is lost, and once the file system takes it, it is in the file. A log that cannot be written
- * is no error at all. Method: a limit on the size of files that only the program's file exceeds;
- * calls that stand in front of the C library's and fail for logs; and for
- * intercept_cache_faults_check.py, file systems that are full. Arguments: one of the cases
- * below, the directory for the file, the one for logs. */
+ * is no error at all, and one that is damaged is one of who reads those bytes alone. Method: a
+ * limit on the size of files that only the program's file exceeds; calls that stand in front of the
+ * C library's and fail for logs; a bit flipped in a log; and for intercept_cache_faults_check.py,
+ * file systems that are full. Arguments: one of the cases below, the directory for the file, the
+ * one for logs. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -79,6 +81,7 @@ static void open_interleaved(const char* flush, const char* capacity, MPI_Offset
   OK(MPI_Info_set(info, "e10_cache_path", logs));
   OK(MPI_Info_set(info, "forebay_cache_flush", flush));
   OK(MPI_Info_set(info, "forebay_cache_capacity", capacity));
+  OK(MPI_Info_set(info, "forebay_cache_compress", "disable")); /* A bit is looked for in logs. */
   OK(MPI_Info_set(info, "romio_cb_write", "enable"));
   OK(MPI_Info_set(info, "cb_buffer_size", "65536"));
   char ranks[12];
@@ -352,6 +355,59 @@ static void a_log_that_cannot_be_removed_is_no_error(int good_writes) {
   expect_file(2, 0);
 }
 
+/* One bit in the first place where any log holds these bytes. */
+static void flip_in_logs(const unsigned char* bytes, size_t length) {
+  char pattern[4200];
+  snprintf(pattern, sizeof pattern, "%s/*/*/segment-*", logs);
+  glob_t found;
+  CHECK(glob(pattern, 0, NULL, &found) == 0);
+  int flipped = 0;
+  for (size_t i = 0; i < found.gl_pathc && !flipped; ++i) {
+    const int segment = open(found.gl_pathv[i], O_RDWR);
+    static unsigned char content[4 << 20];
+    const ssize_t got = pread(segment, content, sizeof content, 0);
+    const unsigned char* at = got > 0 ? memmem(content, (size_t)got, bytes, length) : NULL;
+    if (at != NULL) {
+      const unsigned char other = *at ^ 16;
+      CHECK(pwrite(segment, &other, 1, at - content) == 1);
+      flipped = 1;
+    }
+    close(segment);
+  }
+  CHECK(flipped);
+  globfree(&found);
+}
+
+static void a_flipped_bit_is_an_error_of_who_reads_it(void) {
+  enum { records = 3 };
+  static unsigned char bytes[records * block];
+  static unsigned char back[records * block];
+  unsigned state = 1 + (unsigned)check_rank;
+  for (int i = 0; i < records * block; ++i) {
+    state = state * 1103515245 + 12345;
+    bytes[i] = (unsigned char)(state >> 16);
+  }
+  open_interleaved("onclose", "32MiB", 0);
+  /* Each in granules of its own, or the others would have its bytes flushed. */
+  OK(MPI_File_set_view(file, (MPI_Offset)check_rank << 20, MPI_BYTE, MPI_BYTE, "native",
+                       MPI_INFO_NULL));
+  for (int i = 0; i < records; ++i) {
+    OK(MPI_File_write_at(file, (MPI_Offset)i * block, bytes + i * block, block, MPI_BYTE,
+                         MPI_STATUS_IGNORE));
+  }
+  flip_in_logs(bytes + block, block);
+  FAILS(MPI_ERR_IO, MPI_File_read_at(file, 0, back, records * block, MPI_BYTE, MPI_STATUS_IGNORE));
+  FAILS(MPI_ERR_IO, MPI_File_read_at(file, block + 7, back, 1, MPI_BYTE, MPI_STATUS_IGNORE));
+  for (int i = 0; i < records; i += 2) {
+    OK(MPI_File_read_at(file, (MPI_Offset)i * block, back, block, MPI_BYTE, MPI_STATUS_IGNORE));
+    CHECK(memcmp(back, bytes + i * block, block) == 0);
+  }
+  OK(MPI_File_write_at(file, block, bytes + block, block, MPI_BYTE, MPI_STATUS_IGNORE));
+  OK(MPI_File_read_at(file, 0, back, records * block, MPI_BYTE, MPI_STATUS_IGNORE));
+  CHECK(memcmp(back, bytes, sizeof back) == 0);
+  OK(MPI_File_close(&file));
+}
+
 int main(int argc, char** argv) {
   signal(SIGXFSZ, SIG_IGN); /* Writing beyond the limit then fails with EFBIG. */
   MPI_Init(NULL, NULL);
@@ -377,6 +433,7 @@ int main(int argc, char** argv) {
     a_failing_log_is_no_error(3, EIO, 0);
     a_failing_log_is_no_error(5, EIO, 1);
     a_failing_log_is_no_error_of_other_calls();
+    a_flipped_bit_is_an_error_of_who_reads_it();
   } else if (strcmp(name, "left") == 0) {
     a_close_fails_and_leaves_the_log();
   } else if (strcmp(name, "stays") == 0) {

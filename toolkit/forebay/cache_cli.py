@@ -1,11 +1,11 @@
 """The command line of `forebay cache`: options, their help, and questions."""
 
+import enum
 import json as json_format
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import click
 import typer
 from rich.console import Console
 
@@ -168,6 +168,14 @@ def recover_command(
         raise typer.Exit(1)
 
 
+class _Unfinished(enum.Enum):
+    """What may be answered about an access that its program did not finish."""
+
+    drop = "drop"
+    replay = "replay"
+    stop = "stop"
+
+
 def _ask_about_incomplete(console: Console, found: "Survey") -> str | None:
     from forebay import cache_report
 
@@ -183,15 +191,15 @@ def _ask_about_incomplete(console: Console, found: "Survey") -> str | None:
             exit_code=1,
         )
     cache_report.show_incomplete(console, logs)
-    answer: str = typer.prompt(
+    answer: _Unfinished = typer.prompt(
         "Drop those bytes, replay what is there of them, or stop?",
-        type=click.Choice(["drop", "replay", "stop"]),
-        default="stop",
+        type=_Unfinished,
+        default=_Unfinished.stop.value,
         err=True,
     )
-    if answer == "stop":
+    if answer is _Unfinished.stop:
         raise typer.Exit(1)
-    return answer
+    return str(answer.value)
 
 
 @app.command(

@@ -133,6 +133,7 @@ std::vector<FileLogs> by_file(const FoundLogs& found) {
     (identity.purpose == LogPurpose::data ? file.logs : file.parity).push_back(&log);
   }
   for (const DirtyNotice& notice : found.missing) entry(notice.file).missing.push_back(&notice);
+  for (const FileIdentity& file : found.interrupted) entry(file);
   std::vector<FileLogs> result;
   result.reserve(files.size());
   for (auto& [identity, logs] : files) result.push_back(std::move(logs));
@@ -271,9 +272,24 @@ Result<RecoveryReport> recover_in_turn(StorageFile& file, Sidecar& sidecar, Turn
   return total;
 }
 
+/// The notices of logs that are neither here nor, as a recovery that was interrupted says, in the
+/// file already.
+Result<std::vector<const DirtyNotice*>> missing_logs(const FileLogs& logs, const Sidecar& sidecar) {
+  const auto replayed = sidecar.recovered();
+  if (!replayed) return tl::unexpected(replayed.error());
+  std::vector<const DirtyNotice*> missing = logs.missing;
+  std::erase_if(missing, [&](const DirtyNotice* notice) {
+    return std::ranges::find(*replayed, notice->log) != replayed->end();
+  });
+  return missing;
+}
+
 json recover_file(const FileLogs& logs, const Options& options, ProgressPrinter& printer) {
   json result = {{"file", logs.file.path}, {"error", nullptr}};
-  if (logs.logs.empty() && logs.parity.empty()) {
+  Sidecar sidecar(logs.file.path);
+  auto missing = missing_logs(logs, sidecar);
+  if (!missing) return refused(result, "failed", to_string(missing.error()));
+  if (logs.logs.empty() && logs.parity.empty() && !missing->empty()) {
     return refused(result, "elsewhere", "its logs are on other nodes, or lost");
   }
   if (in_use(logs)) return refused(result, "in use", "a running process writes it");
@@ -286,17 +302,15 @@ json recover_file(const FileLogs& logs, const Options& options, ProgressPrinter&
     const bool used = locked.error().kind == ErrorKind::exists;
     return refused(result, used ? "in use" : "failed", to_string(locked.error()));
   }
-  std::vector<const DirtyNotice*> missing = logs.missing;
   const std::size_t before = locked->size();
-  const auto rebuilt = rebuild_lost(logs, options, *locked, missing, printer);
+  const auto rebuilt = rebuild_lost(logs, options, *locked, *missing, printer);
   if (!rebuilt) return refused(result, "failed", to_string(rebuilt.error()));
   result["rebuilt_logs"] = locked->size() - before;
   result["rebuilt_bytes"] = rebuilt->bytes;
-  if (!missing.empty() && !options.partial) {
+  if (!missing->empty() && !options.partial) {
     return refused(result, "partial",
                    "other logs of the file are not here, and what they hold may be older or newer");
   }
-  Sidecar sidecar(logs.file.path);
   auto turns = by_age(sidecar, std::move(*locked));
   if (!turns) return refused(result, "failed", to_string(turns.error()));
   if (turns->size() > 1 && options.overtaken.empty()) {
@@ -459,7 +473,8 @@ int run(int argc, char** argv) {
               [&](const FileLogs& logs) { return recover_file(logs, options, printer); });
   }
   if (drop_command->parsed()) {
-    const FoundLogs found = find_logs(options.selection, ReadDepth::headers);
+    FoundLogs found = find_logs(options.selection, ReadDepth::headers);
+    found.interrupted.clear();  // There is nothing to lose.
     for_files(found, !options.selection.names.empty(), 1,
               [&](const FileLogs& logs) { return drop_file(logs); });
   }

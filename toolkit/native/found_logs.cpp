@@ -67,6 +67,7 @@ class Search {
     }
     look_where_notices_say();
     name_missing();
+    for (const std::string& file : files_) note_interrupted(file);
     return std::move(found_);
   }
 
@@ -138,6 +139,21 @@ class Search {
     for (const auto& [name, notice] : notices_) {
       if (!here.contains(name) && named(name)) found_.missing.push_back(notice);
     }
+  }
+
+  void note_interrupted(const std::string& path) {
+    const bool known = std::ranges::any_of(found_.logs,
+                                           [&](const FoundLog& log) {
+                                             return log.summary.readable &&
+                                                    log.summary.contents.identity.file.path == path;
+                                           }) ||
+                       std::ranges::any_of(found_.missing, [&](const DirtyNotice& notice) {
+                         return notice.file.path == path;
+                       });
+    if (known) return;
+    std::error_code ignored;
+    if (!fs::exists(Sidecar(path).path(), ignored)) return;
+    if (const auto file = identify(path)) found_.interrupted.push_back(*file);
   }
 
   const LogSelection& selection_;

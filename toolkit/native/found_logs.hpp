@@ -34,6 +34,9 @@ struct FoundLogs {
   /// Notices beside the files of those logs, and beside the selected files, whose logs are not
   /// among them: on other nodes, or gone.
   std::vector<DirtyNotice> missing;
+  /// Selected files with a sidecar and without a log or a notice: a recovery was interrupted when
+  /// all of them were gone, and nothing but the file leads to what it left.
+  std::vector<FileIdentity> interrupted;
   std::vector<LogProblem> problems;
 };
 

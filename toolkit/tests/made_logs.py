@@ -1,9 +1,15 @@
 """Write-behind logs that killed programs left, for tests."""
 
+import dataclasses
+import json
 import os
+import random
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 NATIVE = ("forebay-cache", "forebay-leave-log", "forebay-leave-protected-logs")
@@ -18,6 +24,15 @@ def native_directory() -> Path | None:
         REPOSITORY / "build" / "bin",
     ]
     return next((p for p in places if all((p / name).is_file() for name in NATIVE)), None)
+
+
+def environ_with_tool(environ: dict[str, str], tmp_path: Path) -> dict[str, str]:
+    """That of the command, with the tool as it was built, and node-local storage of a test's own.
+    Where the tool was not built, the test is skipped."""
+    native = native_directory()
+    if native is None:
+        pytest.skip("forebay-cache is not built")
+    return {**environ, "FOREBAY_LIBRARY_DIR": str(native), "TMPDIR": str(tmp_path / "local")}
 
 
 @dataclass(frozen=True)
@@ -50,6 +65,55 @@ class Left:
         return self.file.with_name(f".{self.file.name}.forebay-dirty")
 
 
+def none_left(environ: dict[str, str], tmp_path: Path) -> Left:
+    """Where no program has left a log yet."""
+    local = tmp_path / "local"
+    local.mkdir(mode=0o700)
+    data = random.Random(1).randbytes(10 * BLOCK)
+    return Left(Path(environ["FOREBAY_LIBRARY_DIR"]), local, tmp_path / "out [1].dat", data)
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Node-local directories with the logs of a program that was killed: members wrote the blocks
+    of `data` to `file` in turn, and parity logs on two more nodes protect them."""
+
+    base: Path
+    file: Path
+    data: bytes
+    members: int = 3
+
+    def local(self, name: str) -> Path:
+        return self.base / name
+
+    def lose(self, *names: str) -> None:
+        for name in names:
+            shutil.rmtree(self.local(name))
+
+    def left(self) -> list[Path]:
+        return sorted(path for path in self.base.iterdir() if path.is_dir())
+
+
+def leave_nodes(left: Left, *options: str) -> Nodes:
+    nodes = Nodes(left.local, left.file, left.data)
+    source = left.local / "data"
+    source.write_bytes(left.data)
+    words = []
+    for i in range(nodes.members):
+        words += ["--member", str(nodes.local(f"member-{i}"))]
+    for i in range(2):
+        words += ["--parity", str(nodes.local(f"parity-{i}"))]
+    for word in words[1::2]:
+        Path(word).mkdir(mode=0o700)
+    done = subprocess.run(
+        [str(left.native / "forebay-leave-protected-logs"), *words, "--file", str(left.file),
+         "--data", str(source), "--block", str(BLOCK), *options],
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == -9
+    return nodes
+
+
 def crc32c(data: bytes) -> int:
     """[RFC 3720, appendix B.4]"""
     value = 0xFFFFFFFF
@@ -58,3 +122,19 @@ def crc32c(data: bytes) -> int:
         for _ in range(8):
             value = (value >> 1) ^ (0x82F63B78 if value & 1 else 0)
     return value ^ 0xFFFFFFFF
+
+
+def leave_newer(left: Left) -> bytes:
+    """Another program opens the file after the first has left its log, writes all of it, and leaves
+    a log, too. Returns what it wrote."""
+    content = json.dumps({"logs": ["log-0"]}, separators=(",", ":"))
+    mark = {
+        "format": "forebay overtaken logs",
+        "version": 1,
+        "content": {"logs": ["log-0"]},
+        "checksum": f"{crc32c(content.encode()):08x}",
+    }
+    (left.notices / "newer.overtaken").write_text(json.dumps(mark))
+    newer = random.Random(2).randbytes(10 * BLOCK)
+    dataclasses.replace(left, data=newer).leave("--committed-blocks", "10", "--log", "log-1")
+    return newer

@@ -5,32 +5,32 @@ import dataclasses
 import fcntl
 import json
 import random
-import shutil
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Answer, Forebay
-from made_logs import BLOCK, USER_DIRECTORY, Left, crc32c, native_directory
+from made_logs import (
+    BLOCK,
+    USER_DIRECTORY,
+    Left,
+    environ_with_tool,
+    leave_newer,
+    leave_nodes,
+    none_left,
+)
 
 
 @pytest.fixture
 def environ(environ: dict[str, str], tmp_path: Path) -> dict[str, str]:
-    native = native_directory()
-    if native is None:
-        pytest.skip("forebay-cache is not built")
-    return {**environ, "FOREBAY_LIBRARY_DIR": str(native), "TMPDIR": str(tmp_path / "local")}
+    return environ_with_tool(environ, tmp_path)
 
 
 @pytest.fixture
 def left(environ: dict[str, str], tmp_path: Path) -> Left:
-    local = tmp_path / "local"
-    local.mkdir(mode=0o700)
-    data = random.Random(1).randbytes(10 * BLOCK)
-    return Left(Path(environ["FOREBAY_LIBRARY_DIR"]), local, tmp_path / "out [1].dat", data)
+    return none_left(environ, tmp_path)
 
 
 @pytest.fixture
@@ -355,25 +355,10 @@ def test_drop_removes_logs_and_notices(forebay: Forebay, finished: Left) -> None
     assert finished.file.read_bytes() == b""
 
 
-def leave_newer(left: Left) -> None:
-    """Another program opens the file after the first has left its log, writes all of it, and leaves
-    a log, too."""
-    content = json.dumps({"logs": ["log-0"]}, separators=(",", ":"))
-    mark = {
-        "format": "forebay overtaken logs",
-        "version": 1,
-        "content": {"logs": ["log-0"]},
-        "checksum": f"{crc32c(content.encode()):08x}",
-    }
-    (left.notices / "newer.overtaken").write_text(json.dumps(mark))
-    newer = random.Random(2).randbytes(10 * BLOCK)
-    dataclasses.replace(left, data=newer).leave("--committed-blocks", "10", "--log", "log-1")
-
-
 def test_logs_that_others_wrote_past_are_replayed_only_if_told_to(
     forebay: Forebay, finished: Left
 ) -> None:
-    leave_newer(finished)
+    newer = leave_newer(finished)
     answer = forebay("cache", "recover", finished.file)
     assert answer.code == 1
     assert "--overtaken replay" in answer.output
@@ -385,18 +370,18 @@ def test_logs_that_others_wrote_past_are_replayed_only_if_told_to(
     (entry,) = result_of(answer)["files"]
     assert entry["logs"] == 2
     assert entry["written_bytes"] == 20 * BLOCK
-    assert finished.file.read_bytes() == random.Random(2).randbytes(10 * BLOCK), "the newest wins"
+    assert finished.file.read_bytes() == newer, "the newest wins"
     assert finished.logs() == []
     assert not finished.notices.exists()
 
 
 def test_logs_that_others_wrote_past_can_be_given_up(forebay: Forebay, finished: Left) -> None:
-    leave_newer(finished)
+    newer = leave_newer(finished)
     answer = forebay("cache", "recover", "--json", "--overtaken", "drop", finished.file)
     assert answer.code == 0, answer.output
     (entry,) = result_of(answer)["files"]
     assert entry["written_bytes"] == 10 * BLOCK
-    assert finished.file.read_bytes() == random.Random(2).randbytes(10 * BLOCK)
+    assert finished.file.read_bytes() == newer
     assert finished.logs() == []
     assert not finished.notices.exists()
 
@@ -448,47 +433,6 @@ def test_the_native_part_that_is_missing_is_named(forebay: Forebay, left: Left) 
     if answer.code == 0:
         pytest.skip("the package is installed with its native parts")
     assert "forebay-cache is not installed" in answer.errors
-
-
-@dataclass(frozen=True)
-class Nodes:
-    """Node-local directories with the logs of a program that was killed: members wrote the blocks
-    of `data` to `file` in turn, and parity logs on two more nodes protect them."""
-
-    base: Path
-    file: Path
-    data: bytes
-    members: int = 3
-
-    def local(self, name: str) -> Path:
-        return self.base / name
-
-    def lose(self, *names: str) -> None:
-        for name in names:
-            shutil.rmtree(self.local(name))
-
-    def left(self) -> list[Path]:
-        return sorted(path for path in self.base.iterdir() if path.is_dir())
-
-
-def leave_nodes(left: Left, *options: str) -> Nodes:
-    nodes = Nodes(left.local, left.file, left.data)
-    source = left.local / "data"
-    source.write_bytes(left.data)
-    words = []
-    for i in range(nodes.members):
-        words += ["--member", str(nodes.local(f"member-{i}"))]
-    for i in range(2):
-        words += ["--parity", str(nodes.local(f"parity-{i}"))]
-    for word in words[1::2]:
-        Path(word).mkdir(mode=0o700)
-    done = subprocess.run(
-        [str(left.native / "forebay-leave-protected-logs"), *words, "--file", str(left.file),
-         "--data", str(source), "--block", str(BLOCK), *options],
-        check=False,
-    )  # fmt: skip
-    assert done.returncode == -9
-    return nodes
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,14 @@
 // synced are in the file after a recovery, nothing is replayed by half, and nothing hangs.
 // Method: one workload with every call to the log and to the file failing in turn, for one call or
 // for good, in new segments and in old ones, and the process killed at the end, before the file is
-// closed or where the close failed; the same with calls to the log's directory; the power lost
+// closed or where the close failed; the same with calls to the log's directory (and in
+// system_calls_test with those of the operating system); the power lost
 // after every step; then random schedules of three ranks with a seed that is printed, against a
 // model that knows of every byte which values it may have.
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <bitset>
 #include <cerrno>
 #include <functional>
 #include <mutex>
@@ -17,6 +17,7 @@
 #include "core/engine/cache/cache_rig.hpp"
 #include "core/engine/cache/flush_mark.hpp"
 #include "core/engine/cache/forwarding_log_store.hpp"
+#include "core/engine/cache/possible_content.hpp"
 #include "core/engine/cache/replay.hpp"
 #include "core/engine/cache/segment_reserve.hpp"
 
@@ -24,42 +25,6 @@ namespace forebay {
 namespace {
 
 using Content = std::vector<std::byte>;
-
-/// Which values every byte of a file may have after a crash.
-class Possible {
- public:
-  explicit Possible(std::size_t size) : values_(size, only(std::byte{0})) {}
-
-  /// It returned an error, or was not synced: any of it may be there.
-  void may_be_written(Bytes offset, std::size_t length, std::byte value) {
-    for (std::size_t i = 0; i < length; ++i) at(offset, i) |= only(value);
-  }
-  /// It was acknowledged, and nothing that was acknowledged may be lost.
-  void written(Bytes offset, std::size_t length, std::byte value) {
-    for (std::size_t i = 0; i < length; ++i) at(offset, i) = only(value);
-  }
-  /// What of `content` differs from all that may be there; the file may be shorter by zeros.
-  std::string wrong(const Content& content) const {
-    for (std::size_t i = 0; i < values_.size(); ++i) {
-      const std::byte found = i < content.size() ? content[i] : std::byte{0};
-      if ((values_[i] & only(found)).any()) continue;
-      std::string text = "byte " + std::to_string(i) + " is " +
-                         std::to_string(std::to_integer<int>(found)) + " and may be";
-      for (std::size_t value = 0; value < values_[i].size(); ++value) {
-        if (values_[i][value]) text += " " + std::to_string(value);
-      }
-      return text;
-    }
-    return content.size() > values_.size() ? "the file is too long" : "";
-  }
-
- private:
-  using Values = std::bitset<256>;
-  static Values only(std::byte value) { return Values().set(std::to_integer<std::size_t>(value)); }
-  Values& at(Bytes offset, std::size_t i) { return values_[static_cast<std::size_t>(offset) + i]; }
-
-  std::vector<Values> values_;
-};
 
 Content filled(std::size_t size, int value) { return Content(size, static_cast<std::byte>(value)); }
 
@@ -89,29 +54,24 @@ Content recovered(const std::vector<std::shared_ptr<MemoryLog>>& logs,
   return file->content();
 }
 
+constexpr std::size_t workload_bytes = 22'000;
+
 /// Writes with overlaps, commits, a sync and a cut, larger than what the log may hold. Returns what
 /// the file may hold.
-Possible workload(CachedFile& file) {
-  Possible possible(200'000);
-  const auto write = [&](Bytes offset, std::size_t length, int value) {
-    if (file.write_at(filled(length, value), offset)) {
-      possible.written(offset, length, static_cast<std::byte>(value));
-    } else {
-      possible.may_be_written(offset, length, static_cast<std::byte>(value));
-    }
+PossibleContent workload(CachedFile& file) {
+  PossibleContent possible(workload_bytes);
+  const auto write = [&](Bytes offset, std::size_t length, int number) {
+    const bool acknowledged = file.write_at(filled(length, number), offset).has_value();
+    possible.tried(acknowledged, offset, length, static_cast<std::byte>(number));
   };
   int value = 1;
-  for (int epoch = 1; epoch <= 6; ++epoch) {
-    for (int i = 0; i < 4; ++i, ++value) write(epoch * 5000 + i * 3000, 4000, value);
+  for (int epoch = 1; epoch <= 3; ++epoch) {
+    for (int i = 0; i < 3; ++i, ++value) write(epoch * 4000 + i * 3000, 4000, value);
     (void)file.commit(file.epoch() + 1);
-    if (epoch == 2) (void)file.sync();
-    if (epoch == 4) {
-      constexpr auto beyond = static_cast<std::size_t>(200'000 - 24'000);
-      if (file.resize(24'000)) {
-        possible.written(24'000, beyond, std::byte{0});
-      } else {
-        possible.may_be_written(24'000, beyond, std::byte{0});
-      }
+    if (epoch == 1) (void)file.sync();
+    if (epoch == 2) {
+      constexpr std::size_t cut = 14'000;
+      possible.tried(file.resize(cut).has_value(), cut, workload_bytes - cut, std::byte{0});
     }
   }
   return possible;
@@ -120,7 +80,7 @@ Possible workload(CachedFile& file) {
 /// The workload, killed at its end, or closed if that can be done. Nothing that was acknowledged is
 /// lost, with what is left of log and file. Returns whether it was closed.
 bool run_workload(const CacheRig& rig, std::unique_ptr<CachedFile> file, bool closes) {
-  const Possible possible = workload(*file);
+  const PossibleContent possible = workload(*file);
   const bool closed = closes && file->close();
   file.reset();  // With its threads, so that nothing changes any more.
   if (closed) {
@@ -137,10 +97,20 @@ CacheRig workload_rig(CacheFlush policy) {
   CacheRig rig;
   rig.options.flush = policy;
   rig.options.flush_threads = 1;
+  rig.options.flush_bytes = 4 * KiB;
   rig.options.log = {16 * KiB, 1 * KiB};
   rig.capacity = std::make_shared<Resource>("cache.local", 4 * 16 * KiB);
   rig.options.patience = std::chrono::milliseconds(1);
   return rig;
+}
+
+std::shared_ptr<SegmentReserve> empty_reserve(const std::shared_ptr<Resource>& capacity) {
+  auto reserve = std::make_shared<SegmentReserve>(
+      [spare = std::make_shared<MemoryLog>()]() -> Result<std::unique_ptr<LogStore>> {
+        return spare->open();
+      });
+  reserve->use(capacity);
+  return reserve;
 }
 
 /// Segments of a log of another file, whose values no other file here has.
@@ -150,9 +120,8 @@ class OldSegments {
     CacheRig rig = workload_rig(CacheFlush::onclose);
     rig.capacity = capacity_;
     rig.options.log.reserve = reserve_;
-    reserve_->use(capacity_);
     const auto file = rig.open();
-    for (int i = 0; i < 40; ++i)
+    for (int i = 0; i < 12; ++i)
       EXPECT_TRUE(file->write_at(filled(4000, 200 + i), Bytes{3000} * i));
     EXPECT_TRUE(file->close());
     EXPECT_GT(reserve_->held(), 0);
@@ -161,48 +130,45 @@ class OldSegments {
 
  private:
   std::shared_ptr<Resource> capacity_ = std::make_shared<Resource>("cache.local", 64 * MiB);
-  std::shared_ptr<SegmentReserve> reserve_ = std::make_shared<SegmentReserve>(
-      [spare = std::make_shared<MemoryLog>()]() -> Result<std::unique_ptr<LogStore>> {
-        return spare->open();
-      });
+  std::shared_ptr<SegmentReserve> reserve_ = empty_reserve(capacity_);
 };
 
 class EveryCall : public ::testing::TestWithParam<std::tuple<CacheFlush, int, bool, bool>> {};
 
+/// The workload with the nth call of a kind failing, killed or closed. True: there was one.
+bool run_with_fault(CacheRig rig, bool local, const Fault& fault, bool closes) {
+  const auto plan = std::make_shared<FaultPlan>(std::vector<Fault>{fault});
+  (local ? rig.log_plan : rig.file_plan) = plan;
+  if (run_workload(rig, rig.open(), closes)) {
+    EXPECT_TRUE(rig.log->destroyed());
+  }
+  return plan->fired() > 0;
+}
+
 TEST_P(EveryCall, MayFailAndNothingIsLost) {
   const auto [policy, os_errno, lasting, reused] = GetParam();
-  CacheRig clean = workload_rig(policy);
-  ASSERT_TRUE(run_workload(clean, clean.open(), true));
   int runs = 0;
   for (const bool local : {true, false}) {
-    const FaultPlan& calls = local ? *clean.log_plan : *clean.file_plan;
     for (int kind = 0; kind < storage_calls; ++kind) {
-      const auto call = static_cast<StorageCall>(kind);
-      // A read of the log is of what is being flushed, a write in the middle is like any other.
-      const std::int64_t count = calls.calls(call);
-      const std::int64_t step = std::max<std::int64_t>(1, count / 10);
-      for (std::int64_t nth = 0; nth < count; nth += step) {
-        for (const bool closes : {false, true}) {
-          CacheRig rig = workload_rig(policy);
-          auto& plan = local ? rig.log_plan : rig.file_plan;
-          plan = std::make_shared<FaultPlan>(std::vector<Fault>{{.call = call,
-                                                                 .nth = nth,
-                                                                 .os_errno = os_errno,
-                                                                 .after_bytes = 100,
-                                                                 .lasting = lasting}});
+      for (const bool closes : {false, true}) {
+        // Which call is whose turn varies with the threads, so there may be one more or less.
+        for (std::int64_t nth = 0; !HasFailure(); ++nth, ++runs) {
           SCOPED_TRACE(testing::Message() << (local ? "log, call " : "file, call ") << kind
                                           << ", number " << nth << ", closes " << closes);
+          CacheRig rig = workload_rig(policy);
           std::optional<OldSegments> old;
           if (reused) rig.options.log.reserve = old.emplace().reserve();
-          if (run_workload(rig, rig.open(), closes)) {
-            EXPECT_TRUE(rig.log->destroyed());
-          }
+          const Fault fault{.call = static_cast<StorageCall>(kind),
+                            .nth = nth,
+                            .os_errno = os_errno,
+                            .after_bytes = 100,
+                            .lasting = lasting};
+          if (!run_with_fault(rig, local, fault, closes)) break;
         }
-        ++runs;
       }
     }
   }
-  EXPECT_GT(runs, 50);
+  EXPECT_GT(runs, 100);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -210,19 +176,21 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Combine(::testing::Values(CacheFlush::immediate, CacheFlush::onclose),
                        ::testing::Values(EIO, ENOSPC), ::testing::Bool(), ::testing::Bool()));
 
-/// The calls of LogStore that change names. One of them fails, once or from then on.
-enum class NameCall { rename, remove, sync, destroy };
+/// The calls of LogStore but create(), which is among those of files. One of them fails, once or
+/// from then on.
+enum class NameCall { open, rename, move, remove, sync, destroy };
 struct NameFault {
   NameCall call = NameCall::rename;
   int nth = 0;
   bool lasting = false;
+  int os_errno = 0;
   int calls = 0;  ///< Of that kind, so far.
 
   Status meet(NameCall now) {
     if (now != call) return {};
     const int number = calls++;
     if (number != nth && !(lasting && number > nth)) return {};
-    return tl::unexpected(error_from_errno(EROFS, "log"));
+    return tl::unexpected(error_from_errno(os_errno, "log"));
   }
 };
 
@@ -230,6 +198,14 @@ class FaultyNames final : public ForwardingLogStore {
  public:
   FaultyNames(std::unique_ptr<LogStore> inner, std::shared_ptr<NameFault> fault)
       : ForwardingLogStore(std::move(inner)), fault_(std::move(fault)) {}
+  Result<std::unique_ptr<StorageFile>> open(const std::string& name) override {
+    if (auto met = meet(NameCall::open); !met) return tl::unexpected(met.error());
+    return ForwardingLogStore::open(name);
+  }
+  Status move_to(LogStore& other, const std::string& name, const std::string& as) override {
+    auto met = meet(NameCall::move);
+    return met ? ForwardingLogStore::move_to(other, name, as) : met;
+  }
   Status rename(const std::string& from, const std::string& to) override {
     auto met = meet(NameCall::rename);
     return met ? ForwardingLogStore::rename(from, to) : met;
@@ -257,14 +233,17 @@ class FaultyNames final : public ForwardingLogStore {
   const std::shared_ptr<NameFault> fault_;
 };
 
-class EveryNameCall : public ::testing::TestWithParam<std::tuple<CacheFlush, NameCall, bool>> {};
+class EveryNameCall : public ::testing::TestWithParam<std::tuple<CacheFlush, NameCall, bool, int>> {
+};
 
 /// The workload on a log in the store that `made` makes of one, killed and closed.
 void run_workload_on(
     CacheFlush policy,
-    const std::function<std::unique_ptr<LogStore>(std::unique_ptr<LogStore>)>& made) {
+    const std::function<std::unique_ptr<LogStore>(std::unique_ptr<LogStore>)>& made,
+    const std::shared_ptr<SegmentReserve>& reserve = nullptr) {
   for (const bool closes : {false, true}) {
-    const CacheRig rig = workload_rig(policy);
+    CacheRig rig = workload_rig(policy);
+    rig.options.log.reserve = reserve;
     LogIdentity identity;
     identity.log = "log-0";
     auto file = CachedFile::open(open_volatile_file(rig.file), made(rig.log->open()), identity,
@@ -275,29 +254,35 @@ void run_workload_on(
 }
 
 TEST_P(EveryNameCall, MayFailAndNothingIsLost) {
-  const auto [policy, call, lasting] = GetParam();
+  const auto [policy, call, lasting, os_errno] = GetParam();
   const auto run = [policy = policy](const NameFault& fault) {
     const auto shared = std::make_shared<NameFault>(fault);
-    run_workload_on(policy, [&](std::unique_ptr<LogStore> store) {
-      *shared = fault;
-      return std::make_unique<FaultyNames>(std::move(store), shared);
-    });
+    // It takes what the log does not need any more; else that is removed.
+    const auto capacity = std::make_shared<Resource>("cache.local", 64 * MiB);
+    const auto reserve = fault.call == NameCall::move ? empty_reserve(capacity) : nullptr;
+    run_workload_on(
+        policy,
+        [&](std::unique_ptr<LogStore> store) {
+          *shared = fault;
+          return std::make_unique<FaultyNames>(std::move(store), shared);
+        },
+        reserve);
     return shared->calls;
   };
-  const int calls = run({call, -1, false});
+  const int calls = run({call, -1, false, 0});
   ASSERT_GT(calls, 0);
   for (int nth = 0; nth < calls; ++nth) {
     SCOPED_TRACE(nth);
-    run({call, nth, lasting});
+    run({call, nth, lasting, os_errno});
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Errors, EveryNameCall,
-                         ::testing::Combine(::testing::Values(CacheFlush::immediate,
-                                                              CacheFlush::onclose),
-                                            ::testing::Values(NameCall::rename, NameCall::remove,
-                                                              NameCall::sync, NameCall::destroy),
-                                            ::testing::Bool()));
+INSTANTIATE_TEST_SUITE_P(
+    Errors, EveryNameCall,
+    ::testing::Combine(::testing::Values(CacheFlush::immediate, CacheFlush::onclose),
+                       ::testing::Values(NameCall::open, NameCall::rename, NameCall::move,
+                                         NameCall::remove, NameCall::sync, NameCall::destroy),
+                       ::testing::Bool(), ::testing::Values(EIO, ENOSPC, EROFS)));
 
 /// The flush mark has faults of its own.
 class FaultyMark final : public ForwardingLogStore {
@@ -351,7 +336,7 @@ TEST_P(EveryStep, MayBeTheLastBeforeThePowerIsLost) {
     SCOPED_TRACE(last);
     CacheRig rig = workload_rig(policy);
     rig.options.sync = scope;
-    Possible possible(size);
+    PossibleContent possible(size);
     Content now(size);
     auto file = rig.open();
     for (int step = 0; step <= last; ++step) {
@@ -398,8 +383,8 @@ void run_schedule(std::uint64_t seed) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   Schedule schedule(seed);
   const auto file = std::make_shared<VolatileInode>(StripeLayout{stripe, 2, false}, "volatile");
-  CacheRig::Content now(file_bytes);  // What the ranks see.
-  Possible possible(file_bytes);      // After a crash of this kind, with this choice.
+  CacheRig::Content now(file_bytes);     // What the ranks see.
+  PossibleContent possible(file_bytes);  // After a crash of this kind, with this choice.
   CacheRig::Content committed(file_bytes);
 
   const auto kind = static_cast<CrashKind>(schedule.below(3));

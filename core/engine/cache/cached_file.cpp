@@ -209,7 +209,7 @@ Status CachedFile::write_through_locked(std::span<const iovec> pieces, Bytes off
 }
 
 Result<Bytes> CachedFile::read_pieces(std::span<const iovec> pieces, Bytes offset) {
-  return read_merged(*file_, extents_, pieces, offset);
+  return read_merged(*file_, extents_, kept_, pieces, offset);
 }
 
 Result<Bytes> CachedFile::size() {

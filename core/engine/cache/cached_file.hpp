@@ -13,6 +13,7 @@
 #include "core/engine/cache/cache_options.hpp"
 #include "core/engine/cache/dirty_extents.hpp"
 #include "core/engine/cache/flusher.hpp"
+#include "core/engine/cache/kept_payload.hpp"
 #include "core/engine/cache/log_probe.hpp"
 #include "core/engine/cache/log_trial.hpp"
 #include "core/engine/cache/log_writer.hpp"
@@ -153,6 +154,7 @@ class CachedFile final : public StorageFile {
   StatusPage status_;
   DirtyExtents extents_;
   LogWriter log_;
+  KeptPayload kept_;  ///< For readers.
   std::mutex probe_mutex_;
   std::unique_ptr<LogProbe> probe_;  ///< Guarded by probe_mutex_.
 

@@ -18,32 +18,36 @@ namespace {
 constexpr std::string_view segment_prefix = "segment-";
 constexpr std::size_t number_digits = 20;  ///< Of the largest 64-bit number.
 
-tl::unexpected<Error> ends_before(const StorageFile& file, Bytes end, Bytes wanted) {
+tl::unexpected<Error> ends_before(const LogSegment& segment, Bytes end, Bytes wanted) {
   return tl::unexpected(Error{
-      ErrorKind::io, 0, fmt::format("{} ends at {}, before byte {}", file.path(), end, wanted)});
+      ErrorKind::io, 0, fmt::format("{} ends at {}, before byte {}", segment.path(), end, wanted)});
 }
 
 Status verify(const LogPlace& place, std::span<const std::byte> payload) {
   if (crc32c(payload) == place.checksum) return {};
-  return tl::unexpected(
-      Error{ErrorKind::io, 0,
-            fmt::format("{} is damaged: the checksum of {} bytes at {} is wrong",
-                        place.segment->storage().path(), place.stored, place.payload)});
+  return tl::unexpected(Error{ErrorKind::io, 0,
+                              fmt::format("{} is damaged: the checksum of {} bytes at {} is wrong",
+                                          place.segment->path(), place.stored, place.payload)});
 }
 
 Status expand_payload(const LogPlace& place, std::span<const std::byte> stored,
                       std::span<std::byte> to) {
   if (expand(stored, to)) return {};
-  return tl::unexpected(Error{
-      ErrorKind::io, 0,
-      fmt::format("{} is damaged: {} bytes at {} do not expand to {}",
-                  place.segment->storage().path(), place.stored, place.payload, place.length)});
+  return tl::unexpected(
+      Error{ErrorKind::io, 0,
+            fmt::format("{} is damaged: {} bytes at {} do not expand to {}", place.segment->path(),
+                        place.stored, place.payload, place.length)});
 }
 
 }  // namespace
 
 LogSegment::LogSegment(LogFile file, Superblock superblock)
     : file_(std::move(file)), superblock_(std::move(superblock)) {}
+
+std::string LogSegment::path() const {
+  const std::string& made_as = file_.storage->path();
+  return made_as.substr(0, made_as.rfind('/') + 1) + segment_name(superblock_.segment);
+}
 
 LogFile LogSegment::release(Bytes end) {
   const Bytes before = file_.earlier ? file_.earlier->filled : 0;
@@ -75,7 +79,7 @@ Result<std::span<const std::byte>> LogSegment::bytes(Bytes position, Bytes lengt
   buffer.resize(static_cast<std::size_t>(length));
   const auto got = file_.storage->read_at(buffer, position);
   if (!got) return tl::unexpected(got.error());
-  if (*got < length) return ends_before(*file_.storage, position + *got, position + length);
+  if (*got < length) return ends_before(*this, position + *got, position + length);
   return std::span<const std::byte>(buffer);
 }
 
@@ -108,10 +112,10 @@ Status read_verified(const LogPlace& place, std::span<std::byte> to,
     return expand_payload(place, *stored, to);
   }
   if (whole) {
-    StorageFile& file = place.segment->storage();
-    const auto got = file.read_at(to, place.payload);
+    const auto got = place.segment->storage().read_at(to, place.payload);
     if (!got) return tl::unexpected(got.error());
-    if (*got < length) return ends_before(file, place.payload + *got, place.payload + length);
+    if (*got < length)
+      return ends_before(*place.segment, place.payload + *got, place.payload + length);
     return verify(place, to);
   }
   const auto bytes = verified_bytes(place, length, payload);

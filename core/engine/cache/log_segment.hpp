@@ -24,6 +24,8 @@ class LogSegment {
 
   const Superblock& superblock() const { return superblock_; }
   StorageFile& storage() const { return *file_.storage; }
+  /// For messages. Its storage was made under another name.
+  std::string path() const;
   bool in_memory() const { return file_.memory != nullptr; }
   /// The file, for another use; the segment is of no use afterwards. It was filled up to `end`.
   LogFile release(Bytes end);

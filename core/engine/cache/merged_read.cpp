@@ -1,7 +1,10 @@
 #include "core/engine/cache/merged_read.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "core/engine/cache/piece_slice.hpp"
@@ -49,9 +52,21 @@ class PieceFiller {
   Bytes start_ = 0;  ///< Of that piece, in all of them.
 };
 
+/// Of the record that `piece` is of. All of it is lost to readers, and nothing else.
+Error unreadable(const StorageFile& file, const DirtyMap::Piece& piece, Error error) {
+  const Bytes begin = piece.extent.offset - piece.place.skip;
+  error.what = fmt::format(
+      "read {}, of which bytes {} to {} are in record {} of a write-behind log alone: {}. Write "
+      "them again; or once the program has ended, 'forebay cache recover --skip-damage {}' brings "
+      "all others to the file",
+      file.path(), begin, begin + static_cast<Bytes>(piece.place.length), piece.order, error.what,
+      file.path());
+  return error;
+}
+
 }  // namespace
 
-Result<Bytes> read_merged(StorageFile& file, const DirtyExtents& extents,
+Result<Bytes> read_merged(StorageFile& file, const DirtyExtents& extents, KeptPayload& kept,
                           std::span<const iovec> pieces, Bytes offset) {
   const Extent range{offset, total_bytes(pieces)};
   if (range.empty()) return 0;
@@ -94,12 +109,10 @@ Result<Bytes> read_merged(StorageFile& file, const DirtyExtents& extents,
   PieceFiller filler(pieces);
   std::vector<std::byte> buffer;
   for (const auto& piece : dirty) {
-    const LogPlace& place = piece.place;
-    const auto bytes = place.plain()
-                           ? place.segment->bytes(place.position(), piece.extent.length, buffer)
-                           : verified_bytes(place, piece.extent.length, buffer);
-    if (!bytes) return tl::unexpected(bytes.error());
-    filler.put(piece.extent.offset - range.offset, *bytes);
+    const auto read = kept.read(piece, buffer, [&](std::span<const std::byte> bytes) {
+      filler.put(piece.extent.offset - range.offset, bytes);
+    });
+    if (!read) return tl::unexpected(unreadable(file, piece, read.error()));
   }
   return got;
 }

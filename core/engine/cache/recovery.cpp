@@ -94,7 +94,7 @@ Result<RecoveryReport> recover(StorageFile& file, Sidecar& sidecar, std::vector<
   for (const LeftLog& log : logs) {
     if (auto gone = remove(sidecar, log); !gone) return tl::unexpected(gone.error());
   }
-  if (auto forgotten = sidecar.forget_recovered(); !forgotten) {
+  if (auto forgotten = sidecar.forget_recovered(names); !forgotten) {
     return tl::unexpected(forgotten.error());
   }
   report.logs = *finished + static_cast<int>(logs.size());

@@ -97,6 +97,11 @@ Result<std::vector<std::string>> Sidecar::recovered() const {
   return listed_logs(*content);
 }
 
-Status Sidecar::forget_recovered() { return remove_entry(directory_, recovered_name); }
+Status Sidecar::forget_recovered(const std::vector<std::string>& logs) {
+  std::vector<std::string> names{recovered_name};
+  for (const std::string& log : logs) names.push_back(log + std::string(notice_ending));
+  if (auto removed = remove_unfinished(directory_, names); !removed) return removed;
+  return remove_entry(directory_, recovered_name);
+}
 
 }  // namespace forebay

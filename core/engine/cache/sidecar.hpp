@@ -56,8 +56,9 @@ class Sidecar {
   Status note_recovered(const std::vector<std::string>& logs);
   /// Those logs; none if no recovery of this user was interrupted there.
   Result<std::vector<std::string>> recovered() const;
-  /// They are removed.
-  Status forget_recovered();
+  /// They are removed. What is left of notices that their writers had not finished goes, too, and
+  /// so does what interrupted recoveries had not.
+  Status forget_recovered(const std::vector<std::string>& logs);
 
  private:
   std::string directory_;

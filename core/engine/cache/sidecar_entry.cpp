@@ -51,6 +51,9 @@ Status write_all(int descriptor, std::string_view text, const std::string& path)
   return {};
 }
 
+/// What an entry is called while a process writes it; the process's number follows.
+std::string unfinished_name(const std::string& name) { return "." + name.substr(0, 200) + "-"; }
+
 /// An empty file in `directory`, which is made if it is not there. Another rank that takes the last
 /// notice away may remove the directory at any moment; with a file in it, it stays.
 Result<Descriptor> make_file(const std::string& directory, const std::string& path) {
@@ -111,7 +114,7 @@ Status put_entry(const std::string& directory, const std::string& name, std::str
                  bool durable) {
   const std::string path = directory + "/" + name;
   const std::string temporary =
-      fmt::format("{}/.{}-{}", directory, name.substr(0, 200), ::getpid());
+      fmt::format("{}/{}{}", directory, unfinished_name(name), ::getpid());
   Status status;
   {
     const auto file = make_file(directory, temporary);
@@ -161,6 +164,27 @@ Result<std::optional<std::string>> get_entry(const std::string& path, bool own) 
       return std::optional(std::move(text));
     }
   }
+}
+
+Status remove_unfinished(const std::string& directory, const std::vector<std::string>& names) {
+  std::error_code failure;
+  for (std::filesystem::directory_iterator entry(directory, failure), end; !failure && entry != end;
+       entry.increment(failure)) {
+    const std::string found = entry->path().filename().string();
+    const auto is_of = [&](const std::string& name) {
+      const std::string begin = unfinished_name(name);
+      return found.starts_with(begin) &&
+             found.find_first_not_of("0123456789", begin.size()) == std::string::npos;
+    };
+    if (std::ranges::any_of(names, is_of) && ::unlink(entry->path().c_str()) != 0 &&
+        errno != ENOENT) {
+      return fail(errno, "remove " + entry->path().string());
+    }
+  }
+  if (failure && failure != std::errc::no_such_file_or_directory) {
+    return fail(failure.value(), "list " + directory);
+  }
+  return {};
 }
 
 Status remove_entry(const std::string& directory, const std::string& name) {

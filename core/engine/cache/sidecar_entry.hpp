@@ -32,6 +32,8 @@ Result<std::optional<std::string>> get_entry(const std::string& path, bool own);
 /// Names in `directory` that end so, ascending; those that are still being made left out.
 Result<std::vector<std::string>> entries_that_end(const std::string& directory,
                                                   std::string_view ending);
+/// What is left of these where whoever put them there died before they had their names.
+Status remove_unfinished(const std::string& directory, const std::vector<std::string>& names);
 /// The directory goes with the last one. Nothing there: no error.
 Status remove_entry(const std::string& directory, const std::string& name);
 

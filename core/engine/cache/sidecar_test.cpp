@@ -109,7 +109,7 @@ TEST_F(SidecarTest, RemembersWhatARecoveryHasDone) {
   ASSERT_TRUE(sidecar.note_recovered({"one", "two"}));
   EXPECT_EQ(sidecar.recovered().value(), (std::vector<std::string>{"one", "two"}));
   EXPECT_TRUE(sidecar.read()->notices.empty());
-  ASSERT_TRUE(sidecar.forget_recovered());
+  ASSERT_TRUE(sidecar.forget_recovered({}));
   EXPECT_FALSE(fs::exists(beside_));
 }
 

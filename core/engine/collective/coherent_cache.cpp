@@ -54,7 +54,7 @@ std::unique_ptr<CoherentCache> CoherentCache::open(Exchange& exchange, StorageFi
   if (!note.empty()) notes.push_back(std::move(note));
   if (protection != nullptr) protection->delay(hints.delayed.value_or(false));
   std::unique_ptr<CoherentCache> cache(new CoherentCache(
-      file, std::move(*claims), std::move(*place), std::move(protection), counters));
+      exchange, file, std::move(*claims), std::move(*place), std::move(protection), counters));
   if (handles != nullptr) {
     cache->listed_.emplace(std::move(handles), [made = cache.get()] {
       return made->write_through("the program has the file open by another handle, too");
@@ -63,9 +63,11 @@ std::unique_ptr<CoherentCache> CoherentCache::open(Exchange& exchange, StorageFi
   return cache;
 }
 
-CoherentCache::CoherentCache(StorageFile& file, OpenedClaims claims, CachePlace place,
-                             std::unique_ptr<LogProtection> protection, Counters& counters)
-    : file_(file),
+CoherentCache::CoherentCache(Exchange& exchange, StorageFile& file, OpenedClaims claims,
+                             CachePlace place, std::unique_ptr<LogProtection> protection,
+                             Counters& counters)
+    : exchange_(exchange),
+      file_(file),
       memory_(std::move(claims.memory)),
       place_(std::move(place)),
       counters_(counters),
@@ -402,6 +404,7 @@ void CoherentCache::end_protection() {
 
 Status CoherentCache::close(bool discard) {
   const ScopedNanoseconds exposed(counters_.cache_exposed_ns);
+  if (discard) exchange_.barrier();  // Others may still read what this rank's log holds.
   return close_log(discard);
 }
 
@@ -461,8 +464,9 @@ void CoherentCache::start_finishing() {
 
 /// No log and no parity goes before all that is protected with it is in the file.
 Status CoherentCache::close_together() {
-  if (protection_ == nullptr) return close(false);
   const bool stays = place_.options.flush == CacheFlush::none;
+  if (stays) exchange_.barrier();  // What does not come to the file is read from the logs.
+  if (protection_ == nullptr) return close(false);
   Status mine;
   if (stays) mine = commit();
   if (!stays) mine = settle();

@@ -94,12 +94,12 @@ class CoherentCache final : public StorageFile {
   /// From now on all ranks write to the file. To be called by all of them, or by one.
   Status write_through(const std::string& reason);
 
-  /// This rank's log is empty and gone, or with `discard` forgotten. Other ranks may still read and
-  /// write, until they have heard of it too.
+  /// This rank's log is empty and gone. Other ranks may still read and write, until they have heard
+  /// of it too. With `discard`, what it holds is forgotten, once nobody reads any more: collective.
   Status close(bool discard);
   /// The same on all ranks, and no log goes before the logs that it protects; as long as the hints
   /// ask for it, what is in the log may go on to the file after it: until finish(). False: it is
-  /// closed. Collective where logs are protected.
+  /// closed. Collective where logs are protected, or never flushed.
   Result<bool> close_early();
   /// The same, but nothing goes on after it, whatever the hints say: this rank's part is in the
   /// file, and so is what it still writes, from now on at once.
@@ -125,7 +125,7 @@ class CoherentCache final : public StorageFile {
     Error failure = {};
   };
 
-  CoherentCache(StorageFile& file, OpenedClaims claims, CachePlace place,
+  CoherentCache(Exchange& exchange, StorageFile& file, OpenedClaims claims, CachePlace place,
                 std::unique_ptr<LogProtection> protection, Counters& counters);
 
   Result<CachedFile*> opened();
@@ -146,6 +146,7 @@ class CoherentCache final : public StorageFile {
   void add_note(std::string note);
   void count_progress();
 
+  Exchange& exchange_;  ///< Of calls that are collective.
   StorageFile& file_;
   const std::shared_ptr<SharedMemory> memory_;  ///< Of the claims.
   const CachePlace place_;

@@ -1,0 +1,379 @@
+// Goal: whichever call of the operating system fails, on the node or on the global file system, for
+// want of space or by an error of the device, once or from then on: bytes that were acknowledged
+// are in the file or come back with a recovery, what is read is right, and nothing hangs. Method:
+// functions that stand in front of the C library's for all of this program. One workload on a real
+// log, a real file and its notice, once for every call that it makes; the process killed at the
+// end, before the file is closed or after. Nothing is made durable, which takes long and is seen by
+// nobody here.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstdarg>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/engine/cache/cached_file.hpp"
+#include "core/engine/cache/log_directory.hpp"
+#include "core/engine/cache/overtaken_logs.hpp"
+#include "core/engine/cache/possible_content.hpp"
+#include "core/engine/cache/recovery.hpp"
+
+namespace forebay {
+namespace {
+
+namespace fs = std::filesystem;
+
+enum Kind {
+  open_call,
+  make_directory,
+  allocate,
+  write_call,
+  read_call,
+  resize,
+  sync_call,
+  rename_call,
+  remove_call,
+  kinds
+};
+enum Side { node, global, sides };
+
+/// Which call fails, and how many there were.
+struct Injected {
+  std::array<std::string, sides> places;  ///< Directories.
+  Side side = node;
+  Kind kind = open_call;
+  int nth = 0;
+  int os_errno = 0;
+  bool lasting = false;
+  std::atomic<int> calls{0};  ///< Of that kind on that side.
+
+  bool met() const { return calls > nth; }
+};
+
+/// Null: all calls are let through.
+std::atomic<Injected*> injected{nullptr};
+
+/// Whether this call, on something that lies at `path`, is to fail; errno is set then.
+bool fails_at(Kind kind, const char* path) {
+  Injected* const plan = injected;
+  if (plan == nullptr || kind != plan->kind) return false;
+  const std::string& place = plan->places[plan->side];
+  if (std::string_view(path).substr(0, place.size()) != place) return false;
+  const int number = plan->calls++;
+  if (number != plan->nth && !(plan->lasting && number > plan->nth)) return false;
+  errno = plan->os_errno;
+  return true;
+}
+
+bool fails_on(Kind kind, int descriptor) {
+  if (injected == nullptr) return false;
+  const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
+  std::array<char, PATH_MAX> path{};
+  return ::readlink(link.c_str(), path.data(), path.size() - 1) > 0 && fails_at(kind, path.data());
+}
+
+/// Names below a directory that is open count as that.
+bool fails_below(Kind kind, int directory, const char* path) {
+  return directory == AT_FDCWD || path[0] == '/' ? fails_at(kind, path) : fails_on(kind, directory);
+}
+
+}  // namespace
+}  // namespace forebay
+
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
+#define FOREBAY_IN_FRONT extern "C" __attribute__((visibility("default")))
+
+FOREBAY_IN_FRONT int openat(int directory, const char* path, int flags, ...) {
+  std::va_list rest;
+  va_start(rest, flags);
+  const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(rest, mode_t) : 0;
+  va_end(rest);
+  if (forebay::fails_below(forebay::open_call, directory, path)) return -1;
+  return static_cast<int>(::syscall(SYS_openat, directory, path, flags, mode));
+}
+
+FOREBAY_IN_FRONT int open(const char* path, int flags, ...) {
+  std::va_list rest;
+  va_start(rest, flags);
+  const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(rest, mode_t) : 0;
+  va_end(rest);
+  return openat(AT_FDCWD, path, flags, mode);
+}
+
+FOREBAY_IN_FRONT int mkdirat(int directory, const char* path, mode_t mode) noexcept {
+  if (forebay::fails_below(forebay::make_directory, directory, path)) return -1;
+  return static_cast<int>(::syscall(SYS_mkdirat, directory, path, mode));
+}
+
+FOREBAY_IN_FRONT int mkdir(const char* path, mode_t mode) noexcept {
+  return mkdirat(AT_FDCWD, path, mode);
+}
+
+FOREBAY_IN_FRONT int fallocate(int descriptor, int mode, off_t offset, off_t length) {
+  if (forebay::fails_on(forebay::allocate, descriptor)) return -1;
+  return static_cast<int>(::syscall(SYS_fallocate, descriptor, mode, offset, length));
+}
+
+FOREBAY_IN_FRONT int posix_fallocate(int descriptor, off_t offset, off_t length) {
+  return fallocate(descriptor, 0, offset, length) == 0 ? 0 : errno;
+}
+
+FOREBAY_IN_FRONT ssize_t write(int descriptor, const void* bytes, size_t length) {
+  if (forebay::fails_on(forebay::write_call, descriptor)) return -1;
+  return ::syscall(SYS_write, descriptor, bytes, length);
+}
+
+FOREBAY_IN_FRONT ssize_t pwrite(int descriptor, const void* bytes, size_t length, off_t offset) {
+  if (forebay::fails_on(forebay::write_call, descriptor)) return -1;
+  return ::syscall(SYS_pwrite64, descriptor, bytes, length, offset);
+}
+
+FOREBAY_IN_FRONT ssize_t pwritev(int descriptor, const iovec* pieces, int count, off_t offset) {
+  if (forebay::fails_on(forebay::write_call, descriptor)) return -1;
+  return ::syscall(SYS_pwritev, descriptor, pieces, count, offset, 0L);
+}
+
+FOREBAY_IN_FRONT ssize_t read(int descriptor, void* bytes, size_t length) {
+  if (forebay::fails_on(forebay::read_call, descriptor)) return -1;
+  return ::syscall(SYS_read, descriptor, bytes, length);
+}
+
+FOREBAY_IN_FRONT ssize_t pread(int descriptor, void* bytes, size_t length, off_t offset) {
+  if (forebay::fails_on(forebay::read_call, descriptor)) return -1;
+  return ::syscall(SYS_pread64, descriptor, bytes, length, offset);
+}
+
+FOREBAY_IN_FRONT ssize_t preadv(int descriptor, const iovec* pieces, int count, off_t offset) {
+  if (forebay::fails_on(forebay::read_call, descriptor)) return -1;
+  return ::syscall(SYS_preadv, descriptor, pieces, count, offset, 0L);
+}
+
+FOREBAY_IN_FRONT int ftruncate(int descriptor, off_t size) noexcept {
+  if (forebay::fails_on(forebay::resize, descriptor)) return -1;
+  return static_cast<int>(::syscall(SYS_ftruncate, descriptor, size));
+}
+
+FOREBAY_IN_FRONT int fsync(int descriptor) {
+  return forebay::fails_on(forebay::sync_call, descriptor) ? -1 : 0;
+}
+
+FOREBAY_IN_FRONT int fdatasync(int descriptor) { return fsync(descriptor); }
+
+FOREBAY_IN_FRONT int renameat2(int from_directory, const char* from, int to_directory,
+                               const char* to, unsigned flags) noexcept {
+  if (forebay::fails_below(forebay::rename_call, from_directory, from)) return -1;
+  return static_cast<int>(::syscall(SYS_renameat2, from_directory, from, to_directory, to, flags));
+}
+
+FOREBAY_IN_FRONT int renameat(int from_directory, const char* from, int to_directory,
+                              const char* to) noexcept {
+  return renameat2(from_directory, from, to_directory, to, 0);
+}
+
+FOREBAY_IN_FRONT int rename(const char* from, const char* to) noexcept {
+  return renameat2(AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
+FOREBAY_IN_FRONT int unlinkat(int directory, const char* path, int flags) noexcept {
+  if (forebay::fails_below(forebay::remove_call, directory, path)) return -1;
+  return static_cast<int>(::syscall(SYS_unlinkat, directory, path, flags));
+}
+
+FOREBAY_IN_FRONT int unlink(const char* path) noexcept { return unlinkat(AT_FDCWD, path, 0); }
+
+FOREBAY_IN_FRONT int rmdir(const char* path) noexcept {
+  return unlinkat(AT_FDCWD, path, AT_REMOVEDIR);
+}
+
+// NOLINTEND(readability-inconsistent-declaration-parameter-name)
+
+namespace forebay {
+namespace {
+
+constexpr std::size_t file_bytes = 12'000;
+
+/// A node-local directory and a global one, and what a program does there.
+class Place {
+ public:
+  Place() {
+    std::string made_as = fs::temp_directory_path() / "forebay-calls-XXXXXX";
+    base_ = fs::canonical(::mkdtemp(made_as.data()));
+    for (const char* name : {local_, global_}) fs::create_directory(base_ / name);
+    const Descriptor made(::open(file().c_str(), O_CREAT | O_WRONLY, 0600));
+    EXPECT_TRUE(made.valid());
+  }
+  ~Place() { fs::remove_all(base_); }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+
+  std::string file() const { return base_ / global_ / "data"; }
+  std::string side(Side side) const { return base_ / (side == node ? local_ : global_); }
+
+  /// Null where the log cannot be made: who opens the file then goes without.
+  std::unique_ptr<CachedFile> open(CacheFlush policy) {
+    const auto directory = CacheDirectory::open(side(node), CacheDirectory::Access::create);
+    if (!directory) return nullptr;
+    auto store = LogDirectory::create(*directory, "log");
+    const auto identity = identify(file());
+    auto storage = open_posix_file(file(), OpenMode::read_write, counters_);
+    if (!store || !identity || !storage) return nullptr;
+    LogIdentity log;
+    log.log = "log";
+    log.file = *identity;
+    CacheOptions options;
+    options.flush = policy;
+    options.flush_threads = 1;
+    options.flush_bytes = 4 * KiB;
+    options.log = {16 * KiB, 1 * KiB, Toggle::disable};
+    options.patience = std::chrono::milliseconds(1);
+    auto cached =
+        CachedFile::open(std::move(*storage), std::move(*store), log,
+                         std::make_shared<Resource>("cache.local", 3 * 16 * KiB), options);
+    return cached ? std::move(*cached) : nullptr;
+  }
+
+  std::vector<std::byte> content() {
+    const auto opened = open_posix_file(file(), OpenMode::read_only, counters_);
+    std::vector<std::byte> bytes(static_cast<std::size_t>((*opened)->size().value()));
+    EXPECT_EQ((*opened)->read_at(bytes, 0).value(), static_cast<Bytes>(bytes.size()));
+    return bytes;
+  }
+
+  /// As the command does, unless it is told to replay what was written past.
+  void recover() {
+    const auto directory = CacheDirectory::open(side(node), CacheDirectory::Access::existing);
+    if (!directory) return;
+    Sidecar sidecar(file());
+    const auto overtaken = overtaken_logs(sidecar);
+    ASSERT_TRUE(overtaken);
+    std::vector<LeftLog> logs;
+    const auto names = (*directory)->logs();
+    ASSERT_TRUE(names);
+    for (const std::string& name : *names) {
+      if (overtaken->contains(name)) continue;
+      auto store = LogDirectory::open(*directory, name, LogDirectory::Use::replace);
+      ASSERT_TRUE(store) << to_string(store.error());
+      logs.push_back({name, std::move(*store)});
+    }
+    const auto opened = open_posix_file(file(), OpenMode::read_write, counters_);
+    const auto report =
+        forebay::recover(**opened, sidecar, std::move(logs), {.incomplete = Incomplete::replay});
+    ASSERT_TRUE(report) << to_string(report.error());
+  }
+
+ private:
+  static constexpr const char* local_ = "local";
+  static constexpr const char* global_ = "global";
+  fs::path base_;
+  Counters counters_;
+};
+
+/// Writes over each other, more than the log may hold, commits, a sync, a cut, and reads. Returns
+/// what the file may hold.
+PossibleContent work(CachedFile& file) {
+  PossibleContent possible(file_bytes);
+  const auto write = [&](Bytes offset, std::size_t length, int number) {
+    const auto value = static_cast<std::byte>(number);
+    const std::vector<std::byte> bytes(length, value);
+    possible.tried(file.write_at(bytes, offset).has_value(), offset, length, value);
+  };
+  const auto look = [&](Bytes offset) {
+    std::vector<std::byte> back(3000);
+    const auto got = file.read_at(back, offset);
+    back.resize(static_cast<std::size_t>(got.value_or(0)));
+    EXPECT_EQ(possible.wrong_at(offset, back), "");
+  };
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    write(epoch * 2000, 3000, 1 + 2 * epoch);
+    write(epoch * 2000 + 2000, 5000, 2 + 2 * epoch);
+    (void)file.commit(file.epoch() + 1);
+    look(epoch * 2000 + 500);
+    if (epoch == 0) (void)file.sync();
+    if (epoch == 1) {
+      look(0);
+      constexpr Bytes cut = 5000;
+      possible.tried(file.resize(cut).has_value(), cut, file_bytes - cut, std::byte{0});
+    }
+    if (epoch == 2) (void)file.allocate(12'000);
+  }
+  return possible;
+}
+
+struct Case {
+  CacheFlush policy = CacheFlush::immediate;
+  int os_errno = 0;
+  bool lasting = false;
+  bool closes = false;
+};
+
+/// One run. True: the call was made that was to fail.
+bool run(const Case& now, Side side, Kind kind, int nth) {
+  Place place;
+  Injected plan;
+  plan.places = {place.side(node), place.side(global)};
+  plan.side = side;
+  plan.kind = kind;
+  plan.nth = nth;
+  plan.os_errno = now.os_errno;
+  plan.lasting = now.lasting;
+  injected = &plan;
+  auto file = place.open(now.policy);
+  PossibleContent possible(file_bytes);
+  bool closed = false;
+  if (file != nullptr) {
+    possible = work(*file);
+    closed = now.closes && file->close();
+  }
+  file.reset();
+  injected = nullptr;
+  if (closed) {
+    EXPECT_EQ(possible.wrong(place.content()), "") << "closed";
+  }
+  place.recover();
+  EXPECT_EQ(possible.wrong(place.content()), "") << "recovered";
+  return plan.met();
+}
+
+class EverySystemCall
+    : public ::testing::TestWithParam<std::tuple<Side, CacheFlush, int, bool, bool>> {};
+
+TEST_P(EverySystemCall, MayFailAndNothingIsLost) {
+  const auto [side, policy, os_errno, lasting, closes] = GetParam();
+  const Case now{policy, os_errno, lasting, closes};
+  std::map<int, int> calls;
+  for (int kind = 0; kind < kinds; ++kind) {
+    // Which call is whose turn varies with the threads, so there may be one more or less.
+    for (int nth = 0; !HasFailure(); ++nth) {
+      SCOPED_TRACE(testing::Message() << "call " << kind << ", number " << nth);
+      if (!run(now, side, static_cast<Kind>(kind), nth)) break;
+      ++calls[kind];
+    }
+  }
+  // Directories are made for notices and logs, and only the file is cut.
+  for (int kind = 0; kind < kinds; ++kind) {
+    if (kind == resize && side == node) continue;
+    EXPECT_GT(calls[kind], 0) << "call " << kind;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Errors, EverySystemCall,
+    ::testing::Combine(::testing::Values(node, global),
+                       ::testing::Values(CacheFlush::immediate, CacheFlush::onclose),
+                       ::testing::Values(EIO, ENOSPC), ::testing::Bool(), ::testing::Bool()));
+
+}  // namespace
+}  // namespace forebay

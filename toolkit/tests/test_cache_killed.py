@@ -1,0 +1,136 @@
+"""Goal: a recovery that is killed, wherever that is, loses nothing: the next one finishes it, and
+the one after that has nothing to do.
+
+Method: the real command, whose tool ends itself at its nth call that changes a file or a name, for
+every n. What programs had left is put back before each.
+"""
+
+import dataclasses
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from conftest import Answer, Forebay
+from made_logs import (
+    BLOCK,
+    USER_DIRECTORY,
+    Left,
+    environ_with_tool,
+    leave_newer,
+    leave_nodes,
+    none_left,
+)
+
+MOST_CALLS = 300  # more are no test of a small recovery any more
+
+
+@pytest.fixture
+def environ(environ: dict[str, str], tmp_path: Path) -> dict[str, str]:
+    return environ_with_tool(environ, tmp_path)
+
+
+@pytest.fixture
+def left(environ: dict[str, str], tmp_path: Path) -> Left:
+    return none_left(environ, tmp_path)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What programs left, as it was, and what the file holds once it is recovered."""
+
+    left: Left
+    expected: bytes
+    options: tuple[str, ...]
+    directories: list[Path]
+    saved: Path
+
+    def put_back(self) -> None:
+        """The file stays the same: logs know it by its inode."""
+        for path, copy in (
+            (self.left.local, self.saved / "local"),
+            (self.left.notices, self.saved / "notices"),
+        ):
+            shutil.rmtree(path, ignore_errors=True)
+            shutil.copytree(copy, path)
+        self.left.file.write_bytes(b"")
+
+    def logs_left(self) -> list[Path]:
+        return [log for local in self.directories for log in (local / USER_DIRECTORY).iterdir()]
+
+
+def scenario(
+    left: Left, expected: bytes, *options: str, directories: list[Path] | None = None
+) -> Scenario:
+    saved = left.local.with_name("saved")
+    shutil.copytree(left.local, saved / "local")
+    shutil.copytree(left.notices, saved / "notices")
+    return Scenario(left, expected, options, directories or [left.local], saved)
+
+
+def two_logs(left: Left) -> Scenario:
+    """The second rank wrote over all of the first one's: neither is to be replayed alone."""
+    newer = random.Random(2).randbytes(len(left.data))
+    left.leave("--committed-blocks", "10", "--rank", "0", "--log", "log-0")
+    second = dataclasses.replace(left, data=newer)
+    second.leave("--committed-blocks", "10", "--rank", "1", "--log", "log-1")
+    return scenario(left, newer)
+
+
+def an_unfinished_access(left: Left) -> Scenario:
+    left.leave("--committed-blocks", "6")
+    return scenario(left, left.data[: 6 * BLOCK], "--incomplete", "drop")
+
+
+def two_programs(left: Left) -> Scenario:
+    left.leave("--committed-blocks", "10")
+    return scenario(left, leave_newer(left), "--overtaken", "replay")
+
+
+def lost_nodes(left: Left) -> Scenario:
+    nodes = leave_nodes(left)
+    nodes.lose("member-0", "parity-1")
+    return scenario(left, left.data, directories=nodes.left())
+
+
+def killed_everywhere(forebay: Forebay, case: Scenario) -> Iterator[Answer]:
+    """What each recovery said that was killed. Ends where one was not."""
+    preload = case.left.native / "forebay-killed-at-call.so"
+    for number in range(MOST_CALLS):
+        case.put_back()
+        answer = forebay(
+            "cache", "recover", *case.options, *case.directories,
+            LD_PRELOAD=str(preload), FOREBAY_TEST_KILLED_AT=str(number),
+        )  # fmt: skip
+        if answer.code == 0:
+            return
+        yield answer
+    pytest.fail("the recovery never ends")
+
+
+@pytest.mark.parametrize("make", [two_logs, an_unfinished_access, two_programs, lost_nodes])
+def test_a_recovery_that_is_killed_is_finished_by_the_next(
+    forebay: Forebay, left: Left, make: Callable[[Left], Scenario]
+) -> None:
+    case = make(left)
+    kills = 0
+    for killed in killed_everywhere(forebay, case):
+        where = f"killed at call {kills}"
+        kills += 1
+        assert (killed.code, killed.output) == (1, ""), where
+        assert "ended with status -9" in killed.errors, where
+        assert "Nothing is lost: run the command again." in killed.errors, where
+        again = forebay("cache", "recover", *case.options, *case.directories)
+        assert again.code == 0, (where, again)
+        assert left.file.read_bytes() == case.expected, where
+        assert case.logs_left() == [], where
+        # Where the last log was gone already, only the file leads to its notices.
+        by_file = forebay("cache", "recover", left.file)
+        assert by_file.code == 0, (where, by_file)
+        assert not left.notices.exists(), where
+        third = forebay("cache", "recover", left.file, *case.directories)
+        assert (third.code, third.output) == (0, "there is nothing to recover\n"), where
+        assert left.file.read_bytes() == case.expected, where
+    assert kills > 10
