@@ -247,7 +247,8 @@ std::optional<ReadPolicy> policy_in(std::string_view text) {
 class ReadSectionReader {
  public:
   ReadSectionReader(std::string_view intent_path, std::string pattern)
-      : intent_path_(intent_path), section_{std::move(pattern), {}, {}, {}} {}
+      : intent_path_(intent_path),
+        section_{std::move(pattern), {}, {}, {}, std::string(intent_path)} {}
 
   ReadSection read(const toml::table& table) {
     for (const auto& [key, node] : in_file_order(table)) {
@@ -255,6 +256,7 @@ class ReadSectionReader {
         read_extents(*key, *node);
       } else if (key->str() == "same_size") {
         read_size(*key, *node, section_.same_size);
+        section_.same_size_line = key->source().begin.line;
       } else if (key->str() == "block") {
         read_size(*key, *node, section_.intent.block);
       } else if (key->str() == "budget" || (key->str() == "cache" && !node->is_table())) {
@@ -308,6 +310,7 @@ class ReadSectionReader {
       const auto length = is_pair ? bytes_in(pair->get(1)) : std::nullopt;
       if (offset && length) {
         section_.intent.willneed.push_back({*offset, *length});
+        section_.lines.push_back(item.source().begin.line);
       } else {
         add_problem(item.source().begin, key, kind_of(item), accepted);
       }

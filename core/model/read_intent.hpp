@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -45,7 +46,10 @@ struct ReadSection {
   ReadIntent intent;
   /// It is also for other files of this size: what was recorded of one holds for the next.
   std::optional<Bytes> same_size;
-  std::vector<HintProblem> problems;  ///< Mistakes in it, to be told for the files it is for.
+  std::vector<HintProblem> problems;      ///< Mistakes in it, to be told for the files it is for.
+  std::string written_in = {};            ///< The intent file.
+  std::vector<std::uint32_t> lines = {};  ///< There, of each pair of `willneed`.
+  std::uint32_t same_size_line = 0;
 };
 
 /// The sections of an intent file with content `toml` (docs/formats/intent.md) that speak of reads,
@@ -62,6 +66,12 @@ std::vector<const ReadSection*> sections_for(std::span<const ReadSection> sectio
 
 /// What the sections together say of a file that matches all of `sections`: of each key the last.
 ReadIntent combined(std::span<const ReadSection* const> sections);
+
+/// What `sections`, all of them for one file of `size` bytes, say of its reads that does not fit
+/// the file, or each other: extents outside the file or over its end, extents that overlap the one
+/// before, extents that a later section takes back, a `same_size` that is not the file's. Ready to
+/// show, with the line of the intent file; after the first 16 only how many more there are.
+std::vector<std::string> unfit_reads(std::span<const ReadSection* const> sections, Bytes size);
 
 /// Whether a key of a section speaks of reads: willneed, same_size, block, budget, ahead, gap,
 /// policy; and `cache`, the paper's word for the budget, unless it is the table of the write-behind

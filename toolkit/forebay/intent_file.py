@@ -107,13 +107,25 @@ def speaks_of_reads(section: dict[str, Any]) -> bool:
 
 def declares_reads(intent: Path | None) -> bool:
     """Whether a section of the intent file speaks of reads. False for what cannot be read or is no
-    TOML: the runtime says so when it comes to it."""
+    TOML: see why_unreadable()."""
     if intent is None:
         return False
     try:
         return any(speaks_of_reads(section) for section in sections(load(intent)))
     except (OSError, ForebayError):
         return False
+
+
+def why_unreadable(intent: Path | None) -> str:
+    """Why the whole of an intent file has no effect; empty if it has, or there is none."""
+    try:
+        if intent is not None:
+            load(intent)
+    except ForebayError as error:
+        return error.message
+    except OSError as error:
+        return f"{intent} cannot be read: {error.strerror}"
+    return ""
 
 
 @dataclass(frozen=True)

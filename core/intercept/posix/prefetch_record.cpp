@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -50,6 +51,15 @@ std::string content_of(const std::string& path, const PrefetchFigures& figures) 
 
 void write_prefetch_record(const std::string& path, const PrefetchFigures& figures) {
   leave_record(content_of(path, figures), ".reads");
+}
+
+void write_mistakes_record(const std::string& path, const std::vector<std::string>& mistakes) {
+  const Json record = {{"version", 1}, {"path", path}, {"mistakes", mistakes}};
+  const std::string content = record.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  if (leave_record(content, ".mistakes")) return;
+  for (const std::string& mistake : mistakes) {
+    std::fprintf(stderr, "forebay: %s: %s\n", path.c_str(), mistake.c_str());
+  }
 }
 
 void write_gave_up_record(const std::string& why) {
