@@ -75,6 +75,12 @@ def run(options: RunOptions, console: Console) -> int:
         lines = []
         if options.record_to is not None:
             lines = keep_reads(read_traces.load([directory]), options)
+        elif options.pages and not read_ahead.files:
+            lines = [
+                f"forebay: nothing was read ahead: no file that {_intent(options)} declares was "
+                "opened on storage. Files in memory (tmpfs) and those that were open before the "
+                "run are not seen."
+            ]
         elif found.records or not (read_ahead.files or read_ahead.gave_up):
             lines = remarks(options.command, dialect, exit_code, found, directory.parent)
         lines = seen + _unread_intent(options) + lines

@@ -2,6 +2,8 @@
 with what was declared is told once, with its line, and the program reads what it would have."""
 
 import os
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -99,3 +101,86 @@ def test_an_intent_file_that_is_no_toml_is_told_and_the_run_goes_on(
     answer = forebay("run", "--pages", "--intent", "reads.toml", "--", "echo", "out")
     assert (answer.code, answer.output) == (2, "")
     assert "--pages has nothing to do: reads.toml is no TOML" in answer.errors
+
+
+class Pages:
+    """`forebay run --pages` as root in circumstances of its own, which take root."""
+
+    def __init__(self, directory: Path, environ: dict[str, str]) -> None:
+        self.directory = directory
+        self.environ = environ
+
+    def run(self, *words: str, before: tuple[str, ...] = ()) -> tuple[int, str, str]:
+        """Status, output and messages; started by a command with the words `before`."""
+        done = subprocess.run(
+            [*before, sys.executable, "-m", "forebay", "run", "--pages", *words],
+            cwd=self.directory,
+            env=self.environ,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def pages(environ: dict[str, str], tmp_path: Path) -> Pages:
+    if not (REAL_LIBRARY.parent / "bin" / "forebay-pages").is_file():
+        pytest.skip("forebay-pages is not built (libtraceevent-dev; make build)")
+    if os.getuid() != 0 or not (shutil.which("setpriv") and shutil.which("unshare")):
+        pytest.skip("takes root, setpriv and unshare")
+    return Pages(tmp_path, environ)
+
+
+SEEN = "what a program reads cannot be seen in the kernel: "
+WHAT_TO_DO = "Run forebay as root, on a kernel with the tracepoints of 'filemap'"
+
+
+def test_who_may_not_see_pages_is_told_so(pages: Pages) -> None:
+    unprivileged = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
+    code, output, errors = pages.run("--record", "--", "echo", "out", before=unprivileged)
+    assert (code, output) == (2, "")
+    assert f"{SEEN}watch which files are opened (fanotify, which takes root)" in errors
+    assert "Operation not permitted" in errors
+    assert WHAT_TO_DO in errors
+
+
+def test_a_kernel_without_the_tracepoints_is_told(pages: Pages) -> None:
+    tracing = Path("/sys/kernel/tracing")
+    hide = f"mount -t tracefs nodev {tracing} && mount -t tmpfs none {tracing}/events/filemap"
+    without = ("unshare", "--mount", "sh", "-c", f'{hide} || exit 77; exec "$@"', "sh")
+    code, output, errors = pages.run("--record", "--", "echo", "out", before=without)
+    if code == 77 or "fanotify" in errors:
+        pytest.skip(f"the kernel does not allow it: {errors}")
+    assert (code, output) == (2, "")
+    assert f"{SEEN}this kernel has no tracepoint filemap:mm_filemap_get_pages" in errors
+    assert WHAT_TO_DO in errors
+
+
+def test_mistakes_of_an_intent_are_told_with_pages_too(pages: Pages, tmp_path: Path) -> None:
+    (tmp_path / "reads.toml").write_text(INTENT)
+    (tmp_path / "other.dat").write_text("x" * SIZE)
+    code, output, errors = pages.run("--intent", "reads.toml", "--", "wc", "-c", "other.dat")
+    if SEEN in errors:
+        pytest.skip(f"the kernel does not allow it: {errors}")
+    assert (code, output) == (0, f"{SIZE} other.dat\n")
+    if "no file that reads.toml declares was opened on storage" in errors:
+        pytest.skip("the directory of tests is in memory")
+    assert errors.count("reads.toml:10: willneed") == 1
+    assert errors.count("reads.toml:11: willneed [300000, 1] lies outside") == 1
+
+
+def test_pages_that_nobody_read_are_told(pages: Pages, tmp_path: Path) -> None:
+    (tmp_path / "reads.toml").write_text(INTENT)
+    code, output, errors = pages.run("--intent", "reads.toml", "--", "echo", "out")
+    if SEEN in errors:
+        pytest.skip(f"the kernel does not allow it: {errors}")
+    assert (code, output) == (0, "out\n")
+    assert "no file that reads.toml declares was opened on storage" in errors
+    assert "no MPI file was seen" not in errors
+    (tmp_path / "reads.toml").write_text(f"version = 2\n{INTENT}")
+    code, output, errors = pages.run("--intent", "reads.toml", "--", "echo", "out")
+    assert (code, output) == (2, "")
+    assert "reads.toml:1: version 2 of the intent file is not known here" in errors
+    assert SEEN not in errors
