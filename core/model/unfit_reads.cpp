@@ -93,10 +93,7 @@ class UnfitReads {
 }  // namespace
 
 std::vector<std::string> unfit_reads(std::span<const ReadSection* const> sections, Bytes size) {
-  const ReadSection* winner = nullptr;
-  for (const ReadSection* section : sections) {
-    if (!section->intent.willneed.empty()) winner = section;
-  }
+  const ReadSection* winner = declaring(sections);
   UnfitReads found(size);
   for (const ReadSection* section : sections) found.look_at(*section, winner);
   return found.take();

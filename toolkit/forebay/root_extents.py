@@ -60,7 +60,7 @@ def extents_of(
     extents = (
         (offset, min(-(-length // unit) * unit, size - offset)) for _, _, offset, length in baskets
     )
-    return DeclaredReads(path, coalesced(extents))
+    return DeclaredReads(path, coalesced(extents), "format")
 
 
 def _read_buffer(path: Path) -> int:
