@@ -125,7 +125,7 @@ TEST(ReadIntent, AFormatCountsBeforeAPersonAndAPersonBeforeARecording) {
       "[[file]]\npath = '*'\nfrom = 'recording'\nwillneed = [[3, 1]]\n";
   constexpr const char* older = "[[file]]\npath = '*'\nsame_size = 9\nwillneed = [[4, 1]]\n";
   constexpr const char* blocks = "[[file]]\npath = '*'\nbudget = '1MiB'\n";
-  const auto declared = [](std::vector<std::string> parts) {
+  const auto declared = [](const std::vector<std::string>& parts) {
     std::string toml;
     for (const std::string& part : parts) toml += part;
     const auto found = sections(toml);

@@ -29,7 +29,7 @@ std::string bytes_beyond_utf8(const std::string& path) {
 void write_trace_record(const std::string& path, Bytes size, const ReadTrace& trace) {
   std::string extents = "[";
   for (const Extent& extent : trace.extents()) {
-    if (extents.size() > 1) extents += ",";
+    if (extents.size() > 1) extents += ',';
     extents += "[" + std::to_string(extent.offset) + "," + std::to_string(extent.length) + "]";
   }
   RecordText record;
