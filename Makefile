@@ -9,6 +9,7 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 30
 # Fixed in CI so that a run can be repeated; 0 draws a new one.
 FUZZ_SEED ?= 1
+BENCH ?= *
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -99,6 +100,11 @@ tsan: deps ## tests of one process, reading ahead, and ranks under ThreadSanitiz
 	@cmake --preset tsan >/dev/null
 	cmake --build --preset tsan --target unit_tests thread_tests -j $(JOBS)
 	ctest --preset tsan -L '^(unit|posix|threads)$$' -j $(JOBS) --no-tests=error
+
+bench: venv ## each micro-benchmark, or that of BENCH=name, as unlisted_bench (not in `make test`)
+	@cmake --preset release -DPython3_EXECUTABLE=$(abspath $(BIN)/python) -DFOREBAY_BENCH=ON >/dev/null
+	cmake --build --preset release --target benchmarks -j $(JOBS)
+	@for program in build/bench/$(BENCH); do "$$program"; done
 
 format: venv ## rewrite the sources in the house style
 	git ls-files -z '*.cpp' '*.hpp' '*.c' '*.h' | xargs -0 $(BIN)/clang-format -i

@@ -34,6 +34,7 @@ endfunction()
 add_custom_target(unit_tests)
 add_custom_target(fuzzers)
 add_custom_target(thread_tests)
+add_custom_target(benchmarks)
 
 # Every test reads gtest's headers, which takes longer than the rest of most tests: they are compiled
 # once, with the flags of those tests that are not OPTIMISED.
@@ -104,5 +105,6 @@ function(forebay_bench name source)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   add_executable(${name} ${source})
   target_link_libraries(${name} PRIVATE forebay_flags ${ARG_LINK} benchmark::benchmark_main)
+  add_dependencies(benchmarks ${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
 endfunction()

@@ -243,11 +243,18 @@ std::optional<ReadPolicy> policy_in(std::string_view text) {
   return std::nullopt;
 }
 
+std::optional<ReadOrigin> origin_in(std::string_view text) {
+  if (text == "format") return ReadOrigin::format;
+  if (text == "recording") return ReadOrigin::recording;
+  return std::nullopt;
+}
+
 /// One `[[file]]` section, what it says of reads.
 class ReadSectionReader {
  public:
   ReadSectionReader(std::string_view intent_path, std::string pattern)
-      : intent_path_(intent_path), section_{std::move(pattern), {}, {}, {}} {}
+      : intent_path_(intent_path),
+        section_{std::move(pattern), {}, {}, {}, {}, std::string(intent_path)} {}
 
   ReadSection read(const toml::table& table) {
     for (const auto& [key, node] : in_file_order(table)) {
@@ -255,6 +262,11 @@ class ReadSectionReader {
         read_extents(*key, *node);
       } else if (key->str() == "same_size") {
         read_size(*key, *node, section_.same_size);
+        section_.same_size_line = key->source().begin.line;
+      } else if (key->str() == "from") {
+        const auto text = hint_text(*node);
+        section_.named_origin = text ? origin_in(*text) : std::nullopt;
+        if (!section_.named_origin) report(*key, *node, "format or recording");
       } else if (key->str() == "block") {
         read_size(*key, *node, section_.intent.block);
       } else if (key->str() == "budget" || (key->str() == "cache" && !node->is_table())) {
@@ -308,6 +320,7 @@ class ReadSectionReader {
       const auto length = is_pair ? bytes_in(pair->get(1)) : std::nullopt;
       if (offset && length) {
         section_.intent.willneed.push_back({*offset, *length});
+        section_.lines.push_back(item.source().begin.line);
       } else {
         add_problem(item.source().begin, key, kind_of(item), accepted);
       }
@@ -373,16 +386,29 @@ std::vector<const ReadSection*> sections_for(std::span<const ReadSection> sectio
 }
 
 bool is_read_key(std::string_view key, bool is_table) {
-  static constexpr std::array<std::string_view, 7> keys = {
-      "willneed", "same_size", "block", "budget", "ahead", "gap", "policy"};
+  static constexpr std::array<std::string_view, 8> keys = {
+      "willneed", "from", "same_size", "block", "budget", "ahead", "gap", "policy"};
   return std::ranges::find(keys, key) != keys.end() || (key == "cache" && !is_table);
+}
+
+const ReadSection* declaring(std::span<const ReadSection* const> sections) {
+  const auto origin_of = [](const ReadSection& section) {
+    return section.named_origin.value_or(section.same_size ? ReadOrigin::recording
+                                                           : ReadOrigin::person);
+  };
+  const ReadSection* best = nullptr;
+  for (const ReadSection* section : sections) {
+    if (section->intent.willneed.empty()) continue;
+    if (best == nullptr || origin_of(*section) <= origin_of(*best)) best = section;
+  }
+  return best;
 }
 
 ReadIntent combined(std::span<const ReadSection* const> sections) {
   ReadIntent result;
+  if (const ReadSection* section = declaring(sections)) result.willneed = section->intent.willneed;
   for (const ReadSection* section : sections) {
     const ReadIntent& intent = section->intent;
-    if (!intent.willneed.empty()) result.willneed = intent.willneed;
     if (intent.block) result.block = intent.block;
     if (intent.budget) result.budget = intent.budget;
     if (intent.gap) result.gap = intent.gap;

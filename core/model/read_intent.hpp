@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -39,13 +40,25 @@ struct ReadIntent {
   std::optional<ReadPolicy> policy;
 };
 
+/// Where what will be read is known from, what counts most first.
+enum class ReadOrigin {
+  format,     ///< The index that the file itself has.
+  person,     ///< Who wrote the intent file.
+  recording,  ///< A run of the program.
+};
+
 /// One `[[file]]` section that says something of reads.
 struct ReadSection {
   std::string pattern;
   ReadIntent intent;
+  /// None: of a person, or, if it has a `same_size`, of a recording.
+  std::optional<ReadOrigin> named_origin;
   /// It is also for other files of this size: what was recorded of one holds for the next.
   std::optional<Bytes> same_size;
-  std::vector<HintProblem> problems;  ///< Mistakes in it, to be told for the files it is for.
+  std::vector<HintProblem> problems;      ///< Mistakes in it, to be told for the files it is for.
+  std::string written_in = {};            ///< The intent file.
+  std::vector<std::uint32_t> lines = {};  ///< There, of each pair of `willneed`.
+  std::uint32_t same_size_line = 0;
 };
 
 /// The sections of an intent file with content `toml` (docs/formats/intent.md) that speak of reads,
@@ -60,12 +73,23 @@ Result<std::vector<ReadSection>> read_sections(std::string_view toml, std::strin
 std::vector<const ReadSection*> sections_for(std::span<const ReadSection> sections,
                                              std::span<const char* const> file_paths, Bytes size);
 
-/// What the sections together say of a file that matches all of `sections`: of each key the last.
+/// Of those for one file, the one whose `willneed` counts: of what counts most the last. Null: none
+/// has one, and the order of the reads is to be found out.
+const ReadSection* declaring(std::span<const ReadSection* const> sections);
+
+/// What the sections together say of a file that matches all of `sections`: the `willneed` of the
+/// declaring() one, of each other key the last.
 ReadIntent combined(std::span<const ReadSection* const> sections);
 
-/// Whether a key of a section speaks of reads: willneed, same_size, block, budget, ahead, gap,
-/// policy; and `cache`, the paper's word for the budget, unless it is the table of the write-behind
-/// cache.
+/// What `sections`, all of them for one file of `size` bytes, say of its reads that does not fit
+/// the file, or each other: extents outside the file or over its end, extents that overlap the one
+/// before, extents that a later section takes back, a `same_size` that is not the file's. Ready to
+/// show, with the line of the intent file; after the first 16 only how many more there are.
+std::vector<std::string> unfit_reads(std::span<const ReadSection* const> sections, Bytes size);
+
+/// Whether a key of a section speaks of reads: willneed, from, same_size, block, budget, ahead,
+/// gap, policy; and `cache`, the paper's word for the budget, unless it is the table of the
+/// write-behind cache.
 bool is_read_key(std::string_view key, bool is_table);
 
 }  // namespace forebay

@@ -118,6 +118,30 @@ willneed = [[0, 0]]
       << "what is said of it by name counts";
 }
 
+TEST(ReadIntent, AFormatCountsBeforeAPersonAndAPersonBeforeARecording) {
+  constexpr const char* format = "[[file]]\npath = '*'\nfrom = 'format'\nwillneed = [[1, 1]]\n";
+  constexpr const char* person = "[[file]]\npath = '*'\nwillneed = [[2, 1]]\n";
+  constexpr const char* recording =
+      "[[file]]\npath = '*'\nfrom = 'recording'\nwillneed = [[3, 1]]\n";
+  constexpr const char* older = "[[file]]\npath = '*'\nsame_size = 9\nwillneed = [[4, 1]]\n";
+  constexpr const char* blocks = "[[file]]\npath = '*'\nbudget = '1MiB'\n";
+  const auto declared = [](const std::vector<std::string>& parts) {
+    std::string toml;
+    for (const std::string& part : parts) toml += part;
+    const auto found = sections(toml);
+    return combined(sections_for(found, std::array{"/data/a"}, 9)).willneed;
+  };
+  EXPECT_THAT(declared({format, person, recording, blocks}), ElementsAre(Extent{1, 1}));
+  EXPECT_THAT(declared({person, recording, older, blocks}), ElementsAre(Extent{2, 1}));
+  EXPECT_THAT(declared({older, recording, blocks}), ElementsAre(Extent{3, 1})) << "the last";
+  EXPECT_THAT(declared({recording, older}), ElementsAre(Extent{4, 1}));
+  EXPECT_THAT(declared({blocks}), IsEmpty());
+  const auto wrong = sections("[[file]]\npath = '*'\nfrom = 'hearsay'\nwillneed = [[3, 1]]\n");
+  ASSERT_THAT(wrong.at(0).problems, SizeIs(1));
+  EXPECT_THAT(to_string(wrong[0].problems[0]),
+              AllOf(HasSubstr("job.toml:3"), HasSubstr("format or recording")));
+}
+
 TEST(ReadIntent, CacheIsTheBudgetUnlessItIsTheTableOfTheWriteBehindCache) {
   EXPECT_EQ(sections("[[file]]\npath = '*'\ncache = '8MiB'\n").at(0).intent.budget, 8 * MiB);
   EXPECT_THAT(sections("[[file]]\npath = '*'\n[file.cache]\nmode = 'enable'\n"), IsEmpty());

@@ -45,4 +45,10 @@ std::vector<ReadAdvice::Item> BlockAdvice::observe(Extent read) {
   return result;
 }
 
+Bytes BlockAdvice::held() const {
+  Bytes bytes = 0;
+  for (const Bytes index : announced_) bytes += block_at(index).length;
+  return bytes;
+}
+
 }  // namespace forebay

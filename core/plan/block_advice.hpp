@@ -24,6 +24,7 @@ class BlockAdvice final : public ReadAdvice {
 
   const FetchPlan& declared() const override { return declared_; }
   std::vector<Item> observe(Extent read) override;
+  Bytes held() const override;
 
  private:
   Extent block_at(Bytes index) const;

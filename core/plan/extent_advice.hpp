@@ -35,6 +35,7 @@ class ExtentAdvice final : public ReadAdvice {
   void keep_ahead(Ahead ahead) override { ahead_most_ = ahead; }
   std::vector<Item> observe(Extent read) override;
   std::vector<Item> go_on() override { return begin(); }
+  Bytes held() const override { return held_; }
   std::vector<Item> end() override;
   void was_there(bool already) override;
   std::optional<Bytes> gap() const override { return tuner_.shape().gap; }

@@ -50,6 +50,8 @@ class ReadAdvice {
   virtual std::optional<Bytes> gap() const { return std::nullopt; }
   /// Another reader of the file has measured it.
   virtual void take_gap(std::optional<Bytes>) {}
+  /// Told to be needed and not given up, in bytes.
+  virtual Bytes held() const = 0;
   /// When it reads no more.
   virtual std::vector<Item> end() { return {}; }
 

@@ -57,13 +57,14 @@ Result<std::unique_ptr<FetchSource>> open_fetch_source(int descriptor, const std
   const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
   int fd = -1;
   if (way == Through::direct) fd = ::open(link.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
+  const bool is_direct = fd >= 0;
   if (fd < 0) fd = ::open(link.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return fail(errno, "open once more " + path);
   // Doubles the kernel's limit for this descriptor; RANDOM after it leaves the limit as it is
   // (mm/fadvise.c).
-  if (way == Through::widened_page_cache) ::posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+  if (!is_direct && way != Through::page_cache) ::posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
   // Our own reads through the page cache bring what they read, and nothing around it.
-  if (way != Through::direct) ::posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+  if (!is_direct) ::posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
   return std::make_unique<PosixFetchSource>(Descriptor(fd), path, server_advice_of(fd, link));
 }
 

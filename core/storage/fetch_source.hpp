@@ -42,7 +42,7 @@ class FetchSource {
 enum class Through {
   page_cache,
   widened_page_cache,  ///< One announcement, or read, brings twice as much as usual, at most.
-  direct,              ///< Past the page cache, where the file system can do that.
+  direct,              ///< Past the page cache, where the file system can do that; else widened.
 };
 
 /// Whether its reads pass the page cache by.

@@ -75,6 +75,16 @@ def wait_until_resident(path: Path, size: int, offset: int = 0, length: int = 0)
         os.close(descriptor)
 
 
+def resident_bytes(path: Path, offset: int = 0, length: int = 0) -> int:
+    """Of the file in the page cache: of `length` bytes from `offset`; 0: of all from there."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        pages = _resident_pages(descriptor, offset, length) or 0
+        return pages * os.sysconf("SC_PAGESIZE")
+    finally:
+        os.close(descriptor)
+
+
 def _resident_pages(descriptor: int, offset: int = 0, length: int = 0) -> int | None:
     extent = (ctypes.c_uint64 * 2)(offset, length)
     counts = (ctypes.c_uint64 * 5)()

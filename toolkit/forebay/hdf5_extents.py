@@ -42,7 +42,7 @@ def extents_of(path: Path, datasets: list[str]) -> DeclaredReads:
                     extents += _stored(dataset)
     except OSError as error:
         raise ForebayError(f"{path} cannot be read as HDF5: {error}") from error
-    return DeclaredReads(path, coalesced(extents))
+    return DeclaredReads(path, coalesced(extents), "format")
 
 
 def _stored(dataset: object) -> list[Extent]:

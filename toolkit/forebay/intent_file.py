@@ -17,7 +17,9 @@ from forebay.units import parse_size, show_bytes
 
 FORMAT_VERSION = 1
 # And "cache", if it is a size.
-READ_KEYS = frozenset({"willneed", "same_size", "block", "budget", "ahead", "gap", "policy"})
+READ_KEYS = frozenset(
+    {"willneed", "from", "same_size", "block", "budget", "ahead", "gap", "policy"}
+)
 
 Extent = tuple[int, int]
 """Offset and length in bytes."""
@@ -29,6 +31,7 @@ class DeclaredReads:
 
     path: Path
     extents: list[Extent]
+    origin: str = ""  # format or recording; empty: a person
     same_size: int | None = None  # other files of so many bytes will be read alike
 
     def __str__(self) -> str:
@@ -60,6 +63,8 @@ def as_toml(files: Iterable[DeclaredReads], comment: str) -> str:
     lines.append(f"version = {FORMAT_VERSION}")
     for file in files:
         lines += ["", "[[file]]", f"path = {_pattern(file.path)}"]
+        if file.origin:
+            lines.append(f"from = {toml_value(file.origin)}")
         if file.same_size is not None:
             lines.append(f"same_size = {file.same_size}")
         lines.append("willneed = [")
@@ -107,13 +112,25 @@ def speaks_of_reads(section: dict[str, Any]) -> bool:
 
 def declares_reads(intent: Path | None) -> bool:
     """Whether a section of the intent file speaks of reads. False for what cannot be read or is no
-    TOML: the runtime says so when it comes to it."""
+    TOML: see why_unreadable()."""
     if intent is None:
         return False
     try:
         return any(speaks_of_reads(section) for section in sections(load(intent)))
     except (OSError, ForebayError):
         return False
+
+
+def why_unreadable(intent: Path | None) -> str:
+    """Why the whole of an intent file has no effect; empty if it has, or there is none."""
+    try:
+        if intent is not None:
+            load(intent)
+    except ForebayError as error:
+        return error.message
+    except OSError as error:
+        return f"{intent} cannot be read: {error.strerror}"
+    return ""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ from pathlib import Path
 from forebay import native
 from forebay.errors import ForebayError
 
+_WRONG_INTENT = 2  # exit status of forebay-pages
+
 
 @contextmanager
 def watched(records: Path, intent: Path | None) -> Iterator[list[str]]:
@@ -33,6 +35,8 @@ def watched(records: Path, intent: Path | None) -> Iterator[list[str]]:
         assert watcher.stderr is not None
         if watcher.stdout.readline() != "ready\n":
             why = watcher.stderr.read().strip()
+            if watcher.wait() == _WRONG_INTENT:
+                raise ForebayError(why, "Correct the intent file.")
             raise ForebayError(
                 f"what a program reads cannot be seen in the kernel: {why}",
                 "Run forebay as root, on a kernel with the tracepoints of 'filemap', or without "

@@ -1,5 +1,6 @@
 """What reading ahead did: one record per file and opening (docs/formats/report.md), and the sum of
-each file that `forebay run` prints and writes as JSON; and which processes gave it up."""
+each file that `forebay run` prints and writes as JSON; what is wrong with what was declared; and
+which processes gave it up."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -41,7 +42,8 @@ _SECONDS = ("seconds_waited", "helper_cpu_seconds")  # of the sums
 
 @dataclass(frozen=True)
 class PrefetchedFile:
-    """All openings of one file together, by all processes: sums, but for the peak of memory."""
+    """All openings of one file together, by all processes: sums, but for the peak of memory. None,
+    where there is but something wrong with what was declared."""
 
     path: str
     openings: int
@@ -49,6 +51,7 @@ class PrefetchedFile:
     memory_peak: int  # bytes; the largest of one opening
     latency_seconds: float | None  # the shortest request; None: there was none
     stopped: list[str]  # why some openings were read ahead no further
+    mistakes: list[str]  # what of the intent file does not fit it, with the lines
 
     @property
     def share_served(self) -> float:
@@ -93,12 +96,21 @@ def load(directory: Path) -> PrefetchRecords:
     rejected: list[str] = []
     raw = record_files.read(directory.glob("*.reads"), FORMAT_VERSION, _checked, rejected)
     gave_up = record_files.read(directory.glob("*.gave-up"), FORMAT_VERSION, _gave_up, rejected)
-    return PrefetchRecords(_files(raw), rejected, raw, gave_up)
+    mistakes = record_files.read(directory.glob("*.mistakes"), FORMAT_VERSION, _mistakes, rejected)
+    return PrefetchRecords(_files(raw, mistakes), rejected, raw, gave_up)
 
 
 def _gave_up(record: dict[str, Any]) -> GaveUp:
     process = record_files.count(record["process"], "process")
     return GaveUp(process, record_files.text(record, "stopped"))
+
+
+def _mistakes(record: dict[str, Any]) -> tuple[str, list[str]]:
+    """The path of a file, and the mistakes."""
+    if not isinstance(record["mistakes"], list):
+        raise ValueError("mistakes is no list")
+    sentences = [record_files.text({"a mistake": each}, "a mistake") for each in record["mistakes"]]
+    return record_files.text(record, "path"), sentences
 
 
 def _checked(record: dict[str, Any]) -> dict[str, Any]:
@@ -112,10 +124,16 @@ def _checked(record: dict[str, Any]) -> dict[str, Any]:
     return record
 
 
-def _files(raw: Iterable[dict[str, Any]]) -> list[PrefetchedFile]:
+def _files(
+    raw: Iterable[dict[str, Any]], mistakes: Iterable[tuple[str, list[str]]]
+) -> list[PrefetchedFile]:
     by_path: dict[str, list[dict[str, Any]]] = {}
     for record in raw:
         by_path.setdefault(record["path"], []).append(record)
+    wrong: dict[str, dict[str, None]] = {}
+    for path, sentences in mistakes:  # Each process that opens a file tells them.
+        by_path.setdefault(path, [])
+        wrong.setdefault(path, {}).update(dict.fromkeys(sentences))
     files = []
     for path, openings in by_path.items():
         latencies = [r["latency_seconds"] for r in openings if r["latency_seconds"] > 0]
@@ -124,9 +142,10 @@ def _files(raw: Iterable[dict[str, Any]]) -> list[PrefetchedFile]:
                 path=path,
                 openings=len(openings),
                 totals={name: sum(r[name] for r in openings) for name in _SUMS},
-                memory_peak=max(int(r["memory_peak"]) for r in openings),
+                memory_peak=max((int(r["memory_peak"]) for r in openings), default=0),
                 latency_seconds=min(latencies, default=None),
                 stopped=sorted({r["stopped"] for r in openings if r["stopped"]}),
+                mistakes=list(wrong.get(path, {})),
             )
         )
     return files
@@ -144,6 +163,7 @@ def as_json(records: PrefetchRecords) -> dict[str, Any]:
             "memory_peak": file.memory_peak,
             "latency_seconds": file.latency_seconds,
             "stopped": file.stopped,
+            "mistakes": file.mistakes,
         }
         for file in records.files
     ]
@@ -176,6 +196,10 @@ def _lines(file: PrefetchedFile) -> list[Text]:
     total = {name: int(value) for name, value in file.totals.items()}
     title = Text()
     title.append(file.path, style="bold")
+    wrong = [Text(f"  intent file, {text}", style="yellow") for text in file.mistakes]
+    if file.openings == 0:
+        title.append("  not read ahead", style="dim")
+        return [title, *wrong]
     openings = f", {file.openings} openings" if file.openings > 1 else ""
     title.append(f"  read ahead{openings}", style="dim")
     lines = [
@@ -216,4 +240,4 @@ def _lines(file: PrefetchedFile) -> list[Text]:
         count = show_count(total["requests_failed"])
         lines.append(Text(f"  requests that failed: {count}", style="yellow"))
     lines += [Text(f"  not to the end: {why}", style="yellow") for why in file.stopped]
-    return lines
+    return lines + wrong

@@ -82,7 +82,7 @@ def _extent(value: object) -> Extent:
 def _declared(path: Path, openings: list[Trace]) -> DeclaredReads:
     sizes = {trace.size for trace in openings}
     same_size = sizes.pop() if len(sizes) == 1 and 0 not in sizes else None
-    return DeclaredReads(path, _joined(openings), same_size)
+    return DeclaredReads(path, _joined(openings), "recording", same_size)
 
 
 def _joined(openings: list[Trace]) -> list[Extent]:

@@ -56,8 +56,11 @@ def extents_of(
     if order is Order.ENTRY:
         baskets.sort()
     unit = _read_buffer(path) if buffer is None else buffer
-    extents = ((offset, -(-length // unit) * unit) for _, _, offset, length in baskets)
-    return DeclaredReads(path, coalesced(extents))
+    size = path.stat().st_size
+    extents = (
+        (offset, min(-(-length // unit) * unit, size - offset)) for _, _, offset, length in baskets
+    )
+    return DeclaredReads(path, coalesced(extents), "format")
 
 
 def _read_buffer(path: Path) -> int:

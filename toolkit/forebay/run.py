@@ -75,9 +75,15 @@ def run(options: RunOptions, console: Console) -> int:
         lines = []
         if options.record_to is not None:
             lines = keep_reads(read_traces.load([directory]), options)
+        elif options.pages and not read_ahead.files:
+            lines = [
+                f"forebay: nothing was read ahead: no file that {_intent(options)} declares was "
+                "opened on storage. Files in memory (tmpfs) and those that were open before the "
+                "run are not seen."
+            ]
         elif found.records or not (read_ahead.files or read_ahead.gave_up):
             lines = remarks(options.command, dialect, exit_code, found, directory.parent)
-        lines = seen + lines
+        lines = seen + _unread_intent(options) + lines
     unsafe = unsafe_data.left_in_logs(variables, found.records, exit_code != 0, begun_unix_s)
     lines += unsafe_data.advice(unsafe)
     files = summary.summarise(found.records)
@@ -129,6 +135,15 @@ def _intent(options: RunOptions) -> Path | None:
     return options.settings.intent or (Path(inherited) if inherited else None)
 
 
+def _unread_intent(options: RunOptions) -> list[str]:
+    """That an intent file has no effect, of which nothing is preloaded that would say so."""
+    intent = _intent(options)
+    if options.observe or intent_file.declares_reads(intent):
+        return []
+    why = intent_file.why_unreadable(intent)
+    return [f"forebay: nothing is read ahead: {why}"] if why else []
+
+
 def _watched(options: RunOptions, directory: Path) -> AbstractContextManager[list[str]]:
     """With --pages the reads of what is started meanwhile are seen in the kernel: written down, or
     read ahead. The list holds afterwards what is to be told of it. Raises ForebayError."""
@@ -138,8 +153,9 @@ def _watched(options: RunOptions, directory: Path) -> AbstractContextManager[lis
         return page_watch.watched(directory, None)
     intent = _intent(options)
     if options.observe or not intent_file.declares_reads(intent):
+        why = intent_file.why_unreadable(intent)
         raise ForebayError(
-            "--pages has nothing to do",
+            f"--pages has nothing to do{': ' if why else ''}{why}",
             "Write --record to write reads down, or name an intent file that declares reads.",
         )
     return page_watch.watched(directory, intent)

@@ -1,6 +1,9 @@
 #include "toolkit/native/page_readers.hpp"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
+#include <string>
 #include <utility>
 
 #include "core/engine/prefetch/node_readers.hpp"
@@ -16,8 +19,9 @@ namespace forebay {
 void PageReaders::opened(const OpenedFiles::Opened& file) {
   const FileId id = file.version.id;
   if (file.was_written || readers_.contains(id)) return;
-  const ReadIntent wishes =
-      combined(sections_for(sections_, std::array{file.path.c_str()}, file.version.size));
+  const auto sections = sections_for(sections_, std::array{file.path.c_str()}, file.version.size);
+  tell_mistakes(file, sections);
+  const ReadIntent wishes = combined(sections);
   if (wishes.willneed.empty()) return;
   auto source = open_fetch_source(file.descriptor, file.path, Through::widened_page_cache);
   if (!source) return;
@@ -28,6 +32,17 @@ void PageReaders::opened(const OpenedFiles::Opened& file) {
   auto fetch = std::make_unique<PageCacheFetch>(std::move(readers), file.version.size);
   readers_[id].file =
       adviser_.add(file.path, *std::move(source), std::move(advice), std::move(fetch));
+}
+
+void PageReaders::tell_mistakes(const OpenedFiles::Opened& file,
+                                const std::vector<const ReadSection*>& sections) {
+  std::vector<std::string> mistakes;
+  for (const ReadSection* section : sections) {
+    for (const HintProblem& problem : section->problems) mistakes.push_back(to_string(problem));
+  }
+  std::ranges::move(unfit_reads(sections, file.version.size), std::back_inserter(mistakes));
+  if (mistakes.empty() || !told_.insert(file.version.id).second) return;
+  posix::write_mistakes_record(file.path, mistakes);
 }
 
 void PageReaders::read(const PageEvent& event) {

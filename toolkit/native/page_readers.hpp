@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "core/engine/prefetch/adviser.hpp"
@@ -25,6 +26,9 @@ class PageReaders {
   void finish();
 
  private:
+  void tell_mistakes(const OpenedFiles::Opened& file,
+                     const std::vector<const ReadSection*>& sections);
+
   struct Reader {
     std::shared_ptr<AdvisedFile> file;
     Extent last_fault;
@@ -33,6 +37,7 @@ class PageReaders {
   const std::vector<ReadSection> sections_;
   Adviser adviser_;
   std::map<FileId, Reader> readers_;
+  std::set<FileId> told_;  ///< What is wrong with what is declared of them.
 };
 
 }  // namespace forebay

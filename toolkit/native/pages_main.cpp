@@ -102,10 +102,13 @@ void watch(OpenedFiles& files, PageEvents& events, Opened&& opened, Read&& read)
   }
 }
 
-int say(const Error& error) {
+/// Returns `status`.
+int say(const Error& error, int status = 1) {
   std::fprintf(stderr, "%s\n", to_string(error).c_str());
-  return 1;
+  return status;
 }
+
+constexpr int wrong_intent = 2;
 
 int run(int argc, char** argv) {
   CLI::App app("Sees what processes read in the kernel's page cache");
@@ -120,9 +123,9 @@ int run(int argc, char** argv) {
   std::vector<ReadSection> sections;
   if (!intent.empty()) {
     const auto text = text_of(intent);
-    if (!text) return say(text.error());
+    if (!text) return say(text.error(), wrong_intent);
     auto found = read_sections(*text, intent);
-    if (!found) return say(found.error());
+    if (!found) return say(found.error(), wrong_intent);
     sections = *std::move(found);
   }
   auto files = OpenedFiles::begin();

@@ -115,3 +115,26 @@ def test_the_summary_tells_of_processes_that_gave_up(forebay: Forebay, tmp_path:
     told = read_json(tmp_path / "r.json")["prefetch"]["gave_up"]
     assert sorted(each["process"] for each in told) == [4711, 4712]
     assert {each["stopped"] for each in told} == {why}
+
+
+def test_mistakes_of_a_file_that_nothing_was_read_of_are_told(
+    forebay: Forebay, tmp_path: Path
+) -> None:
+    (tmp_path / "reads.toml").write_text(READS)
+    staged = tmp_path / "staged"
+    staged.mkdir()
+    wrong = {"version": 1, "path": "/data/a.dat", "mistakes": ["r.toml:3: wrong", "and 2 more"]}
+    leave(staged, wrong, {**wrong, "mistakes": ["r.toml:3: wrong", "r.toml:9: also"]},
+          {**wrong, "mistakes": [3]}, {**wrong, "mistakes": "all"}, ending="mistakes")  # fmt: skip
+    answer = forebay(
+        "run", "--json", "r.json", "--intent", "reads.toml",
+        "--", "sh", "-c", f'cp {staged}/*.mistakes "$FOREBAY_REPORT_DIR"',
+    )  # fmt: skip
+    assert answer.code == 0
+    assert "/data/a.dat  not read ahead" in answer.errors
+    assert answer.errors.count("intent file, r.toml:3: wrong") == 1
+    assert "no MPI file was seen" not in answer.errors
+    prefetch = read_json(tmp_path / "r.json")["prefetch"]
+    (file,) = prefetch["files"]
+    assert sorted(file["mistakes"]) == ["and 2 more", "r.toml:3: wrong", "r.toml:9: also"]
+    assert len(prefetch["rejected"]) == 2

@@ -89,7 +89,8 @@ def test_a_recorded_run_leaves_an_intent_file_and_its_own_status(
     assert "forebay run --intent reads.toml -- ..." in answer.errors
     (section,) = tomllib.loads((tmp_path / "reads.toml").read_text())["file"]
     assert section == {
-        "path": "/data/a", "same_size": 9, "willneed": [[5, 1 << 20], [0, 1 << 20]],
+        "path": "/data/a", "from": "recording", "same_size": 9,
+        "willneed": [[5, 1 << 20], [0, 1 << 20]],
     }  # fmt: skip
     answer = forebay("run", "--intent-out", "other.toml", "--", "true")
     assert answer.code == 0

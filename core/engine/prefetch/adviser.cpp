@@ -163,6 +163,9 @@ void AdvisedFile::carry_out(const std::vector<ReadAdvice::Item>& items) {
     figures_.bytes_resident += done.resident;
   }
   const std::lock_guard lock(mutex_);
+  // What was there before is not ours.
+  const Bytes held = std::min(advice_->held(), figures_.bytes_fetched);
+  figures_.memory_peak = std::max(figures_.memory_peak, held);
   if (advice_->is_given_up()) figures_.plans_given_up = 1;
   if (is_fetched() && fetch_->is_useless()) {
     figures_.stopped = "its reads do not come from the page cache, or the kernel does not tell";

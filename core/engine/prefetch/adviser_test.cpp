@@ -92,6 +92,27 @@ TEST(Adviser, TellsWhatFollowsAReadAndGivesUpTheOldest) {
   EXPECT_EQ(file->figures().bytes_asked, 20);
 }
 
+TEST(Adviser, CountsWhatWasBroughtAndNotPassedYet) {
+  Told told;
+  Adviser adviser;
+  const auto file = adviser.add("a", std::make_unique<ToldSource>(told), advice_for(100));
+  for (Bytes at = 0; at < 100; at += 10) file->note({at, 10});
+  told.wait_for(18);  // All blocks, and all of them but the last two given up.
+  adviser.end();
+  EXPECT_EQ(file->figures().memory_peak, 20);
+  EXPECT_EQ(file->figures().bytes_fetched, 100);
+}
+
+TEST(Adviser, WhatCannotBeBroughtTakesNoMemory) {
+  Told told;
+  Adviser adviser;
+  const auto file = adviser.add("a", std::make_unique<ToldSource>(told, true), advice_for(100));
+  file->note({0, 10});
+  told.wait_for(2);
+  adviser.end();
+  EXPECT_EQ(file->figures().memory_peak, 0);
+}
+
 TEST(Adviser, CountsWhatHadBeenDeclared) {
   Told told;
   Adviser adviser;

@@ -30,11 +30,13 @@ struct PrefetchFigures {
   Bytes bytes_planned = 0;    ///< Declared, inside the file.
   std::int64_t extents_outside = 0;  ///< Declared, not in the file.
   std::int64_t plans_given_up = 0;   ///< The program read other things than was foreseen.
-  Bytes memory_peak = 0;             ///< What processes share is counted by the one that made it.
-  std::int64_t latency_ns = 0;       ///< The shortest request; 0: there was none.
-  double bytes_per_second = 0;       ///< The highest rate.
-  std::int64_t helper_cpu_ns = 0;    ///< Of the thread that reads ahead, for this file.
-  std::string stopped;  ///< Why nothing more was fetched; empty: it went on to the end.
+  /// Of memory, which is counted by the process that made it where several share it; or of the page
+  /// cache: what was brought there and not passed yet.
+  Bytes memory_peak = 0;
+  std::int64_t latency_ns = 0;     ///< The shortest request; 0: there was none.
+  double bytes_per_second = 0;     ///< The highest rate.
+  std::int64_t helper_cpu_ns = 0;  ///< Of the thread that reads ahead, for this file.
+  std::string stopped;             ///< Why nothing more was fetched; empty: it went on to the end.
 };
 
 }  // namespace forebay

@@ -290,8 +290,10 @@ std::optional<ReadRequest> PrefetchedFile::next_request() {
     if (!make_room(*next)) return std::nullopt;
     const auto memory = buffer_.take(transfer.length);
     if (!memory) return std::nullopt;
-    live_.push_back(
-        {next_tag_, *std::move(next), held, *memory, tuner_.trial(), window_.depart(steady_ns())});
+    std::vector<Extent> absent;
+    if (leaves_.load() != Leaves::nothing) absent = absent_parts(*source_, held);
+    live_.push_back({next_tag_, *std::move(next), held, *memory, tuner_.trial(),
+                     window_.depart(steady_ns()), std::move(absent)});
     next.reset();
     ++figures_.requests;
     return ReadRequest{next_tag_++, source_.get(), buffer_.at(*memory, transfer.length),
@@ -312,15 +314,17 @@ void PrefetchedFile::ended(const ReadOutcome& outcome) {
   // Also tells whether our own descriptor is still what it was: a program may close descriptors
   // that it knows nothing of.
   const auto version = source_->version();
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   waits_in_vain_ = 0;
   const auto piece = std::ranges::find(live_, outcome.tag, &Live::tag);
   if (piece == live_.end()) return;
+  const std::vector<Extent> brought = std::move(piece->absent);
+  const bool is_whole = outcome.os_errno == 0 && outcome.moved >= piece->held.length;
   figures_.bytes_fetched += outcome.moved;
   figures_.bytes_refetched += fetched_.add({piece->held.offset, outcome.moved});
   if (state_ != State::active) {
     release(piece);
-  } else if (outcome.os_errno != 0 || outcome.moved < piece->held.length) {
+  } else if (!is_whole) {
     // The program learns of an error if it asks for these bytes, from the file itself.
     ++figures_.requests_failed;
     release(piece);
@@ -336,6 +340,19 @@ void PrefetchedFile::ended(const ReadOutcome& outcome) {
     if (version != version_) halt("the file was changed");
   }
   arrived_.notify_all();
+  lock.unlock();
+  drop_brought(brought, is_whole);
+}
+
+/// What a request brought into the page cache on its way: the buffer has it, and the budget is the
+/// buffer's. What was there before is somebody else's.
+void PrefetchedFile::drop_brought(const std::vector<Extent>& brought, bool is_whole) {
+  for (const Extent& extent : brought) {
+    if (leaves_.load() == Leaves::unknown && is_whole) {
+      leaves_.store(source_->resident(extent) > 0 ? Leaves::pages : Leaves::nothing);
+    }
+    if (leaves_.load() == Leaves::pages) static_cast<void>(source_->advise(extent, false));
+  }
 }
 
 void PrefetchedFile::count_cpu(std::int64_t nanoseconds) {

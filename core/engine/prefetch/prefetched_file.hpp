@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -10,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "core/engine/prefetch/fetch_buffer.hpp"
 #include "core/engine/prefetch/prefetch_figures.hpp"
@@ -64,6 +66,7 @@ class PrefetchedFile final : public ServedFile {
     Bytes memory;  ///< Where in the buffer.
     int trial;     ///< Of the tuner.
     FetchWindow::Departure departure{};
+    std::vector<Extent> absent = {};  ///< Of `held`, what the page cache did not have before.
     bool ready = false;
     Bytes served = 0;
   };
@@ -88,11 +91,16 @@ class PrefetchedFile final : public ServedFile {
   Piece holder_of(Bytes offset);
   void release(const Piece& piece);
   void release_ready();
+  void drop_brought(const std::vector<Extent>& brought, bool is_whole);
 
   const std::string path_;
   const ReadIntent intent_;
   std::unique_ptr<FetchSource> source_;  ///< Used by who fetches; null after close_source().
   const std::function<void()> wake_;
+  /// Whether its reads leave pages in the page cache, which the first request shows: not every file
+  /// system that takes O_DIRECT goes past it, and before Linux 6.5 the kernel does not tell.
+  enum class Leaves { unknown, nothing, pages };
+  std::atomic<Leaves> leaves_{Leaves::unknown};
 
   mutable std::mutex mutex_;
   std::condition_variable arrived_;

@@ -27,6 +27,7 @@
 #include "core/intercept/posix/recorded_reads.hpp"
 #include "core/intercept/posix/registry.hpp"
 #include "core/intercept/posix/while_memory_lasts.hpp"
+#include "core/model/read_intent.hpp"
 #include "core/storage/file_version.hpp"
 
 namespace forebay::posix {
@@ -213,6 +214,19 @@ void write_last_records(bool at_once) {
 
 [[gnu::destructor]] void unload() { write_last_records(false); }
 
+/// Of each file once.
+void tell_unfit(const FileVersion& version, const char* path,
+                const DeclaredReads::Sections& sections) {
+  const auto unfit = unfit_reads(sections, version.size);
+  if (unfit.empty()) return;
+  {
+    Registry& state = *registry.load();
+    const RegistryLock lock(state);
+    if (!lock || !state.unfit.insert({version.id, version.size}).second) return;
+  }
+  write_mistakes_record(path, unfit);
+}
+
 void look_at(int descriptor, int directory, const char* path, int flags, Reader reader) {
   struct stat status{};
   if (!is_own_process(*registry.load()) || ::fstat(descriptor, &status) != 0 ||
@@ -235,6 +249,7 @@ void look_at(int descriptor, int directory, const char* path, int flags, Reader 
     declared->tell(sections);
     close_listed(descriptor);  // If it was closed behind our back.
     manage(descriptor, version, path, sections, reader);
+    tell_unfit(version, path, sections);
   }
 }
 

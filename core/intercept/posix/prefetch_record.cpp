@@ -3,47 +3,46 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <cstdio>
 #include <string>
 
 #include "core/intercept/posix/record_file.hpp"
+#include "core/intercept/posix/record_text.hpp"
 
 namespace forebay::posix {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr double seconds(std::int64_t nanoseconds) {
   return static_cast<double>(nanoseconds) / 1e9;
 }
 
 std::string content_of(const std::string& path, const PrefetchFigures& figures) {
-  const Json record = {{"version", 1},
-                       {"path", path},
-                       {"reads", figures.reads},
-                       {"reads_served", figures.reads_served},
-                       {"bytes_asked", figures.bytes_asked},
-                       {"bytes_asked_declared", figures.bytes_asked_declared},
-                       {"bytes_served", figures.bytes_served},
-                       {"stalls", figures.stalls},
-                       {"seconds_waited", seconds(figures.waited_ns)},
-                       {"requests", figures.requests},
-                       {"requests_failed", figures.requests_failed},
-                       {"bytes_fetched", figures.bytes_fetched},
-                       {"bytes_refetched", figures.bytes_refetched},
-                       {"bytes_between", figures.bytes_between},
-                       {"bytes_unused", figures.bytes_unused},
-                       {"bytes_resident", figures.bytes_resident},
-                       {"bytes_planned", figures.bytes_planned},
-                       {"extents_outside", figures.extents_outside},
-                       {"plans_given_up", figures.plans_given_up},
-                       {"memory_peak", figures.memory_peak},
-                       {"latency_seconds", seconds(figures.latency_ns)},
-                       {"bytes_per_second", figures.bytes_per_second},
-                       {"helper_cpu_seconds", seconds(figures.helper_cpu_ns)},
-                       {"stopped", figures.stopped}};
-  // A path may hold any byte; what is no UTF-8 is replaced.
-  return record.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  RecordText record;
+  record.add("version", 1);
+  record.add("path", path);
+  record.add("reads", figures.reads);
+  record.add("reads_served", figures.reads_served);
+  record.add("bytes_asked", figures.bytes_asked);
+  record.add("bytes_asked_declared", figures.bytes_asked_declared);
+  record.add("bytes_served", figures.bytes_served);
+  record.add("stalls", figures.stalls);
+  record.add("seconds_waited", seconds(figures.waited_ns));
+  record.add("requests", figures.requests);
+  record.add("requests_failed", figures.requests_failed);
+  record.add("bytes_fetched", figures.bytes_fetched);
+  record.add("bytes_refetched", figures.bytes_refetched);
+  record.add("bytes_between", figures.bytes_between);
+  record.add("bytes_unused", figures.bytes_unused);
+  record.add("bytes_resident", figures.bytes_resident);
+  record.add("bytes_planned", figures.bytes_planned);
+  record.add("extents_outside", figures.extents_outside);
+  record.add("plans_given_up", figures.plans_given_up);
+  record.add("memory_peak", figures.memory_peak);
+  record.add("latency_seconds", seconds(figures.latency_ns));
+  record.add("bytes_per_second", figures.bytes_per_second);
+  record.add("helper_cpu_seconds", seconds(figures.helper_cpu_ns));
+  record.add("stopped", figures.stopped);
+  return record.take();
 }
 
 }  // namespace
@@ -52,9 +51,27 @@ void write_prefetch_record(const std::string& path, const PrefetchFigures& figur
   leave_record(content_of(path, figures), ".reads");
 }
 
+void write_mistakes_record(const std::string& path, const std::vector<std::string>& mistakes) {
+  std::string sentences;
+  for (const std::string& mistake : mistakes) {
+    sentences += (sentences.empty() ? "[" : ", ") + RecordText::written(mistake);
+  }
+  RecordText record;
+  record.add("version", 1);
+  record.add("path", path);
+  record.add_written("mistakes", sentences + "]");
+  if (leave_record(record.take(), ".mistakes")) return;
+  for (const std::string& mistake : mistakes) {
+    std::fprintf(stderr, "forebay: %s: %s\n", path.c_str(), mistake.c_str());
+  }
+}
+
 void write_gave_up_record(const std::string& why) {
-  const Json record = {{"version", 1}, {"process", ::getpid()}, {"stopped", why}};
-  leave_record(record.dump(1) + "\n", ".gave-up");
+  RecordText record;
+  record.add("version", 1);
+  record.add("process", ::getpid());
+  record.add("stopped", why);
+  leave_record(record.take(), ".gave-up");
 }
 
 }  // namespace forebay::posix

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/engine/prefetch/prefetch_figures.hpp"
 
@@ -9,6 +10,10 @@ namespace forebay::posix {
 /// Leaves what reading the file `path` ahead did in the directory of records, if there is one
 /// (docs/formats/report.md). Nothing is told of a failure: the program goes on all the same.
 void write_prefetch_record(const std::string& path, const PrefetchFigures& figures);
+
+/// The same of what is wrong with what is declared of the file `path`, a sentence each. Without a
+/// directory of records it is told on the error stream.
+void write_mistakes_record(const std::string& path, const std::vector<std::string>& mistakes);
 
 /// The same of what this process does for no file any more, and why.
 void write_gave_up_record(const std::string& why);

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "core/engine/prefetch/adviser.hpp"
@@ -93,6 +95,8 @@ struct Registry {
   unsigned listed_end = 0;  ///< No descriptor from here on was ever listed.
   std::vector<ShownFile> mappings;
   std::vector<AnnouncedFile> announced;
+  /// Files, and their sizes, of which it was told that what is declared does not fit them.
+  std::set<std::pair<FileId, Bytes>> unfit;
   ParkedFiles parked;
 };
 

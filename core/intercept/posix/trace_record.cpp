@@ -1,22 +1,19 @@
 #include "core/intercept/posix/trace_record.hpp"
 
-#include <nlohmann/json.hpp>
 #include <string_view>
-#include <utility>
 
 #include "core/intercept/posix/record_file.hpp"
+#include "core/intercept/posix/record_text.hpp"
 
 namespace forebay::posix {
 namespace {
 
-using Json = nlohmann::ordered_json;
-using OfOtherBytes = Json::error_handler_t;
-
-/// In hexadecimal. Null for UTF-8, which JSON holds as it is.
-Json bytes_beyond_utf8(const std::string& path) {
-  const Json text = path;
+/// In hexadecimal. Empty for UTF-8, which JSON holds as it is.
+std::string bytes_beyond_utf8(const std::string& path) {
+  using OfOtherBytes = nlohmann::json::error_handler_t;
+  const nlohmann::json text = path;
   const auto dumped = [&](OfOtherBytes what) { return text.dump(-1, ' ', false, what); };
-  if (dumped(OfOtherBytes::replace) == dumped(OfOtherBytes::ignore)) return nullptr;
+  if (dumped(OfOtherBytes::replace) == dumped(OfOtherBytes::ignore)) return {};
   constexpr std::string_view digits = "0123456789abcdef";
   std::string result;
   for (const char character : path) {
@@ -30,20 +27,23 @@ Json bytes_beyond_utf8(const std::string& path) {
 }  // namespace
 
 void write_trace_record(const std::string& path, Bytes size, const ReadTrace& trace) {
-  auto extents = Json::array();
+  std::string extents = "[";
   for (const Extent& extent : trace.extents()) {
-    extents.push_back(Json::array({extent.offset, extent.length}));
+    if (extents.size() > 1) extents += ',';
+    extents += "[" + std::to_string(extent.offset) + "," + std::to_string(extent.length) + "]";
   }
-  Json record = {{"version", 1},
-                 {"path", path},
-                 {"size", size},
-                 {"reads", trace.reads()},
-                 {"bytes", trace.bytes()},
-                 {"left_out", trace.left_out()},
-                 {"extents", std::move(extents)}};
-  if (Json bytes = bytes_beyond_utf8(path); !bytes.is_null()) record["path_bytes"] = bytes;
-  // What is no UTF-8 is replaced in `path`, which is for people then.
-  leave_record(record.dump(-1, ' ', false, OfOtherBytes::replace) + "\n", ".trace");
+  RecordText record;
+  record.add("version", 1);
+  record.add("path", path);  // For people, where it is no UTF-8.
+  record.add("size", size);
+  record.add("reads", trace.reads());
+  record.add("bytes", trace.bytes());
+  record.add("left_out", trace.left_out());
+  record.add_written("extents", extents + "]");
+  if (const std::string bytes = bytes_beyond_utf8(path); !bytes.empty()) {
+    record.add("path_bytes", bytes);
+  }
+  leave_record(record.take(), ".trace");
 }
 
 }  // namespace forebay::posix

@@ -19,6 +19,8 @@ import kernel_page
 import kernel_runs
 import readers_page
 import readers_runs
+import unlisted_page
+import unlisted_runs
 from analysis_runs import COMPUTE_US, ROOT, Tools
 from control_groups import CannotBeDoneError
 from forebay.units import parse_size
@@ -33,6 +35,7 @@ class What(StrEnum):
     KERNEL = "kernel"
     EXT4 = "ext4"
     READERS = "readers"
+    UNLISTED = "unlisted"
     TABLE = "table"
 
 
@@ -43,7 +46,8 @@ def main(
             help="measure: add rounds without a page cache. kernel: add rounds against the "
             "kernel's read-ahead; needs root. ext4: the same on a throttled disk, which needs loop "
             "devices and control groups of version 1. readers: add rounds of real programs; needs "
-            "root. table: write the pages from what is there."
+            "root. unlisted: add rounds of what interception costs calls that are not read ahead. "
+            "table: write the pages from what is there."
         ),
     ],
     rounds: Annotated[int, typer.Option("--rounds", "-n", min=1, help="Of each kind.")] = 5,
@@ -101,6 +105,8 @@ def main(
             elif what is What.READERS:
                 for one in kind or list(readers_runs.BY_NAME):
                     add(f"reader-{one}", of_reader(one))
+            elif what is What.UNLISTED:
+                add("unlisted", lambda _: unlisted_runs.measure_round())
             else:
                 for one in kind or list(COMPUTE_US):
                     add(one.replace("/", ""), of_kind(one))
@@ -112,6 +118,7 @@ def main(
         if any((output / "results").glob(f"{subject.stem}-*.json")):
             print(kernel_page.write(output, subject))
     print(readers_page.write(output))
+    print(unlisted_page.write(output))
 
 
 if __name__ == "__main__":
