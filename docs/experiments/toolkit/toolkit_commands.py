@@ -103,8 +103,8 @@ def measure(
     described = campaign.load(Path(campaign.__file__).with_name("campaign.toml"))
     mpi = described.mpis[MPI]
 
-    def add(stem: str, one: Round) -> None:
-        for _ in range(rounds):
+    def add(stem: str, one: Round, count: int = rounds) -> None:
+        for _ in range(count):
             number = len(stored_rounds(output, stem))
             path = output / "results" / f"{stem}-{number}.json"
             results.store(path, one(random.Random(number)), SCRIPT)
@@ -138,13 +138,14 @@ def measure(
     elif what is What.CONFIGURE:
         limits = configure_runs.limits(output)
         with configure_pairs.mounted(tools, tmpfs) as systems:
-            for pair in _chosen(PAIRS, only):
+            # In turn, so that a bad hour is no pair's alone.
+            for pair in rounds * _chosen(PAIRS, only):
 
                 def of_pair(shuffle: random.Random, pair: Pair = pair) -> dict[str, Any]:
                     mpi = described.mpis[pair.mpi]
                     return configure_runs.measure(tools, mpi, systems, pair, limits, shuffle)
 
-                add(f"configure-{pair.name}", of_pair)
+                add(f"configure-{pair.name}", of_pair, 1)
     elif what is What.PLANTED:
         limits = configure_runs.limits(output)
         with configure_pairs.mounted(tools, tmpfs) as systems:
