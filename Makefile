@@ -33,7 +33,8 @@ $(VENV)/.locked: requirements.lock | deps
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "$(PYTHON) is older than 3.11; name a newer one: make PYTHON=..." >&2; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile -r requirements.lock
+	$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --no-deps \
+	  -r requirements.lock
 	@touch $@
 
 build: venv ## the library, the workloads for both MPIs, and the command .venv/bin/forebay

@@ -14,7 +14,7 @@ import pytest
 import measuring
 from campaign import Mpi
 from configure_pairs import MEMORY, Pair
-from configure_runs import Case, Timed
+from configure_runs import TIMEOUT_S, Case, Timed
 from forebay import native
 from forebay.configure.workload import Workload
 from forebay.report.budget import Budget
@@ -71,6 +71,41 @@ def test_runs_of_the_grid_inherit_nothing_that_changes_them(
     assert "cb_nodes=7" not in met.get("FOREBAY_HINTS", "")
     assert met.get("OMPI_MCA_io") != "ompio"
     assert os.environ["FOREBAY_HINTS"] == "cb_nodes=7"
+
+
+def failing(directory: Path, monkeypatch: pytest.MonkeyPatch, on: str) -> Timed:
+    """Runs of a program that fails where its environment has a line with this word."""
+    monkeypatch.setattr(native, "preload_library", lambda: directory / "nothing.so")
+    launcher = script(directory / "start", "shift 2", 'exec "$@"')
+    fails = f'if env | grep -q "{on}"; then echo broken >&2; exit 3; fi'
+    script(directory / "programs" / "mpi" / "fails", fails, 'echo done > "$1"')
+    files = directory / "files"
+    files.mkdir()
+    pair = Pair("made", "fails", (), MEMORY, "", ranks=1)
+    mpi = Mpi("mpi", "a stand-in", [str(launcher)])
+    tools = Tools(Path("forebay"), directory / "programs")
+    return Timed(Case(tools, mpi, pair, {MEMORY.name: files}, directory), NOTHING_OF_IT)
+
+
+def test_a_candidate_that_fails_counts_as_one_that_takes_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timed = failing(tmp_path, monkeypatch, on="^VARIANT=bad")
+    bad = {"VARIANT": "bad"}
+    grid = timed.grid([{}, bad], random.Random(1))
+    assert [one["settings"] for one in grid] == [{}, bad]
+    assert set(grid[1]["seconds"]) == {TIMEOUT_S}
+    assert max(grid[0]["seconds"]) < TIMEOUT_S
+    assert [one["settings"] for one in timed.not_ended] == len(grid[1]["seconds"]) * [bad]
+    assert timed.identical
+
+
+def test_a_default_that_fails_ends_the_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timed = failing(tmp_path, monkeypatch, on="^PATH=")
+    with pytest.raises(MeasuringError, match=r"(?s)the default: .*broken"):
+        timed.grid([{}], random.Random(1))
 
 
 def test_the_command_is_ended_after_its_time(tmp_path: Path) -> None:

@@ -113,6 +113,12 @@ def existing_part(path: Path) -> Path:
     return path
 
 
+def block_bytes(path: Path) -> int:
+    """What the file system of `path` wants to be read and written in: a block of GPFS, what NFS
+    sends at once, a page of most local ones."""
+    return os.statvfs(existing_part(path)).f_bsize
+
+
 def stripe_of(path: Path) -> Stripe | None:
     """How `path` (or the nearest existing directory above) is striped; None if it is not, or
     nothing tells. Sources: the testbed's attribute, then `lfs getstripe`."""

@@ -78,6 +78,14 @@ class System:
     metadata: list[MetadataRate] = field(default_factory=list)
     document: dict[str, Any] = field(default_factory=dict)
 
+    def is_of(self, path: str, mount: str) -> bool:
+        """Whether what was measured below `path` is of the file system at `mount`: by the path
+        alone, where the file does not say."""
+        for place in self.document.get("places", []):
+            if place.get("path") == path and place.get("mount_point"):
+                return bool(place["mount_point"] == (mount or "/"))
+        return f"{path.rstrip('/')}/".startswith(f"{mount.rstrip('/')}/")
+
 
 def load(path: Path) -> System:
     """Raises ForebayError for what is no such file or is of another version."""

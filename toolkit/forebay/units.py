@@ -91,3 +91,8 @@ def show_share(share: float) -> str:
     if share >= 0.1:
         return f"{100 * share:.0f} %"
     return f"{100 * share:.2g} %" if share else "0 %"
+
+
+def show_operations(rate: float) -> str:
+    """1234.5 operations a second -> '1 234/s'."""
+    return f"{show_count(round(rate))}/s" if rate >= 10 else f"{rate:.2g}/s"

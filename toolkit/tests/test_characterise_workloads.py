@@ -247,6 +247,45 @@ def test_a_block_of_an_array_is_a_call_through_its_view(
     assert [(each["blocks"], each["stride"]) for each in in_memory] == [(8 * 4 * 4 // row, None)]
 
 
+@pytest.mark.parametrize(
+    ("ranks", "grid", "formula"),
+    [
+        # As the program has it by itself: the fastest dimension is split first.
+        (2, (1, 1, 1, 2), "0 + rank*120"),
+        (4, (1, 1, 2, 2), "0 + (rank%2)*120 + (rank//2)*720"),
+        (4, (2, 1, 1, 2), "0 + (rank%2)*120 + (rank//2)*4320"),
+    ],
+)
+def test_a_block_of_a_lattice_is_a_call_for_its_rows(
+    forebay: Forebay, tmp_path: Path, ranks: int, grid: tuple[int, ...], formula: str
+) -> None:
+    local, site = np.array([2, 3, 3, 5]), 24
+    whole = np.arange(np.prod(local * grid)).reshape(local * grid)
+    calls = []
+    for rank in range(ranks):
+        first = local * np.unravel_index(rank, grid)
+        part = whole[tuple(slice(a, b) for a, b in zip(first, first + local, strict=True))]
+        calls.append(_through_view(rank, part.ravel(), site))
+    rows = {(call.view.blocks, call.view.block_bytes) for call in calls if call.view}
+    assert rows == {(2 * 3 * 3, 5 * site)}
+    chosen = [] if grid[0] == 1 else ["--grid", "x".join(map(str, grid))]
+    layer = _pattern(
+        forebay,
+        tmp_path,
+        ranks,
+        "lattice4d",
+        *("--local", "x".join(map(str, local)), "--site", str(site), *chosen),
+        *("--files", str(_FILES)),
+        pause=_NO_PAUSE,
+    )
+    _check(layer, calls, "_all", _FILES)
+    assert _formulas(layer) == {formula}
+    assert [phase["repetitions"] for phase in layer["phases"]] == [_FILES, _FILES]
+    assert all(phase["new_file_each_time"] for phase in layer["phases"])
+    assert layer["global"]["spatial"]["kind"] == "strided by the file view"
+    assert {each["kind"] for each in layer["sharing"]} == {"through views with holes"}
+
+
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_interleaved_pieces_are_strided_by_the_view(
     forebay: Forebay, tmp_path: Path, ranks: int

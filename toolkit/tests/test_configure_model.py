@@ -249,6 +249,41 @@ def test_constraints_hold_for_striping_that_no_run_chooses(tmp_path: Path) -> No
     assert space.candidates(space.SpaceBuilder(of_run, rules, []).build(), rules, 1)
 
 
+@pytest.mark.parametrize(
+    ("servers", "block", "values"),
+    [(8, 4096, [None, str(MIB)]), (1, 2 * MIB, [None, str(2 * MIB)]), (1, 4096, None)],
+)
+def test_romio_is_aligned_to_stripes_or_to_blocks_beyond_a_page(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    servers: int,
+    block: int,
+    values: list[str | None] | None,
+) -> None:
+    """Fault model: a file system of which this test says how large its blocks are."""
+    monkeypatch.setattr(filesystem, "block_bytes", lambda _: block)
+    of_run = striped(workload.of(writing(tmp_path).trace()), servers)
+    found = built(of_run, "engine=forebay,mpi")
+    assert found.values.get("alignment") == values
+    assert ("no blocks larger than a page" in reasons(found).get("alignment", "")) == (
+        values is None
+    )
+    chosen = space.candidates(found, Constraints((parse("engine=forebay,mpi"),)), 1)
+    assert all(each["engine"] == "mpi" for each in chosen if "alignment" in each)
+    hints = candidate.configuration("c", {"engine": "mpi", "alignment": str(block)}, of_run).hints
+    assert hints == {"striping_unit": str(block)}
+
+
+def test_forebay_and_open_mpi_have_no_alignment_to_choose(tmp_path: Path) -> None:
+    of_run = striped(workload.of(writing(tmp_path).trace()), 8)
+    assert "always aligned" in reasons(built(of_run))["alignment"]
+    made = writing(tmp_path / "openmpi")
+    made.run |= {"mpi": {"name": "openmpi"}}
+    of_run = striped(workload.of(made.trace()), 8)
+    found = built(of_run, "engine=forebay,mpi")
+    assert "Open MPI's cannot be" in reasons(found)["alignment"]
+
+
 def test_constraints_that_nothing_can_be_judged_by_are_told(tmp_path: Path) -> None:
     of_run = workload.of(writing(tmp_path).trace())
     texts = (

@@ -57,6 +57,8 @@ def full_run(path: Path) -> MadeRun:
             run.posix("pread", start + 5, 40, 2 * MIB, process=rank, within="mpi", offset=place)
             run.posix("pwrite", start + 50, 60, 2 * MIB, process=rank, within="mpi", offset=place)
             run.posix("pread", start + 200, 30, MIB, process=rank, file=1, offset=rank * MIB)
+    for turn in range(12):
+        run.posix("stat", 30 + turn, 0.1, file=1)
     run.hints = [{"cb_nodes": "8", "note": NASTY}, {"cb_nodes": "8", "note": NASTY}]
     run.openings = [{"hints_asked": 0}]
     run.run = {
@@ -82,6 +84,8 @@ def test_every_section_is_there_in_its_order(written: Path) -> None:
     assert "forebay compare -- mpiexec -n 4 &#39;./a b&#39;" in text
     assert "Amplification" in text
     assert "a cache effect" in text
+    assert "stat, 12 times" in text
+    assert "40 000/s" in text
 
 
 def test_the_page_needs_nothing_else(written: Path) -> None:
@@ -195,6 +199,7 @@ def test_the_command_writes_the_page_and_says_the_same(forebay: Forebay, tmp_pat
     found = read_json(tmp_path / "found.json")
     assert found["verdict"] in answer.output
     assert "1. Amplification" in answer.output
+    assert re.search(r"metadata.*stat, 12 times.*40 000/s.*10 000/s.*25 %", answer.output)
     assert "hints that the program gave: 2 not recorded" in answer.output
     assert found["findings"][0]["key"] == "amplification"
     assert [each["key"] for each in found["settings"]] == ["cb_nodes", "note"]

@@ -1,4 +1,8 @@
-"""What `forebay configure` proposed for pairs of a program and a system, beside the best of all."""
+"""What `forebay configure` proposed for pairs of a program and a system, beside the best of all.
+
+Which rounds count is one rule for all pairs, whatever came of them: those in which the host took no
+more of the processors' time than STOLEN_MUCH. A pair stands by the median of its rounds that
+count."""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from configure_runs import DEFAULT, PROPOSED
 from forebay.configure.candidate import described
 from forebay.statistics import Ratio, median_ratio
 from results import Result
-from toolkit_pages import stored_rounds
+from toolkit_pages import STOLEN_MUCH, stored_rounds
 
 # Of the best: as near as this a proposal has to come.
 NEAR = 1.10
@@ -66,19 +70,30 @@ class Found:
     def is_near(self) -> bool:
         return self.distance <= NEAR
 
-    def gain(self, over: Way, way: Way) -> Ratio | None:
-        """Of wall times, run by run."""
-        return median_ratio([a / b for a, b in zip(over.wall, way.wall, strict=True)])
+    @property
+    def stolen_share(self) -> float:
+        return float(self.raw["stolen_share"])
+
+    @property
+    def counts(self) -> bool:
+        return self.stolen_share <= STOLEN_MUCH
+
+    @property
+    def gains(self) -> list[float]:
+        """Default / proposal of wall times, run by run; none where nothing was proposed."""
+        if self.proposed is self.default:
+            return []
+        return [a / b for a, b in zip(self.default.wall, self.proposed.wall, strict=True)]
+
+    @property
+    def not_ended(self) -> int:
+        """Runs that count as one of TIMEOUT_S. Rounds of earlier code had none."""
+        return len(self.raw.get("not_ended", []))
 
     @property
     def runs(self) -> int:
         """That `configure` made, the warm-up among them."""
         return len(self.raw["configure"]["runs"])
-
-    @property
-    def grid_seconds(self) -> list[float]:
-        """Medians of all of the grid, in the grid's order."""
-        return [median(one["seconds"]) for one in self.raw["grid"]]
 
     def told(self, way: Way, places: Iterable[tuple[str, str]]) -> str:
         """Its settings in words, with directories by name."""
@@ -90,13 +105,41 @@ class Found:
         return text
 
 
-def collect(output: Path) -> list[Found]:
-    """All rounds of all pairs, by pair."""
-    return [
-        _found(pair, one)
-        for pair in PAIRS
-        for one in stored_rounds(output, f"configure-{pair.name}")
-    ]
+@dataclass(frozen=True)
+class OfPair:
+    """All rounds of a pair, in order."""
+
+    pair: Pair
+    rounds: list[Found]
+
+    @property
+    def counted(self) -> list[Found]:
+        return [one for one in self.rounds if one.counts]
+
+    @property
+    def is_near(self) -> bool:
+        """By the median of the rounds that count; not without any."""
+        distances = [one.distance for one in self.counted]
+        return bool(distances) and median(distances) <= NEAR
+
+    @property
+    def near_rounds(self) -> int:
+        return sum(one.is_near for one in self.counted)
+
+    @property
+    def gain(self) -> Ratio | None:
+        """Default / proposal, of all runs of the rounds that count."""
+        return median_ratio([gain for one in self.counted for gain in one.gains])
+
+
+def collect(output: Path) -> list[OfPair]:
+    """By pair, of those that were measured."""
+    found = []
+    for pair in PAIRS:
+        rounds = stored_rounds(output, f"configure-{pair.name}")
+        if rounds:
+            found.append(OfPair(pair, [_found(pair, one) for one in rounds]))
+    return found
 
 
 def _found(pair: Pair, one: Result) -> Found:

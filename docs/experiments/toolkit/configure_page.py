@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import page_parts as parts
-from configure_figures import NEAR, Found, collect
+from configure_figures import NEAR, Found, OfPair, collect
 from configure_pairs import PAIRS, PLACE, SYSTEMS
 from configure_planted import FAULTS, QUIET, TRIED, Fault
-from configure_runs import FASTEST, FINAL_ROUNDS, FINALISTS, MORE_ROUNDS, ROUNDS, RUNS_MOST
+from configure_runs import FASTEST, FINAL_PASSES, FINALISTS, MORE_PASSES, PASSES, RUNS_MOST
 from forebay.units import show_seconds, show_share
 from results import Result
-from toolkit_pages import SCRIPT, spread, stolen_text, stored_rounds
+from toolkit_pages import SCRIPT, STOLEN_MUCH, spread, stolen_text, stored_rounds
 
 FOUND_AT_LEAST = 4
 NAME = "configure"
@@ -43,7 +44,7 @@ def write(output: Path) -> Path:
     return page
 
 
-def _pairs_section(found: list[Found]) -> list[str]:
+def _pairs_section(found: list[OfPair]) -> list[str]:
     lines = ["## Known best", ""]
     lines += parts.table(
         ["pair", "program", "system", "what is planted"],
@@ -58,47 +59,52 @@ def _pairs_section(found: list[Found]) -> list[str]:
     lines += [
         "The best is looked for by running **a grid** of all factors that `configure` has to "
         "choose from, numbers with the least and the most of their values beside the default: all "
-        f"of it {_times(ROUNDS)} in shuffled order, the {FASTEST} fastest {_times(MORE_ROUNDS)} "
-        f"more. What decides are {FINAL_ROUNDS} fresh runs each of the default, the proposal and "
+        f"of it {_times(PASSES)} in shuffled order, the {FASTEST} fastest {_times(MORE_PASSES)} "
+        f"more. What decides are {FINAL_PASSES} fresh runs each of the default, the proposal and "
         f"the grid's {FINALISTS} fastest, in turn: *the best* is whichever of these has the least "
-        "median, the proposal included. A run of 20 s is ended, and counts as one of 20 s. "
-        "Where `configure` proposes nothing, the default stands for the "
-        "proposal. Times are of the whole command, as `configure` has them; starting the processes "
-        "is about half a second of it, so the ratio inside MPI-IO calls is shown, too.",
+        "median, the proposal included. Where `configure` proposes nothing, the default stands for "
+        "the proposal. Times are of the whole command, as `configure` has them; starting the "
+        "processes is about half a second of it, so the ratio inside MPI-IO calls is shown, too.",
+        "",
+        "**What counts** is the same for all pairs, whatever came of them. Within a round nothing "
+        "is left out: a run that takes 20 s is ended, and it and one that fails count as one of "
+        f"20 s. A round counts unless the host took more than "
+        f"{show_share(STOLEN_MUCH)} of the processors' time in it; those that do not are shown all "
+        "the same. A pair stands by the median of its rounds that count. Figures are medians over "
+        "these rounds [least, most], seconds the medians of each.",
         "",
     ]
     if not found:
         return lines + parts.NOTHING
     lines += parts.table(
-        ["pair", "feasible", "grid", "runs", "default, s", "proposed, s", "best, s",
-         "proposed / best", "in calls", "default / proposed", "verdict"],
+        ["pair", "rounds", "default, s", "proposed, s", "best, s", "proposed / best", "in calls",
+         "default / proposed", "rounds within 10 %", "verdict"],
         [_row(one) for one in found],
     )  # fmt: skip
-    near = {one.pair.name for one in found if one.is_near}
-    far = {one.pair.name for one in found if not one.is_near}
-    held = len(near - far)
-    verdict = "**met**" if held >= FOUND_AT_LEAST else "**missed**"
-    lines += [
-        "",
-        f"Within {show_share(NEAR - 1)} of the best in {held} of {len(PAIRS)}: {verdict}. "
-        + _identical(found),
-        "",
-    ]
+    lines += ["", _verdict(found), "", "Each round:", ""]
     places = [(f"/dev/shm/{PLACE}/{system.name}/mount", system.name) for system in SYSTEMS]
     lines += parts.table(
-        ["pair", "proposed", "best", "why it ended"],
+        ["pair", "round", "proposed", "best", "why it ended", "feasible", "grid", "runs",
+         "proposed / best", "not ended", "host took"],
         [
-            [
-                f"*{one.pair.name}*",
-                one.told(one.proposed, places),
-                one.told(one.best, places) if one.best is not one.proposed else "the same",
-                one.raw["configure"]["stopped"],
-            ]
-            for one in found
+            _round_row(number, one, places)
+            for each in found
+            for number, one in enumerate(each.rounds)
         ],
-        left=4,
-    )
+        left=5,
+    )  # fmt: skip
     return [*lines, ""]
+
+
+def _verdict(found: list[OfPair]) -> str:
+    held = sum(one.is_near for one in found)
+    near = sum(one.near_rounds for one in found)
+    counted = sum(len(one.counted) for one in found)
+    verdict = "**met**" if held >= FOUND_AT_LEAST else "**missed**"
+    return (
+        f"Within {show_share(NEAR - 1)} of the best in {held} of {len(PAIRS)}: {verdict}. "
+        f"Of the rounds that count, in {near} of {counted}. {_identical(found)}"
+    )
 
 
 def _program(name: str, arguments: tuple[str, ...], ranks: int, mpi: str) -> str:
@@ -109,27 +115,44 @@ def _times(count: int) -> str:
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
-def _row(one: Found) -> list[str]:
-    gain = one.gain(one.default, one.proposed) if one.proposed is not one.default else None
+def _row(one: OfPair) -> list[str]:
+    name, told = f"*{one.pair.name}*", f"{len(one.counted)} of {len(one.rounds)}"
+    if not one.counted:
+        return [name, told, *("-" for _ in range(7)), "**no round counts**"]
+    ways = [[found.default, found.proposed, found.best] for found in one.counted]
     return [
-        f"*{one.pair.name}*",
-        str(one.raw["configure"]["feasible"]),
-        str(len(one.raw["grid"])),
-        str(one.runs),
-        spread(one.default.wall),
-        spread(one.proposed.wall),
-        spread(one.best.wall),
-        f"{one.distance:.3f}",
-        f"{one.distance_in_calls:.2f}",
-        parts.ratio_text(gain),
+        name,
+        told,
+        *(spread(median(way.wall) for way in each) for each in zip(*ways, strict=True)),
+        spread(found.distance for found in one.counted),
+        spread(found.distance_in_calls for found in one.counted),
+        parts.ratio_text(one.gain),
+        f"{one.near_rounds} of {len(one.counted)}",
         "within 10 %" if one.is_near else "**missed**",
     ]
 
 
-def _identical(found: list[Found]) -> str:
-    if all(one.raw["identical"] for one in found):
-        return "All runs of a pair left the same bytes."
-    return "**Some runs of a pair left other bytes.**"
+def _round_row(number: int, one: Found, places: list[tuple[str, str]]) -> list[str]:
+    stolen = f"{100 * one.stolen_share:.1f} %"
+    return [
+        f"*{one.pair.name}*",
+        str(number),
+        one.told(one.proposed, places),
+        one.told(one.best, places) if one.best is not one.proposed else "the same",
+        one.raw["configure"]["stopped"],
+        str(one.raw["configure"]["feasible"]),
+        str(len(one.raw["grid"])),
+        str(one.runs),
+        f"{one.distance:.3f}" if one.is_near else f"**{one.distance:.3f}**",
+        str(one.not_ended),
+        stolen if one.counts else f"**{stolen}: does not count**",
+    ]
+
+
+def _identical(found: list[OfPair]) -> str:
+    if all(one.raw["identical"] for each in found for one in each.rounds):
+        return "All runs of a round left the same bytes."
+    return "**Some runs of a round left other bytes.**"
 
 
 def _planted_section(rounds: list[Result]) -> list[str]:

@@ -1,9 +1,13 @@
 """`forebay configure` on pairs of a program and a system: what it proposes within 30 runs, beside
-the best of a grid of all that it may choose from. One JSON document a pair.
+the best of a grid of all that it may choose from. One JSON document a round of a pair.
 
 The grid has every factor that `configure` found for the program, each with a few of its values. All
-of it is run in rounds of shuffled order, what is fastest then more often; and what decides are
-fresh runs of the fastest few, of the proposal and of the default, in turn."""
+of it is run in passes of shuffled order, what is fastest then more often; and what decides are
+fresh runs of the fastest few, of the proposal and of the default, in turn.
+
+Within a round nothing is left out, of any pair: a run that does not end in TIMEOUT_S, or that
+fails, counts as one of TIMEOUT_S. Only if the default itself fails, nothing can be measured. Which
+rounds count is told by configure_figures.py."""
 
 from __future__ import annotations
 
@@ -37,10 +41,10 @@ RUNS_MOST = 30
 ROUNDS_OF_LIMITS = 4
 # A run of so long is ended, and counts as one of so long: nothing that is best is near it.
 TIMEOUT_S = 20.0
-# Of the grid: rounds of all, and then of the fastest.
-ROUNDS, FASTEST, MORE_ROUNDS = 1, 10, 3
+# Of the grid: passes over all, and then over the fastest.
+PASSES, FASTEST, MORE_PASSES = 1, 10, 3
 # Of fresh runs.
-FINALISTS, FINAL_ROUNDS = 3, 7
+FINALISTS, FINAL_PASSES = 3, 7
 _NUMBERS_KEPT = 2  # of a factor's values, beside the default
 
 NOTHING_FASTER = 4  # exit status of `forebay configure`
@@ -130,7 +134,7 @@ def measure(
     system: Mapping[str, Any],
     shuffle: random.Random,
 ) -> dict[str, Any]:
-    """All of one pair. Raises MeasuringError."""
+    """One round of a pair. Raises MeasuringError."""
     stolen = Stolen()
     with tempfile.TemporaryDirectory(prefix="forebay-experiment-") as name:
         case = Case(tools, mpi, pair, directories, Path(name))
@@ -151,6 +155,7 @@ def measure(
             "environment": {"mpi": {mpi.key: traced_runs.mpi_version(case.trace)}},
             "io_share": program.ceiling_share,
             "identical": timed.identical,
+            "not_ended": timed.not_ended,
             "configure": proposal,
             "grid": grid,
             "final": final,
@@ -224,14 +229,15 @@ class Timed:
         self._runs.begin()
         self._right: dict[str, str] | None = None
         self.identical = True
+        self.not_ended: list[dict[str, Any]] = []  # runs that failed, or took too long
 
     def grid(
         self, candidates: list[dict[str, str]], shuffle: random.Random
     ) -> list[dict[str, Any]]:
-        """Every one of these in rounds, then the fastest of them in further ones."""
+        """Every one of these in passes, then the fastest of them in further ones."""
         seconds: list[list[float]] = [[] for _ in candidates]
 
-        def rounds(places: Sequence[int], count: int) -> None:
+        def passes(places: Sequence[int], count: int) -> None:
             for _ in range(count):
                 for place in shuffle.sample(places, len(places)):
                     seconds[place].append(self._one(candidates[place])["wall"])
@@ -239,11 +245,11 @@ class Timed:
         def ranked() -> list[int]:
             return sorted(range(len(candidates)), key=lambda place: median(seconds[place]))
 
-        rounds(range(len(candidates)), ROUNDS)
-        rounds(ranked()[:FASTEST], MORE_ROUNDS)
+        passes(range(len(candidates)), PASSES)
+        passes(ranked()[:FASTEST], MORE_PASSES)
         return [
             {"settings": candidates[place], "seconds": seconds[place]}
-            for place in sorted(ranked(), key=lambda n: len(seconds[n]) <= ROUNDS)
+            for place in sorted(ranked(), key=lambda n: len(seconds[n]) <= PASSES)
         ]
 
     def final(
@@ -257,23 +263,26 @@ class Timed:
             if one["settings"] not in todo.values():
                 todo[f"grid {number}"] = one["settings"]
         runs: dict[str, list[dict[str, float]]] = {name: [] for name in todo}
-        for _ in range(FINAL_ROUNDS):
+        for _ in range(FINAL_PASSES):
             for name in shuffle.sample(list(todo), len(todo)):
                 runs[name].append(self._one(todo[name]))
         return [{"name": name, "settings": todo[name], "runs": runs[name]} for name in todo]
 
     def _one(self, settings: Settings) -> dict[str, float]:
-        """Seconds of one run. Raises MeasuringError if it fails otherwise than by its time."""
+        """Seconds of one run. Raises MeasuringError if the default fails otherwise than by its
+        time."""
         made = candidate.configuration("candidate", settings, self._program)
         self._runs.reset()
         self._case.remove_files()
         way = ways.way(made, self._case.directory, "auto", None)
         with measuring.in_environment():  # as of the runs that the command makes
             run = self._runs.run(way)
-        if run.failure is not None and run.failure.timed_out:
-            return {"wall": TIMEOUT_S, "mpiio": TIMEOUT_S}
         if run.failure is not None:
-            raise MeasuringError(f"{settings}: {run.failure.how}: {run.failure.stderr[-1000:]}")
+            how = run.failure.how
+            if not settings and not run.failure.timed_out:
+                raise MeasuringError(f"the default: {how}: {run.failure.stderr[-1000:]}")
+            self.not_ended.append({"settings": dict(settings), "how": how})
+            return {"wall": TIMEOUT_S, "mpiio": TIMEOUT_S}
         left = {
             file.name: measuring.digest(file)
             for file in self._case.pair.stored(self._case.directories)

@@ -15,6 +15,8 @@ import configure_page
 import configure_pairs
 import configure_planted
 import configure_runs
+import logs_page
+import logs_runs
 import methodology_page
 import methodology_runs
 import results
@@ -42,6 +44,7 @@ class What(StrEnum):
     CONFIGURE = "configure"
     PLANTED = "planted"
     TRACING = "tracing"
+    LOGS = "logs"
     TABLE = "table"
 
 
@@ -60,8 +63,8 @@ def measure(
             "and over all. systems: the limits of those of configure, which needs them. configure: "
             "what it proposes on five pairs of a program and a system, beside the best of a grid. "
             "planted: what a report finds of what was planted. tracing: what a trace costs, by a "
-            "call, by a run and in a report. table: write the pages from the results that are "
-            "there."
+            "call, by a run and in a report. logs: Darshan's logs that PyDarshan's package brings, "
+            "imported and reported on. table: write the pages from the results that are there."
         ),
     ],
     rounds: Annotated[int, typer.Option("--rounds", "-n", min=1, help="To add.")] = 5,
@@ -76,6 +79,12 @@ def measure(
     local: Annotated[Path, typer.Option(help="Of tracing: a directory on a local disk.")] = Path(
         "/tmp"
     ),
+    also: Annotated[
+        list[Path] | None,
+        typer.Option(
+            exists=True, file_okay=False, help="Of logs: a directory of more. May be repeated."
+        ),
+    ] = None,
     forebay: Annotated[Path, typer.Option(help="The command.")] = ROOT / ".venv/bin/forebay",
     workloads: Annotated[Path, typer.Option(help="The workloads, by MPI.")] = ROOT
     / "build/proxies",
@@ -94,8 +103,8 @@ def measure(
     described = campaign.load(Path(campaign.__file__).with_name("campaign.toml"))
     mpi = described.mpis[MPI]
 
-    def add(stem: str, one: Round) -> None:
-        for _ in range(rounds):
+    def add(stem: str, one: Round, count: int = rounds) -> None:
+        for _ in range(count):
             number = len(stored_rounds(output, stem))
             path = output / "results" / f"{stem}-{number}.json"
             results.store(path, one(random.Random(number)), SCRIPT)
@@ -129,13 +138,14 @@ def measure(
     elif what is What.CONFIGURE:
         limits = configure_runs.limits(output)
         with configure_pairs.mounted(tools, tmpfs) as systems:
-            for pair in _chosen(PAIRS, only):
+            # In turn, so that a bad hour is no pair's alone.
+            for pair in rounds * _chosen(PAIRS, only):
 
                 def of_pair(shuffle: random.Random, pair: Pair = pair) -> dict[str, Any]:
                     mpi = described.mpis[pair.mpi]
                     return configure_runs.measure(tools, mpi, systems, pair, limits, shuffle)
 
-                add(f"configure-{pair.name}", of_pair)
+                add(f"configure-{pair.name}", of_pair, 1)
     elif what is What.PLANTED:
         limits = configure_runs.limits(output)
         with configure_pairs.mounted(tools, tmpfs) as systems:
@@ -151,10 +161,14 @@ def measure(
             return tracing_runs.measure_round(tools, mpis, tmpfs, local, shuffle)
 
         add("tracing", of_tracing)
+    elif what is What.LOGS:
+        logs = logs_runs.sample_logs(also or ())
+        add("logs", lambda _: logs_runs.measure_round(tools, logs))
     print(methodology_page.write(output))
     print(striping_page.write(output))
     print(configure_page.write(output))
     print(tracing_page.write(output))
+    print(logs_page.write(output))
 
 
 def _chosen(known: Sequence[_Named], only: list[str] | None) -> list[_Named]:

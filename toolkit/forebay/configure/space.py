@@ -23,6 +23,8 @@ STRIPED_BUFFER_BYTES = 4 << 20
 STOCK_BUFFER_BYTES = 16 << 20
 _OMPIO_BUFFER_BYTES = 32 << 20
 
+# No two processes lock or rewrite less of a file than that, whatever they begin at.
+_PAGE_BYTES = 4096
 _BUFFERS = (512 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20)
 _STRIPES = (1 << 20, 4 << 20, 16 << 20)
 _SERVERS_TRIED = (1, 4, 16)  # where nothing tells how many there are
@@ -242,14 +244,22 @@ class SpaceBuilder:
         self._add("buffer_size", [None, *values], str(default))
 
     def _alignment(self) -> None:
+        """ROMIO's aggregators begin at multiples of its hint on any file system."""
+        if not self._constraints.named("engine", "mpi") or self._mpi == "openmpi":
+            self._out(("alignment",), "Forebay's rounds are always aligned, and Open MPI's cannot "
+                      "be")  # fmt: skip
+            return
         layout = self._space.layout
-        if not layout.striped:
-            self._out(("alignment",), "the files are not striped")
-        elif self._constraints.named("engine", "mpi") and self._mpi != "openmpi":
-            self._add("alignment", [None, str(layout.stripe_bytes)], None)
+        unit = layout.stripe_bytes if layout.striped else self._block_bytes()
+        if unit > _PAGE_BYTES:
+            self._add("alignment", [None, str(unit)], None)
         else:
-            self._out(("alignment",), "Forebay's rounds are always aligned to stripes, and Open "
-                      "MPI's cannot be")  # fmt: skip
+            self._out(("alignment",), "the files are not striped, and their file system has no "
+                      "blocks larger than a page")  # fmt: skip
+
+    def _block_bytes(self) -> int:
+        files = [file for file in _most_bytes_first(self._workload) if file.mpi]
+        return filesystem.block_bytes(Path(files[0].path)) if files else 0
 
     def _striping(self) -> None:
         names = _STRIPING

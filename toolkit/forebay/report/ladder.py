@@ -5,8 +5,9 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from forebay import filesystem
-from forebay.report import timeline
+from forebay.report import metadata_ladder, timeline
 from forebay.report.layers import Flags, Ints, Layer
+from forebay.report.metadata_ladder import MetadataStep
 from forebay.system_file import LEVELS, Limit, System
 from forebay.trace import tables
 from forebay.trace.calls import Kind
@@ -54,14 +55,20 @@ class Step:
 @dataclass(frozen=True)
 class Ladder:
     steps: list[Step]
+    metadata: list[MetadataStep]
     warnings: list[str]
 
     def as_json(self) -> dict[str, object]:
-        return {"steps": [step.as_json() for step in self.steps], "warnings": self.warnings}
+        return {
+            "steps": [step.as_json() for step in self.steps],
+            "metadata": [step.as_json() for step in self.metadata],
+            "warnings": self.warnings,
+        }
 
 
 def of(trace: Trace, posix: Layer, system: System) -> Ladder:
-    """By mount point and operation, those with a hundredth of the bytes or more."""
+    """By mount point and operation; of reads and writes those with a hundredth of the bytes or
+    more."""
     hosts = [str(host) for host in trace.run.machine.get("hosts", [])]
     warnings = []
     if hosts and system.host not in hosts:
@@ -98,7 +105,7 @@ def of(trace: Trace, posix: Layer, system: System) -> Ladder:
                         each = (_rate(posix, rows & (host == one)) for one in np.unique(host))
                         reached = max(one for one in each if one is not None)
                     steps.append(Step(mount, operation, mode, size, reached, limit))
-    return Ladder(steps, warnings)
+    return Ladder(steps, metadata_ladder.of(trace, system), warnings)
 
 
 def _hosts(trace: Trace) -> Ints:
@@ -146,21 +153,12 @@ def _like(
             # A device is measured past the page cache alone.
             past_cache = mode == "direct" or limit.level == "device"
             fits = limit.operation == operation and (limit.mode == "direct") == past_cache
-            fits = fits and _is_of(system, limit, mount)
+            fits = fits and system.is_of(limit.path, mount)
         key = (limit.level, limit.mode)
         if fits and (key not in best or _rank(limit, size) < _rank(best[key], size)):
             best[key] = limit
     ordered = sorted(best.values(), key=lambda each: (LEVELS.index(each.level), each.mode))
     return list(ordered) or [None]
-
-
-def _is_of(system: System, limit: Limit, mount: str) -> bool:
-    """Whether a limit was measured on the file system at `mount`: by its path alone, where the
-    system file does not say."""
-    for place in system.document.get("places", []):
-        if place.get("path") == limit.path and place.get("mount_point"):
-            return bool(place["mount_point"] == (mount or "/"))
-    return f"{limit.path.rstrip('/')}/".startswith(f"{mount.rstrip('/')}/")
 
 
 def _rank(limit: Limit, size: int) -> tuple[float, float]:

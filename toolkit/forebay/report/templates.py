@@ -5,7 +5,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from forebay.report.drawing import COLOURS
-from forebay.units import show_bytes, show_count, show_seconds, show_share
+from forebay.units import show_bytes, show_count, show_operations, show_seconds, show_share
 
 #: Of a page; a picture has a fixed number of cells, so it stays far below.
 BYTES_MOST = 2 << 20
@@ -23,6 +23,7 @@ def rendered(template: str, **content: object) -> str:
     environment.filters |= {
         "bytes": show_bytes,
         "count": show_count,
+        "operations": show_operations,
         "seconds": show_seconds,
         "percent": show_share,
     }

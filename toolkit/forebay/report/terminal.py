@@ -9,7 +9,7 @@ from rich.text import Text
 from forebay.evaluate.in_force import State
 from forebay.report.contents import Contents
 from forebay.report.timeline import NAMES
-from forebay.units import show_bytes, show_count, show_seconds, show_share
+from forebay.units import show_bytes, show_count, show_operations, show_seconds, show_share
 
 _ORDER = ("compute", "metadata", "read", "write", "mpi")
 
@@ -97,6 +97,13 @@ def _show_ladder(console: Console, contents: Contents) -> None:
         used = show_share(step.share) + (f", {step.remark}" if step.remark else "")
         limit = f"{show_bytes(step.limit.median)}/s ({step.limit.mode})"
         table.add_row(step.limit.level, Text(what), limit, rate, used)
+    for rung in contents.ladder.metadata:
+        what, rate = f"{rung.operation}, {show_count(rung.count)} times", show_operations(rung.rate)
+        if rung.limit is None or rung.share is None:
+            table.add_row("none alike", Text(what), "", rate, "")
+            continue
+        used = show_share(rung.share) + (f", {rung.remark}" if rung.remark else "")
+        table.add_row("metadata", Text(what), show_operations(rung.limit.median), rate, used)
     console.print(table)
     for step in contents.ladder.steps:
         if step.limit is not None and step.limit.moved:

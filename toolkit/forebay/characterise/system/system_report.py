@@ -10,7 +10,7 @@ from rich.text import Text
 from forebay import contention
 from forebay.characterise.system.sample import LIMITS, METADATA, RATE_KEYS
 from forebay.system_file import LEVELS
-from forebay.units import show_bytes, show_count, show_seconds
+from forebay.units import show_bytes, show_operations, show_seconds
 
 _UNSTEADY = 0.5  # range in proportion to the median, from which on it is marked
 _WIDE = 130  # columns of a terminal that has room for the range and for operations a second
@@ -158,7 +158,7 @@ def _print_table(
         pad_edge=False,
         padding=(0, 2 if wide else 1, 0, 0),
     )
-    shown = _show_rate if part == LIMITS else _show_operations
+    shown = _show_rate if part == LIMITS else show_operations
     for name, _ in columns:
         table.add_column(name if wide else _HEADS.get(name, name), no_wrap=True)
     rates = ["median", "interval", *(["range"] if wide else [])]
@@ -180,7 +180,7 @@ def _print_table(
         if wide:
             cells.append(_range(found, shown))
         if wide and part == LIMITS:
-            cells.append(Text(_show_operations(found["median"] / entry["size_bytes"])))
+            cells.append(Text(show_operations(found["median"] / entry["size_bytes"])))
         if each:
             medians = [rate.median for rate in contention.by_campaign(entry, [])]
             cells.append(Text(", ".join(map(shown, medians))))
@@ -224,7 +224,7 @@ def _show_contention(console: Console, document: dict[str, Any]) -> None:
     campaigns = document.get("campaigns", [])
     lines: list[tuple[float, str]] = []
     for part in RATE_KEYS:
-        shown = _show_rate if part == LIMITS else _show_operations
+        shown = _show_rate if part == LIMITS else show_operations
         for entry in document.get(part, []):
             rates = contention.by_campaign(entry, campaigns)
             ends = contention.moved(rates)
@@ -265,10 +265,6 @@ def _named(entry: _Entry) -> str:
 
 def _show_rate(rate: float) -> str:
     return f"{show_bytes(rate)}/s"
-
-
-def _show_operations(rate: float) -> str:
-    return f"{show_count(round(rate))}/s" if rate >= 10 else f"{rate:.2g}/s"
 
 
 def _show_legend(console: Console, document: dict[str, Any], campaigns: int) -> None:
