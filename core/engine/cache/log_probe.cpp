@@ -17,7 +17,7 @@ constexpr Bytes write_bytes = 8 * KiB;  ///< Others wait for the same device.
 /// Bytes that no device makes smaller.
 std::vector<std::byte> random_bytes() {
   std::vector<std::byte> bytes(static_cast<std::size_t>(write_bytes));
-  std::mt19937 random;  // NOLINT(cert-msc32-c,cert-msc51-cpp): always the same will do
+  std::mt19937 random(std::random_device{}());
   for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
   return bytes;
 }

@@ -10,6 +10,7 @@ constexpr std::int64_t ms = 1'000'000;
 
 /// What is given to a device of which nothing is known. Others may be asking the same of it.
 constexpr Bytes look_bytes = 8 * KiB;
+constexpr std::int64_t look_ns = 4 * ms;
 /// The first part may have waited for its log to be made: so many slow ones in a row are a doubt.
 constexpr int slow_needed = 2;
 /// A device that is not slow in so much is not.
@@ -67,9 +68,9 @@ void LogTrial::ended(const Part& part, bool done, bool waited) {
     // What the file does not take goes to the log. A log that is full says nothing of its device.
     if (part.way == Way::file || stage_ != Stage::lost) stage_ = Stage::log;
   } else if (stage_ == Stage::look) {
-    looked_.bytes = part.bytes;
-    looked_.waited = waited;
-    look(std::exchange(looked_, {}));
+    looked_.bytes += part.bytes;
+    looked_.waited = looked_.waited || waited;
+    if (looked_.bytes >= look_bytes || looked_.ns >= look_ns) look(std::exchange(looked_, {}));
   } else if (stage_ == Stage::compare) {
     file_bytes_ += part.bytes;
     if (compared_.flushing_ns == 0) count_file(part.bytes);

@@ -82,7 +82,7 @@ class LogTrial {
   std::condition_variable changed_;
   int under_way_ = 0;         ///< Parts that count. Guarded by mutex_, as is what follows.
   std::int64_t since_ = 0;    ///< Until when their time is counted.
-  Taken looked_;              ///< By the part that is under way.
+  Taken looked_;              ///< Until there is enough of it.
   int slow_ = 0;              ///< Parts in a row.
   Bytes fast_ = 0;            ///< What the device took since it was slow.
   bool is_probed_ = false;    ///< By somebody, or enough.
