@@ -32,11 +32,14 @@ def runs(seconds: float, exposed: float = 0.0) -> list[dict[str, Any]]:
     return [one] * 5
 
 
-def document(on: float, exposed: float, *, identical: bool = True) -> dict[str, Any]:
+def document(
+    on: float, exposed: float, *, identical: bool = True, sleeping: bool = True
+) -> dict[str, Any]:
     sides = {STOCK: runs(1.0), OFF: runs(1.0), ON: runs(on, exposed), NEVER: runs(0.05)}
     return {
         "runs": sides,
         "identical": identical,
+        "sleeping": sleeping,
         "environment": {"mpi": {"mpich": "MPICH Version:\t4.0.2"}},
     }
 
@@ -164,3 +167,13 @@ def test_the_same_curves_give_the_same_picture(tmp_path: Path) -> None:
     for name in ("one.svg", "two.svg"):
         cache_picture.draw(tmp_path / name, "title", ["1", "2"], drawn)
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
+
+
+def test_ranks_that_slept_while_they_waited_are_told_of(
+    tmp_path: Path, curves: dict[str, dict[str, list[float]]]
+) -> None:
+    case = tmp_path / "results" / "mpich-cache-memory" / "block3d-8-1MiB.json"
+    for sleeping in (True, False):
+        results.store(case, document(0.05, 1.0, sleeping=sleeping))
+        page = cache_page.write(tmp_path, campaign.load(HERE / "campaign.toml"))
+        assert ("Ranks sleep while they wait" in page.read_text()) == sleeping

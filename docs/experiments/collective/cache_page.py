@@ -160,6 +160,13 @@ def _section(
     if device.per_aggregator is not None:
         where = f"a device of {device.per_aggregator} for each aggregator"
     lines = [f"## {mpi.title}, logs on {where}", ""]
+    every = [case.result.raw.get("sleeping", False) for _, cases in measured for case in cases]
+    if all(every):
+        lines += [
+            "Ranks sleep while they wait, on every side: "
+            "`tests/foreign/sleep_while_polling.c` is preloaded.",
+            "",
+        ]
     for workload, cases in measured:
         picture = f"cache-{mpi.key}-{device.name}-{workload.name}.svg"
         curves = {

@@ -5,9 +5,11 @@ with one that never flushes."""
 import random
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +31,17 @@ def measure(task: Task, parent: Path) -> None:
     """The campaign "cache", on a testbed that is mounted in `parent` for the time. `task.pairs` is
     how often each side runs."""
     described = task.campaign.cache
-    for mpi in task.mpis:
-        for device in described.devices:
-            for workload in measuring.chosen(described.setting, task.only):
-                for aggregators in described.aggregators:
-                    for buffer in device.buffers:
+    with tempfile.TemporaryDirectory(prefix="forebay-experiment-") as directory:
+        sleeping = measuring.sleeping_library(Path(directory))
+        for mpi in task.mpis:
+            for device in described.devices:
+                for workload in measuring.chosen(described.setting, task.only):
+                    for aggregators, buffer in product(described.aggregators, device.buffers):
                         path = result_path(task.results, mpi, device, workload, aggregators, buffer)
                         if task.wanted(path):
                             with _places(task, parent, device, aggregators) as (mount, local):
                                 case = Case(task, mpi, workload, aggregators, buffer, local)
+                                case.preload = sleeping if mpi.polls else None
                                 results.store(path, case.document(mount))
 
 
@@ -80,6 +84,7 @@ class Case:
         self._aggregators = aggregators
         self._buffer_bytes = parse_size(buffer)
         self._local = local
+        self.preload: Path | None = None  # on all sides
 
     def document(self, mount: Path) -> dict[str, Any]:
         """Every side's runs, in shuffled order, a round at a time. Raises MeasuringError if a side
@@ -113,6 +118,7 @@ class Case:
             "runs": runs,
             "identical": len(ours) == 1,
             "stock_identical": digests[STOCK] == ours,
+            "sleeping": self.preload is not None,
             "environment": {"mpi": {run.records[0]["mpi"]: run.records[0]["mpi_version"]}},
         }
 
@@ -179,6 +185,7 @@ class Case:
             ranks_per_node=None if stock else self._task.campaign.cache.setting.ranks_per_node,
             stock_hints=self._hints(mode) if stock else None,
             hints=None if stock else self._hints(mode),
+            preload=self.preload,
         )
         if run.exit_code != 0 or len(run.records) != self._task.campaign.cache.files:
             raise MeasuringError(f"{mode}: {' '.join(command)}: exit status {run.exit_code}")

@@ -20,6 +20,7 @@ class Mpi:
     title: str
     launcher: list[str]
     crowded: list[str] = field(default_factory=list)  # added for more ranks than cores
+    polls: bool = False  # ranks keep their core while they wait
 
     def start(self, ranks: int) -> list[str]:
         """The launcher with its options for this many ranks."""
@@ -134,6 +135,7 @@ class Log:
 
     setting: Setting
     of_device_at_least: float  # part of what fio writes
+    recovered_at_least: float  # part of what fio writes durably
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,11 @@ def load(path: Path) -> Campaign:
             pieces=Pieces(**internals["pieces"]),
         ),
         cache=_cache(raw["cache"]),
-        log=Log(_setting(raw["log"]), raw["log"]["of_device_at_least"]),
+        log=Log(
+            _setting(raw["log"]),
+            raw["log"]["of_device_at_least"],
+            raw["log"]["recovered_at_least"],
+        ),
     )
 
 

@@ -2,12 +2,14 @@
 to logs which are never flushed, to logs that are flushed before the close returns, and to no log;
 and fio writing as many bytes from as many processes into the same directory, in turn: from memory,
 as a program does, and from one small buffer, which the processor keeps at hand and no program has
-its data in."""
+its data in. On a local disk, also what a recovery brings to the file, against fio writing as much
+there, durably."""
 
 import json
 import random
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from local_runs import Task, each
 from measuring import MeasuringError, Place, Run
 
 OFF, ON, LOG, FIO, ONE_BUFFER = SIDES = ("off", "on", "log", "fio", "fio_one_buffer")
+RECOVERED, DURABLE = "recovered", "fio_durable"
 
 _CALL_BYTES = 2**20
 _MISSING = "fio is missing: install it (apt-get install fio)"
@@ -58,22 +61,37 @@ def _document(task: Task, place: Place, mpi: Mpi, workload: Workload) -> dict[st
         return run
 
     warm = write(LOG).records
-    absorbed = sum(record["counters"]["cache_absorbed"] for record in warm)
+    absorbed: int = sum(record["counters"]["cache_absorbed"] for record in warm)
     if absorbed == 0:
         raise MeasuringError(f"{workload.name}: nothing went to a log: {warm[0]['notes']}")
-    most_buffers = absorbed // ranks // _CALL_BYTES
+
+    def recover() -> float:
+        """Its logs were written out before: a crash would have left nothing else of them."""
+        write(LOG)
+        if place.prepare:
+            measuring.shell(place.prepare)
+        begun = time.monotonic()
+        measuring.forebay(task.tools, ["cache", "recover", str(logs)])
+        return absorbed / (time.monotonic() - begun)
+
+    on_disk = place.file_system != "tmpfs"
+    sides = (*SIDES, RECOVERED, DURABLE) if on_disk else SIDES
     order = random.Random(1)
-    rates: dict[str, list[float]] = {side: [] for side in SIDES}
+    rates: dict[str, list[float]] = {side: [] for side in sides}
     for _ in range(task.pairs):
-        for side in order.sample(SIDES, len(SIDES)):
+        for side in order.sample(sides, len(sides)):
             if side in hints:
                 spent = write(side).seconds()["write"]
                 assert spent is not None
                 rates[side].append(absorbed / spent)
+            elif side == RECOVERED:
+                rates[side].append(recover())
             else:
                 clear()
-                buffers = 1 if side == ONE_BUFFER else most_buffers
-                rates[side].append(_fio(logs, absorbed // ranks, ranks, buffers))
+                durable = side == DURABLE
+                jobs = 1 if durable else ranks
+                buffers = 1 if side == ONE_BUFFER else absorbed // jobs // _CALL_BYTES
+                rates[side].append(_fio(logs, absorbed // jobs, jobs, buffers, durable=durable))
     return {
         "version": 1,
         "command": command,
@@ -84,17 +102,21 @@ def _document(task: Task, place: Place, mpi: Mpi, workload: Workload) -> dict[st
     }
 
 
-def _fio(directory: Path, bytes_each: int, jobs: int, buffers: int) -> float:
+def _fio(directory: Path, bytes_each: int, jobs: int, buffers: int, *, durable: bool) -> float:
     """Bytes a second that so many processes together write into files of their own, a call after
-    the other, through the page cache where there is one, each from so many buffers in turn."""
+    the other, through the page cache where there is one, each from so many buffers in turn; or
+    with the time until they are durable."""
     words = ["fio", "--name=log", f"--directory={directory}", "--rw=write", f"--numjobs={jobs}"]
     words += [f"--bs={_CALL_BYTES}", f"--size={bytes_each}", "--fallocate=none"]
     # All are submitted before the first is used again.
     words += ["--ioengine=libaio", f"--iodepth={buffers}", f"--iodepth_batch={buffers}"]
     words += [f"--iodepth_batch_complete_min={buffers}"]
+    words += ["--end_fsync=1"] if durable else []
     words += ["--group_reporting", "--output-format=json"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise MeasuringError(f"{' '.join(words)}: {done.stderr}")
-    written = json.loads(done.stdout)["jobs"][0]["write"]
-    return float(written["bw_bytes"])
+    job = json.loads(done.stdout)["jobs"][0]
+    if durable:
+        return float(job["write"]["io_bytes"] / job["job_runtime"] * 1000)
+    return float(job["write"]["bw_bytes"])

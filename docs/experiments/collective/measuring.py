@@ -187,15 +187,18 @@ def run(
     ranks_per_node: int | None = None,
     stock_hints: Mapping[str, str] | None = None,
     hints: Mapping[str, str] | None = None,
+    preload: Path | None = None,
 ) -> Run:
     """Runs the command once under Forebay, or with `observe` by the stock MPI, timed by the same
     layer; `stock_hints` as in `forebay compare`: a file for ROMIO, or Open MPI's parameters;
-    `hints` for Forebay."""
+    `hints` for Forebay; `preload` is loaded into the program, too."""
     with tempfile.TemporaryDirectory(prefix="forebay-experiment-") as directory:
         out, log = Path(directory) / "run.json", Path(directory) / "log"
         variables = environment() | _hint_variables(stock_hints or {}, Path(directory))
         if hints:
             variables["FOREBAY_HINTS"] = ";".join(f"{key}={value}" for key, value in hints.items())
+        if preload:
+            variables["LD_PRELOAD"] = str(preload)
         words = [str(tools.forebay), "run", "--quiet", "--json", str(out)]
         words += ["--observe"] if observe else []
         words += ["--ranks-per-node", str(ranks_per_node)] if ranks_per_node else []
@@ -231,6 +234,15 @@ def _hint_variables(hints: Mapping[str, str], directory: Path) -> dict[str, str]
         file.write_text("".join(f"{key} {value}\n" for key, value in romio.items()))
         variables["ROMIO_HINTS"] = str(file)
     return variables
+
+
+def sleeping_library(directory: Path) -> Path:
+    """tests/foreign/sleep_while_polling.c as a library to preload, made in this directory. Raises
+    MeasuringError."""
+    made = directory / "libsleep_while_polling.so"
+    source = ROOT / "tests/foreign/sleep_while_polling.c"
+    shell(f"cc -shared -fPIC -O2 {source} -o {made} -ldl")
+    return made
 
 
 def orders(pairs: int, seed: int) -> list[tuple[str, str]]:
