@@ -29,7 +29,7 @@ struct Found {
   std::vector<std::string> running;  ///< Of another job, which still writes them.
 };
 
-Found find(const FileIdentity& file, const Sidecar& sidecar, bool open_elsewhere) {
+Found find(const FileIdentity& file, const Sidecar& sidecar) {
   Found found;
   const auto notices = sidecar.read();
   if (!notices) return found;
@@ -40,7 +40,7 @@ Found find(const FileIdentity& file, const Sidecar& sidecar, bool open_elsewhere
     // its own for the devices of a network.
     if (notice.file.inode != file.inode || (here && notice.file.device != file.device)) continue;
     const bool same_job = !notice.job.empty() && notice.job == job;
-    if (here ? !in_use(notice) : !open_elsewhere && !same_job) {
+    if (here ? !in_use(notice) : !same_job) {
       found.left.push_back(notice.log);
     } else if (here && !same_job && !notice.job.empty() && !job.empty()) {
       found.running.push_back(notice.log);
@@ -57,13 +57,13 @@ std::string told(std::size_t logs, const char* whom) {
 
 }  // namespace
 
-std::string warn_of_left_logs(const std::string& path, bool writing, bool open_elsewhere) {
+std::string warn_of_left_logs(const std::string& path, bool writing) {
   const auto file = identify(path);
   if (!file) return {};
   const Sidecar sidecar(file->path);
   std::error_code ignored;
   if (!std::filesystem::exists(sidecar.path(), ignored)) return {};
-  Found found = find(*file, sidecar, open_elsewhere);
+  Found found = find(*file, sidecar);
   if (found.left.empty() && found.running.empty()) {
     // Marks of logs that are gone concern nobody; whoever looks next tries again.
     if (writing) (void)forget_overtaken(sidecar);

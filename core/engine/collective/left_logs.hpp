@@ -6,10 +6,9 @@ namespace forebay {
 
 /// Logs that programs left which have ended, as far as can be told from here, or that another job
 /// on this node still writes, hold bytes that the file at `path` lacks: what there is to tell of
-/// that; empty if there are none. Logs of another node count unless this very job has them, or
-/// `open_elsewhere` says that ranks on other nodes have the file open with this process. To be
+/// that; empty if there are none. Logs of another node count unless this very job has them. To be
 /// called by one rank when the file was opened, before any rank writes to it: where it is going to
 /// be written, the logs are marked as older than that.
-std::string warn_of_left_logs(const std::string& path, bool writing, bool open_elsewhere);
+std::string warn_of_left_logs(const std::string& path, bool writing);
 
 }  // namespace forebay

@@ -51,28 +51,28 @@ class LeftLogsTest : public ::testing::Test {
 };
 
 TEST_F(LeftLogsTest, AreToldOfOnceTheirProgramHasEnded) {
-  EXPECT_EQ(warn_of_left_logs(path_, true, false), "");
+  EXPECT_EQ(warn_of_left_logs(path_, true), "");
   auto log = LogDirectory::create(directory_, "one");
   ASSERT_TRUE(log);
   announce(notice_of("one"));
-  EXPECT_EQ(warn_of_left_logs(path_, true, false), "") << "it is being written";
+  EXPECT_EQ(warn_of_left_logs(path_, true), "") << "it is being written";
   EXPECT_TRUE(overtaken().empty());
 
   log->reset();
   const std::string command = "forebay cache recover " + path_;
-  EXPECT_EQ(warn_of_left_logs(path_, false, false),
+  EXPECT_EQ(warn_of_left_logs(path_, false),
             "1 write-behind log of an earlier program holds bytes that are not in the file; bring "
             "them there: " +
                 command);
   EXPECT_TRUE(overtaken().empty()) << "who reads overtakes nobody";
-  EXPECT_EQ(warn_of_left_logs(path_, true, false),
+  EXPECT_EQ(warn_of_left_logs(path_, true),
             "1 write-behind log of an earlier program holds bytes that are not in the file; stop, "
             "and bring them there before it is written again: " +
                 command);
   EXPECT_EQ(overtaken(), (std::map<std::string, int>{{"one", 1}}));
 
   ASSERT_TRUE(Sidecar(path_).withdraw("one"));
-  EXPECT_EQ(warn_of_left_logs(path_, true, false), "");
+  EXPECT_EQ(warn_of_left_logs(path_, true), "");
   EXPECT_FALSE(fs::exists(Sidecar(path_).path())) << "the mark goes with it";
 }
 
@@ -83,16 +83,16 @@ TEST_F(LeftLogsTest, AreToldOfWhileAnotherJobWritesThem) {
   DirtyNotice notice = notice_of("one");
   notice.job = "4711";
   announce(notice);
-  EXPECT_EQ(warn_of_left_logs(path_, true, false), "");
+  EXPECT_EQ(warn_of_left_logs(path_, true), "");
   ASSERT_EQ(::setenv("SLURM_JOB_ID", "4711", 1), 0);
-  EXPECT_EQ(warn_of_left_logs(path_, true, false), "") << "it is this job's";
+  EXPECT_EQ(warn_of_left_logs(path_, true), "") << "it is this job's";
   ASSERT_EQ(::setenv("SLURM_JOB_ID", "4712", 1), 0);
   const std::string running =
       "1 write-behind log of another job, which is running, holds bytes that are not in the file "
       "yet: wait until it has closed the file";
-  EXPECT_EQ(warn_of_left_logs(path_, false, false), running);
+  EXPECT_EQ(warn_of_left_logs(path_, false), running);
   EXPECT_TRUE(overtaken().empty());
-  EXPECT_EQ(warn_of_left_logs(path_, true, false), running);
+  EXPECT_EQ(warn_of_left_logs(path_, true), running);
   EXPECT_EQ(overtaken(), (std::map<std::string, int>{{"one", 1}}));
   ::unsetenv("SLURM_JOB_ID");
 }
@@ -104,20 +104,18 @@ TEST_F(LeftLogsTest, MayBeOnOtherNodesOrLost) {
   elsewhere.job = "4711";
   ++elsewhere.file.device;  // The same file system, by another host's numbers.
   announce(elsewhere);
-  EXPECT_NE(warn_of_left_logs(path_, false, false).find("2 write-behind logs"), std::string::npos);
+  EXPECT_NE(warn_of_left_logs(path_, false).find("2 write-behind logs"), std::string::npos);
   ASSERT_EQ(::setenv("SLURM_JOB_ID", "4711", 1), 0);
-  EXPECT_NE(warn_of_left_logs(path_, false, false).find("1 write-behind log "), std::string::npos)
+  EXPECT_NE(warn_of_left_logs(path_, false).find("1 write-behind log "), std::string::npos)
       << "a rank of this job writes the other";
   ::unsetenv("SLURM_JOB_ID");
-  EXPECT_NE(warn_of_left_logs(path_, false, true).find("1 write-behind log "), std::string::npos)
-      << "this program writes the other";
 }
 
 TEST_F(LeftLogsTest, OfAFileThatIsGoneAreNoMatter) {
   DirtyNotice old = notice_of("old");
   ++old.file.inode;
   announce(old);
-  EXPECT_EQ(warn_of_left_logs(path_, true, false), "");
+  EXPECT_EQ(warn_of_left_logs(path_, true), "");
 }
 
 }  // namespace

@@ -330,7 +330,7 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
     if (brought) brought = enlisted;
     word[OpenWord::other_handles] = file->listed && !file->listed->is_only_one();
     if (file->exchange->rank() == 0 && path) {
-      warning = warn_of_left_logs(*path, (amode & MPI_MODE_RDONLY) == 0, false);
+      warning = warn_of_left_logs(*path, (amode & MPI_MODE_RDONLY) == 0);
     }
     // Where an appending program starts; some rank may not see the latest size yet.
     if (storage != nullptr && (amode & MPI_MODE_APPEND) != 0) {
