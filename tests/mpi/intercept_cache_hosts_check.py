@@ -119,7 +119,9 @@ def hints(flush: str, *more: str) -> str:
 def run_programs(setting: Setting, ranks: int, per_host: int) -> None:
     for name, flush in PROGRAMS.items():
         with Bench(setting, ranks, per_host) as bench:
-            command = setting.command(name, str(setting.directory))
+            # By the batch job's number, hosts know the logs of one program from those of others.
+            job = ["env", "SLURM_JOB_ID=1"]
+            command = [*job, *setting.command(name, str(setting.directory))]
             said = bench.run(hints(flush) if flush else "", command)
             assert said.returncode == 0, (name, ranks, per_host, said.stderr)
             assert "earlier program" not in said.stderr, said.stderr

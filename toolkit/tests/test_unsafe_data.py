@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Forebay, read_json
-from test_cache_command import BLOCK, native_directory
+from made_logs import BLOCK, native_directory
 
 from forebay.records import Record
 from forebay.unsafe_data import Unsafe, left_in_logs

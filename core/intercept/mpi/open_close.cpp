@@ -323,15 +323,11 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
     word[OpenWord::declarations] = !declares && !declarations.empty();
   }
   std::unique_ptr<StorageFile> storage;
-  std::string warning;
   if (code == MPI_SUCCESS && record.mode == Mode::engine) {
     storage = try_storage(*file, path, word);
     const Status enlisted = enlist(*file, path);
     if (brought) brought = enlisted;
     word[OpenWord::other_handles] = file->listed && !file->listed->is_only_one();
-    if (file->exchange->rank() == 0 && path) {
-      warning = warn_of_left_logs(*path, (amode & MPI_MODE_RDONLY) == 0);
-    }
     // Where an appending program starts; some rank may not see the latest size yet.
     if (storage != nullptr && (amode & MPI_MODE_APPEND) != 0) {
       word[OpenWord::end_of_file] = storage->size().value_or(0);
@@ -350,9 +346,14 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
     return error_class(agreed_error(word[OpenWord::unfinished], unfinished).kind);
   }
 
-  if (!warning.empty()) {
-    show(*file->exchange, {warning}, record.path);
-    record.notes.push_back(std::move(warning));
+  // No rank holds anything back for another handle any more, and none writes before all have agreed
+  // on how.
+  if (record.mode == Mode::engine && file->exchange->rank() == 0 && path) {
+    std::string warning = warn_of_left_logs(*path, (amode & MPI_MODE_RDONLY) == 0);
+    if (!warning.empty()) {
+      show(*file->exchange, {warning}, record.path);
+      record.notes.push_back(std::move(warning));
+    }
   }
   file->handle = *fh;
   file->reporting = word[OpenWord::reporting] != 0;
