@@ -1,9 +1,9 @@
 """Darshan logs made into trace directories."""
 
-import contextlib
 import multiprocessing
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -61,10 +61,8 @@ def import_log(log: Path, directory: Path) -> Imported:
 
 
 def _damaged(log: Path, why: str, directory: Path) -> ForebayError:
-    with contextlib.suppress(OSError):  # what was written of it, which is no trace
-        for path in directory.glob("*.parquet"):
-            path.unlink()
-        directory.rmdir()
+    # What was written of it is no trace, also where all of it was before the library complained.
+    shutil.rmtree(directory, ignore_errors=True)
     reason, advice = _of_versions(why) or (why, _NO_WHOLE_LOG)
     return ForebayError(f"{log} cannot be imported: {reason}", advice, exit_code=1)
 
