@@ -23,8 +23,8 @@ constexpr Bytes longest_write_to_file = 1 * MiB;
 /// Of writing to the file: what is taken in at once, and all of it.
 constexpr std::int64_t uncounted_ns = 100 * ms;
 constexpr std::int64_t file_trial_ns = 400 * ms;
-/// Where all is taken in at once, so much is made durable to see how long that takes, until it is
-/// either.
+/// Where writes take less than this, because all is taken in at once, so much is made durable to
+/// see how long that takes, until it is either.
 constexpr Bytes synced_bytes = 1 * MiB;
 constexpr std::int64_t least_synced_ns = 50 * ms;
 constexpr Bytes most_synced = 8 * MiB;
@@ -142,7 +142,10 @@ void LogTrial::compare() {
 bool LogTrial::takes_sync() {
   if (stage_ != Stage::compare) return false;
   const std::scoped_lock lock(mutex_);
-  if (compared_.flushing_ns > 0 || file_bytes_ < next_sync_) return false;
+  // Only where nothing else is left to wait for, and writes will not tell: a sync makes the file
+  // system idle afterwards.
+  const bool telling = compared_.flushing_ns > 0 || file_ns_ >= least_synced_ns;
+  if (!log_is_seen() || telling || file_bytes_ < next_sync_) return false;
   next_sync_ += synced_bytes;
   return true;
 }
