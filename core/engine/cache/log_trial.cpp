@@ -73,7 +73,8 @@ void LogTrial::ended(const Part& part, bool done, bool waited) {
     if (looked_.bytes >= look_bytes || looked_.ns >= look_ns) look(std::exchange(looked_, {}));
   } else if (stage_ == Stage::compare) {
     file_bytes_ += part.bytes;
-    if (compared_.flushing_ns == 0) count_file(part.bytes);
+    // Writes beside a sync wait for it, and say nothing.
+    if (compared_.flushing_ns == 0 && !by_syncs_) count_file(part.bytes);
     compare();
   }
   changed_.notify_all();
@@ -144,9 +145,12 @@ bool LogTrial::takes_sync() {
   const std::scoped_lock lock(mutex_);
   // Only where nothing else is left to wait for, and writes will not tell: a sync makes the file
   // system idle afterwards.
-  const bool telling = compared_.flushing_ns > 0 || file_ns_ >= least_synced_ns;
-  if (!log_is_seen() || telling || file_bytes_ < next_sync_) return false;
+  const bool told = compared_.flushing_ns > 0 || (!by_syncs_ && file_ns_ >= least_synced_ns);
+  if (!log_is_seen() || told || file_bytes_ < next_sync_) return false;
+  by_syncs_ = true;
   next_sync_ += synced_bytes;
+  compared_.flushed = file_bytes_;
+  synced_from_ns_ = file_ns_;
   return true;
 }
 
@@ -154,10 +158,10 @@ void LogTrial::synced(std::int64_t ns) {
   const std::scoped_lock lock(mutex_);
   if (stage_ != Stage::compare || compared_.flushing_ns > 0) return;
   // Now what was taken in at once counts, too.
-  file_ns_ += ns;
-  if (file_ns_ < least_synced_ns && file_bytes_ < most_synced) return;
-  compared_.flushed = file_bytes_;
-  compared_.flushing_ns = file_ns_;
+  const std::int64_t all_ns = synced_from_ns_ + ns;
+  file_ns_ = all_ns;
+  if (all_ns < least_synced_ns && compared_.flushed < most_synced) return;
+  compared_.flushing_ns = all_ns;
   compare();
 }
 

@@ -89,8 +89,10 @@ class LogTrial {
   Bytes file_bytes_ = 0;      ///< Written to the file,
   std::int64_t file_ns_ = 0;  ///< in this time.
   std::int64_t counted_from_ns_ =
-      0;                ///< Of that, when what is taken in at once was over; 0: not yet.
-  Bytes next_sync_;     ///< When so much was written to the file.
+      0;                   ///< Of that, when what is taken in at once was over; 0: not yet.
+  bool by_syncs_ = false;  ///< They tell of the file; compared_ is of the last one, then,
+  std::int64_t synced_from_ns_ = 0;  ///< and file_ns_ as that began.
+  Bytes next_sync_;                  ///< When so much was written to the file.
   CachePace compared_;  ///< Without flushing_ns as long as too little is known of the file.
 };
 

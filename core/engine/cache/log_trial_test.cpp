@@ -323,6 +323,30 @@ TEST(LogTrial, StallsAreNoSlowDevice) {
   }));
 }
 
+/// 8 MiB/s for the log. The file takes 4 MiB in at once, and has them after a quarter of a second.
+TEST(LogTrial, WritesThatWaitForASyncAreNoSlowFile) {
+  constexpr std::int64_t sync_ns = 250'000'000;
+  std::int64_t now = 0;
+  LogTrial trial([&] { return now; });
+  while (!trial.takes_probe()) {
+    const LogTrial::Part part = trial.begin(1 * MiB, false);
+    now += 1'000'000;
+    trial.ended(part, true, true);
+  }
+  while (trial.probed(8 * KiB, 1'000'000, true)) {
+  }
+  for (int i = 0; i < 4; ++i) trial.ended(trial.begin(1 * MiB, false), true, false);
+  ASSERT_TRUE(trial.takes_sync());
+  for (int i = 0; i < 2; ++i) {
+    const LogTrial::Part waiting = trial.begin(1 * MiB, false);
+    now += sync_ns;
+    trial.ended(waiting, true, true);
+    EXPECT_FALSE(trial.is_over());
+  }
+  trial.synced(sync_ns);
+  EXPECT_TRUE(trial.lost());
+}
+
 TEST(LogTrial, WhatWasLostStaysSoWhereTheLogIsFull) {
   const TrialRig rig;
   rig.lose();
