@@ -24,8 +24,16 @@ class Mpi:
 
     def start(self, ranks: int) -> list[str]:
         """The launcher with its options for this many ranks."""
-        crowded = self.crowded if ranks > len(os.sched_getaffinity(0)) else []
+        crowded = self.crowded if _crowd(ranks) else []
         return [*self.launcher, "-n", str(ranks), *crowded]
+
+    def hinders(self, ranks: int) -> bool:
+        """Whether so many ranks keep each other, and all else, waiting for a core."""
+        return self.polls and _crowd(ranks)
+
+
+def _crowd(ranks: int) -> bool:
+    return ranks > len(os.sched_getaffinity(0))
 
 
 @dataclass(frozen=True)
@@ -107,12 +115,24 @@ class Device:
 
 
 @dataclass(frozen=True)
-class Cache:
-    """Files written one after another, with computing in between, on the testbed."""
+class Series:
+    """Files written one after another, with computing in between."""
 
     setting: Setting
     files: int
     compute_s: float
+
+    def arguments(self, *, computing: bool) -> list[str]:
+        """What every workload is told."""
+        compute_s = self.compute_s if computing else 0
+        return ["--files", str(self.files), "--compute", f"{compute_s:g}"]
+
+
+@dataclass(frozen=True)
+class Cache:
+    """A series on the testbed."""
+
+    series: Series
     aggregators: list[int]
     devices: list[Device]
     stock: dict[str, Hints]  # by MPI; {aggregators} and {buffer_bytes} are filled in
@@ -122,11 +142,6 @@ class Cache:
     flushed_at_least: float  # part of the servers' bandwidth
     recovered_at_least: float  # the same
     overhead_at_most: float  # bytes of a log beside the payload, part of that
-
-    def arguments(self, *, computing: bool) -> list[str]:
-        """What every workload is told."""
-        compute_s = self.compute_s if computing else 0
-        return ["--files", str(self.files), "--compute", f"{compute_s:g}"]
 
 
 @dataclass(frozen=True)
@@ -188,9 +203,7 @@ def load(path: Path) -> Campaign:
 
 def _cache(raw: Mapping[str, Any]) -> Cache:
     return Cache(
-        setting=_setting(raw),
-        files=raw["files"],
-        compute_s=raw["compute_s"],
+        series=_series(raw),
         aggregators=raw["aggregators"],
         devices=[
             Device(name, device.get("per_aggregator"), device["buffers"])
@@ -204,6 +217,10 @@ def _cache(raw: Mapping[str, Any]) -> Cache:
         recovered_at_least=raw["recovered_at_least"],
         overhead_at_most=raw["overhead_at_most"],
     )
+
+
+def _series(raw: Mapping[str, Any]) -> Series:
+    return Series(_setting(raw), raw["files"], raw["compute_s"])
 
 
 def _setting(raw: Mapping[str, Any]) -> Setting:
