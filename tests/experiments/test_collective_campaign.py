@@ -84,6 +84,7 @@ def test_the_campaign_of_the_tree_claims_what_it_can_measure() -> None:
         described.testbed.setting,
         described.internals.exchange,
         described.cache.series.setting,
+        described.cache_local.series.setting,
     ]
     for setting in settings:
         names = [workload.name for workload in setting.workloads]

@@ -145,6 +145,27 @@ class Cache:
 
 
 @dataclass(frozen=True)
+class FilePlace:
+    """Where the files of a series lie."""
+
+    name: str
+    title: str
+    volume: str | None = None  # the layout of a GlusterFS volume; None: the local disk itself
+    flushed_at_least: float | None = None  # part of what fio makes durable there
+
+
+@dataclass(frozen=True)
+class LocalCache:
+    """A series on real file systems, with logs in memory and on the local disk."""
+
+    series: Series
+    file: str  # bytes of each file
+    places: list[FilePlace]
+    recovered_at_least: float  # part of what fio makes durable on the slower of two devices
+    overhead_at_most: float
+
+
+@dataclass(frozen=True)
 class Log:
     """Logs that are never flushed, beside fio on the same device."""
 
@@ -164,6 +185,7 @@ class Campaign:
     testbed: Testbed
     internals: Internals
     cache: Cache
+    cache_local: LocalCache
     log: Log
 
 
@@ -193,6 +215,13 @@ def load(path: Path) -> Campaign:
             pieces=Pieces(**internals["pieces"]),
         ),
         cache=_cache(raw["cache"]),
+        cache_local=LocalCache(
+            _series(raw["cache_local"]),
+            raw["cache_local"]["file"],
+            [FilePlace(name, **place) for name, place in raw["cache_local"]["place"].items()],
+            raw["cache_local"]["recovered_at_least"],
+            raw["cache_local"]["overhead_at_most"],
+        ),
         log=Log(
             _setting(raw["log"]),
             raw["log"]["of_device_at_least"],
