@@ -143,6 +143,7 @@ double transfer(const std::string& path, const Mesh& mesh, const workload::Optio
     seconds += MPI_Wtime() - start;
     dataset.close("H5Dclose", path);
   }
+  if (writing && options.sync) require(H5Fflush(file.get(), H5F_SCOPE_GLOBAL), "H5Fflush", path);
   file.close("H5Fclose", path);
   return seconds;
 }

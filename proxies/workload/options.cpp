@@ -43,6 +43,7 @@ Options::Options(CommandLine& line) {
   line.add_flag("--verify-only", verify_only,
                 "Write nothing: read and check an earlier run's file");
   line.add_flag("--independent", independent, "Independent in place of collective data calls");
+  line.add_flag("--sync", sync, "MPI_File_sync before a file that was written is closed");
   line.add_flag("--cold", cold, "Drop the file from the page cache before reading it");
   line.add_check([this] {
     for (const auto& word : hint_words_) {

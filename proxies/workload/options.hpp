@@ -35,6 +35,7 @@ class Options {
   bool verify_only = false;  ///< Do not write: read back what an earlier run left.
   bool read = true;
   bool independent = false;  ///< Independent in place of collective data calls.
+  bool sync = false;         ///< Sync what was written before it is closed.
   bool cold = false;         ///< Drop the file from the page cache before it is read.
   double compute_seconds = 0;
   std::uint64_t seed = 1;

@@ -21,7 +21,10 @@ Info::~Info() {
 }
 
 SharedFile::SharedFile(MPI_Comm comm, const std::string& path, For purpose, const Options& options)
-    : path_(path), purpose_(purpose), collective_(!options.independent) {
+    : path_(path),
+      purpose_(purpose),
+      collective_(!options.independent),
+      sync_(options.sync && purpose == For::writing) {
   const int amode = purpose == For::writing ? MPI_MODE_CREATE | MPI_MODE_RDWR : MPI_MODE_RDONLY;
   const Info info(options);
   check(MPI_File_open(comm, path.c_str(), amode, info.get(), &file_), "MPI_File_open", path_);
@@ -89,7 +92,10 @@ void SharedFile::expect_size(std::uint64_t bytes) {
   }
 }
 
-void SharedFile::close() { check(MPI_File_close(&file_), "MPI_File_close", path_); }
+void SharedFile::close() {
+  if (sync_) check(MPI_File_sync(file_), "MPI_File_sync", path_);
+  check(MPI_File_close(&file_), "MPI_File_close", path_);
+}
 
 void remove_if_there(const std::string& path) {
   if (access(path.c_str(), F_OK) != 0) return;

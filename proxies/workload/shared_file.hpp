@@ -48,7 +48,8 @@ class SharedFile {
   /// Ends the job if the file has not this size, in bytes. Collective.
   void expect_size(std::uint64_t bytes);
 
-  /// Collective. Nothing else may be called after it but data_seconds().
+  /// Collective; first syncs what was written where the options say so. Nothing else may be called
+  /// after it but data_seconds().
   void close();
 
   /// Time this rank has spent inside data calls.
@@ -63,6 +64,7 @@ class SharedFile {
   std::string path_;
   For purpose_;
   bool collective_;
+  bool sync_;
   double data_seconds_ = 0;
 };
 

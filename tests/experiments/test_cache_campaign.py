@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+import cache_case
 import cache_page
 import cache_picture
 import campaign
 import results
-from cache_runs import NEVER, OFF, ON, STOCK
+from cache_case import NEVER, OFF, ON, STOCK
 
 HERE = Path(campaign.__file__).resolve().parent
 KIB = 1024
@@ -177,3 +178,12 @@ def test_ranks_that_slept_while_they_waited_are_told_of(
         results.store(case, document(0.05, 1.0, sleeping=sleeping))
         page = cache_page.write(tmp_path, campaign.load(HERE / "campaign.toml"))
         assert ("Ranks sleep while they wait" in page.read_text()) == sleeping
+
+
+def test_only_ranks_that_poll_on_too_few_cores_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
+    described = campaign.load(HERE / "campaign.toml")
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(4)))
+    for ranks, keys in ((4, []), (5, ["mpich"])):
+        with cache_case.sleeping(list(described.mpis.values()), ranks) as libraries:
+            assert list(libraries) == keys
+            assert all(library.is_file() for library in libraries.values())

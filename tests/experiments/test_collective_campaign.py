@@ -83,7 +83,8 @@ def test_the_campaign_of_the_tree_claims_what_it_can_measure() -> None:
         described.independent,
         described.testbed.setting,
         described.internals.exchange,
-        described.cache.setting,
+        described.cache.series.setting,
+        described.cache_local.series.setting,
     ]
     for setting in settings:
         names = [workload.name for workload in setting.workloads]
@@ -94,7 +95,8 @@ def test_the_campaign_of_the_tree_claims_what_it_can_measure() -> None:
             assert all(set(bar) == set(described.mpis) for bar in by_mpi)
     assert set(described.testbed.sweep) == set(described.mpis)
     assert set(described.cache.stock) == set(described.mpis)
-    assert described.cache.exposed_workload in [w.name for w in described.cache.setting.workloads]
+    series = described.cache.series
+    assert described.cache.exposed_workload in [w.name for w in series.setting.workloads]
     pieces = described.internals.pieces
     assert all(pieces.total_bytes % count == 0 for count in pieces.counts)
     interleave = next(w for w in described.local.workloads if w.name == "interleave")

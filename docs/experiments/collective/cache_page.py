@@ -7,11 +7,11 @@ from statistics import median
 import cache_picture
 import page_parts as parts
 import results
-from cache_runs import MODES, NEVER, ON, STOCK, result_path
+from cache_case import MODES, NEVER, STOCK
+from cache_rates import Rates
+from cache_runs import result_path
 from campaign import Cache, Campaign, Device, Mpi, Workload
-from forebay.statistics import Ratio, median_ratio
 from forebay.units import parse_rate, show_bytes
-from results import Result
 from verdicts import Verdict
 
 # How MODES are called in tables and pictures.
@@ -19,95 +19,40 @@ NAMES = ("stock", "Forebay, no cache", "cache", "never flushed")
 
 
 @dataclass(frozen=True)
-class Case:
-    """What came out for one workload, so many aggregators and such buffers. Rates are bytes a
-    second, one for each run."""
+class Case(Rates):
+    """With so many aggregators and such buffers."""
 
     aggregators: int
     buffer: str
-    result: Result
-
-    @property
-    def identical(self) -> bool:
-        """Forebay's runs left the same bytes, all of them."""
-        return bool(self.result.raw["identical"])
-
-    @property
-    def stock_identical(self) -> bool:
-        """So did the stock MPI's."""
-        return bool(self.result.raw.get("stock_identical", self.identical))
-
-    @property
-    def _bytes(self) -> list[int]:
-        return [int(count) for count in self.result.raw["runs"][STOCK][0]["bytes"]]
-
-    def perceived(self, mode: str) -> list[float]:
-        """Bytes for the time that the program spent in its calls, or waited for the last file's log
-        when it opened the next one: what is flushed while it computes, after the last file too,
-        costs nothing."""
-        return [
-            sum(self._bytes) / (sum(run["seconds"]) + sum(run["late"][:-1]))
-            for run in self.result.raw["runs"][mode]
-        ]
-
-    def exposed(self) -> list[float]:
-        """The same with the wait for the last file's flush: nothing is computed after it."""
-        return [
-            sum(self._bytes) / (sum(run["seconds"]) + sum(run["late"]))
-            for run in self.result.raw["runs"][ON]
-        ]
-
-    def flushed(self) -> float:
-        """Of the last file, for the time of writing it and of waiting for its flush."""
-        return median(
-            self._bytes[-1] / float(run["seconds"][-1] + run["late"][-1])
-            for run in self.result.raw["runs"][ON]
-        )
-
-    def recovered(self) -> float:
-        """Of all files, for the time of `forebay cache recover`."""
-        return median(
-            sum(self._bytes) / float(run["recovery_s"]) for run in self.result.raw["runs"][NEVER]
-        )
-
-    def log_overhead(self) -> float:
-        """What the logs hold beside the program's bytes, as a part of these."""
-        runs = self.result.raw["runs"][ON]
-        absorbed = sum(sum(run["absorbed"]) for run in runs)
-        return sum(sum(run["log_bytes"]) for run in runs) / absorbed - 1 if absorbed else 0.0
 
     def bound(self, global_rate: float) -> float:
         """What can be had at most if the last flush is waited for: every file at the rate of a
         cache that never flushes, and the last one once more at the servers' rate."""
-        to_cache = sum(self._bytes) / median(self.perceived(NEVER))
-        return sum(self._bytes) / (to_cache + self._bytes[-1] / global_rate)
-
-    def times_stock(self) -> Ratio | None:
-        """Perceived bandwidth of the cache, of the stock MPI's in the same round."""
-        pairs = zip(self.perceived(ON), self.perceived(STOCK), strict=True)
-        return median_ratio([on / stock for on, stock in pairs])
+        to_cache = sum(self.bytes) / median(self.perceived(NEVER))
+        return sum(self.bytes) / (to_cache + self.bytes[-1] / global_rate)
 
 
 def write(directory: Path, campaign: Campaign) -> Path:
     """Writes cache.md and its pictures from what `directory`/results holds."""
     cache = campaign.cache
+    series = cache.series
     found = {
         (mpi.key, device.name, workload.name): _cases(directory, cache, mpi, device, workload)
         for mpi in campaign.mpis.values()
         for device in cache.devices
-        for workload in cache.setting.workloads
+        for workload in series.setting.workloads
     }
     every = [case.result for cases in found.values() for case in cases]
     testbed = campaign.testbed
     servers = testbed.servers * parse_rate(testbed.bandwidth)
-    nodes = cache.setting.ranks // (cache.setting.ranks_per_node or 1)
+    nodes = series.setting.ranks // (series.setting.ranks_per_node or 1)
     title = "The write-behind cache on an emulated parallel file system"
     lines = parts.head(title, "cache", every)
     lines += [
-        f"{cache.setting.ranks} ranks on {nodes} emulated nodes write {cache.files} files, one "
+        f"{series.setting.ranks} ranks on {nodes} emulated nodes write {series.files} files, one "
         f"after another; the servers together move {show_bytes(servers)}/s. A cache that is "
-        f"flushed has {cache.compute_s:g} s of computing in between, the others, for which nothing "
-        f"happens then, none. This is the evaluation of E10 (Congiu) in miniature. "
+        f"flushed has {series.compute_s:g} s of computing in between, the others, for which "
+        f"nothing happens then, none. This is the evaluation of E10 (Congiu) in miniature. "
         f"*Perceived* bandwidth is bytes for the time of the slowest rank inside write and close, "
         f"and, as E10 counts, for what of the flush the computing does not hide; opening is not in "
         f"it. *Cache* closes at once (`forebay_cache_flush=deferred`) and flushes while the "
@@ -137,7 +82,7 @@ def _cases(
             path = result_path(directory / "results", mpi, device, workload, aggregators, buffer)
             result = results.load(path)
             if result is not None:
-                cases.append(Case(aggregators, buffer, result))
+                cases.append(Case(result, aggregators, buffer))
     return cases
 
 
@@ -151,7 +96,7 @@ def _section(
 ) -> list[str]:
     measured = [
         (workload, cases)
-        for workload in cache.setting.workloads
+        for workload in cache.series.setting.workloads
         if (cases := found[mpi.key, device.name, workload.name])
     ]
     if not measured:
@@ -160,13 +105,7 @@ def _section(
     if device.per_aggregator is not None:
         where = f"a device of {device.per_aggregator} for each aggregator"
     lines = [f"## {mpi.title}, logs on {where}", ""]
-    every = [case.result.raw.get("sleeping", False) for _, cases in measured for case in cases]
-    if all(every):
-        lines += [
-            "Ranks sleep while they wait, on every side: "
-            "`tests/foreign/sleep_while_polling.c` is preloaded.",
-            "",
-        ]
+    lines += parts.sleeping(case.result for _, cases in measured for case in cases)
     for workload, cases in measured:
         picture = f"cache-{mpi.key}-{device.name}-{workload.name}.svg"
         curves = {
@@ -198,7 +137,7 @@ def _verdict(
 ) -> Verdict:
     """On memory: hidden flush with the most aggregators, or the bound where the last flush counts.
     On a slow device with the fewest aggregators: no worse than the stock MPI."""
-    ratio = case.times_stock()
+    ratio = case.times(STOCK)
     if ratio is None or not case.identical:
         return Verdict.MISSED
     if device.per_aggregator is not None:
@@ -224,20 +163,14 @@ def _table(cases: list[Case], verdicts: list[Verdict], servers: float) -> list[s
                 str(case.aggregators),
                 case.buffer,
                 *(f"{show_bytes(median(case.perceived(mode)))}/s" for mode in MODES),
-                parts.ratio_text(case.times_stock()),
+                parts.ratio_text(case.times(STOCK)),
                 f"{show_bytes(exposed)}/s",
                 parts.percent(exposed / case.bound(servers)),
                 parts.verdict_text(verdict),
-                _identical_text(case),
+                case.identical_text(),
             ]
         )
     return parts.table(names, rows, left=2)
-
-
-def _identical_text(case: Case) -> str:
-    if not case.identical:
-        return "**NO**"
-    return "yes" if case.stock_identical else "but for stock"
 
 
 def _log_claims(cache: Cache, device: Device, case: Case, servers: float) -> list[Verdict]:
@@ -245,8 +178,8 @@ def _log_claims(cache: Cache, device: Device, case: Case, servers: float) -> lis
     if device.per_aggregator is not None:
         return [Verdict.NO_BAR] * 3
     kept = [
-        case.flushed() >= cache.flushed_at_least * servers,
-        case.recovered() >= cache.recovered_at_least * servers,
+        median(case.flushed()) >= cache.flushed_at_least * servers,
+        median(case.recovered()) >= cache.recovered_at_least * servers,
         case.log_overhead() <= cache.overhead_at_most,
     ]
     return [Verdict.MET if met and case.identical else Verdict.MISSED for met in kept]
@@ -261,11 +194,11 @@ def _log_table(cases: list[Case], claims: list[list[Verdict]], servers: float) -
             [
                 str(case.aggregators),
                 case.buffer,
-                f"{show_bytes(case.flushed())}/s",
-                parts.percent(case.flushed() / servers),
+                f"{show_bytes(median(case.flushed()))}/s",
+                parts.percent(median(case.flushed()) / servers),
                 parts.verdict_text(flush),
-                f"{show_bytes(case.recovered())}/s",
-                parts.percent(case.recovered() / servers),
+                f"{show_bytes(median(case.recovered()))}/s",
+                parts.percent(median(case.recovered()) / servers),
                 parts.verdict_text(recovery),
                 f"{100 * case.log_overhead():.2f} %",
                 parts.verdict_text(overhead),

@@ -24,8 +24,16 @@ class Mpi:
 
     def start(self, ranks: int) -> list[str]:
         """The launcher with its options for this many ranks."""
-        crowded = self.crowded if ranks > len(os.sched_getaffinity(0)) else []
+        crowded = self.crowded if _crowd(ranks) else []
         return [*self.launcher, "-n", str(ranks), *crowded]
+
+    def hinders(self, ranks: int) -> bool:
+        """Whether so many ranks keep each other, and all else, waiting for a core."""
+        return self.polls and _crowd(ranks)
+
+
+def _crowd(ranks: int) -> bool:
+    return ranks > len(os.sched_getaffinity(0))
 
 
 @dataclass(frozen=True)
@@ -107,12 +115,24 @@ class Device:
 
 
 @dataclass(frozen=True)
-class Cache:
-    """Files written one after another, with computing in between, on the testbed."""
+class Series:
+    """Files written one after another, with computing in between."""
 
     setting: Setting
     files: int
     compute_s: float
+
+    def arguments(self, *, computing: bool) -> list[str]:
+        """What every workload is told."""
+        compute_s = self.compute_s if computing else 0
+        return ["--files", str(self.files), "--compute", f"{compute_s:g}"]
+
+
+@dataclass(frozen=True)
+class Cache:
+    """A series on the testbed."""
+
+    series: Series
     aggregators: list[int]
     devices: list[Device]
     stock: dict[str, Hints]  # by MPI; {aggregators} and {buffer_bytes} are filled in
@@ -123,10 +143,26 @@ class Cache:
     recovered_at_least: float  # the same
     overhead_at_most: float  # bytes of a log beside the payload, part of that
 
-    def arguments(self, *, computing: bool) -> list[str]:
-        """What every workload is told."""
-        compute_s = self.compute_s if computing else 0
-        return ["--files", str(self.files), "--compute", f"{compute_s:g}"]
+
+@dataclass(frozen=True)
+class FilePlace:
+    """Where the files of a series lie."""
+
+    name: str
+    title: str
+    volume: str | None = None  # the layout of a GlusterFS volume; None: the local disk itself
+    flushed_at_least: float | None = None  # part of what fio makes durable there
+
+
+@dataclass(frozen=True)
+class LocalCache:
+    """A series on real file systems, with logs in memory and on the local disk."""
+
+    series: Series
+    file: str  # bytes of each file
+    places: list[FilePlace]
+    recovered_at_least: float  # part of what fio makes durable on the slower of two devices
+    overhead_at_most: float
 
 
 @dataclass(frozen=True)
@@ -149,6 +185,7 @@ class Campaign:
     testbed: Testbed
     internals: Internals
     cache: Cache
+    cache_local: LocalCache
     log: Log
 
 
@@ -178,6 +215,13 @@ def load(path: Path) -> Campaign:
             pieces=Pieces(**internals["pieces"]),
         ),
         cache=_cache(raw["cache"]),
+        cache_local=LocalCache(
+            _series(raw["cache_local"]),
+            raw["cache_local"]["file"],
+            [FilePlace(name, **place) for name, place in raw["cache_local"]["place"].items()],
+            raw["cache_local"]["recovered_at_least"],
+            raw["cache_local"]["overhead_at_most"],
+        ),
         log=Log(
             _setting(raw["log"]),
             raw["log"]["of_device_at_least"],
@@ -188,9 +232,7 @@ def load(path: Path) -> Campaign:
 
 def _cache(raw: Mapping[str, Any]) -> Cache:
     return Cache(
-        setting=_setting(raw),
-        files=raw["files"],
-        compute_s=raw["compute_s"],
+        series=_series(raw),
         aggregators=raw["aggregators"],
         devices=[
             Device(name, device.get("per_aggregator"), device["buffers"])
@@ -204,6 +246,10 @@ def _cache(raw: Mapping[str, Any]) -> Cache:
         recovered_at_least=raw["recovered_at_least"],
         overhead_at_most=raw["overhead_at_most"],
     )
+
+
+def _series(raw: Mapping[str, Any]) -> Series:
+    return Series(_setting(raw), raw["files"], raw["compute_s"])
 
 
 def _setting(raw: Mapping[str, Any]) -> Setting:

@@ -5,14 +5,13 @@ as a program does, and from one small buffer, which the processor keeps at hand 
 its data in. On a local disk, also what a recovery brings to the file, against fio writing as much
 there, durably."""
 
-import json
 import random
 import shutil
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
+import fio
 import measuring
 import results
 from campaign import Mpi, Workload
@@ -22,14 +21,10 @@ from measuring import MeasuringError, Place, Run
 OFF, ON, LOG, FIO, ONE_BUFFER = SIDES = ("off", "on", "log", "fio", "fio_one_buffer")
 RECOVERED, DURABLE = "recovered", "fio_durable"
 
-_CALL_BYTES = 2**20
-_MISSING = "fio is missing: install it (apt-get install fio)"
-
 
 def measure(task: Task, parents: list[Path]) -> None:
     """The campaign "log" in each of these directories. `task.pairs` is how often each side runs."""
-    if shutil.which("fio") is None:
-        raise MeasuringError(_MISSING)
+    fio.require()
     for place, mpi, workload in each(task, task.campaign.log.setting, parents):
         name = f"log-{workload.name}.json"
         path = task.results / f"{mpi.key}-{place.file_system}" / name
@@ -88,12 +83,13 @@ def _document(task: Task, place: Place, mpi: Mpi, workload: Workload) -> dict[st
                 rates[side].append(absorbed / spent)
             elif side == RECOVERED:
                 rates[side].append(recover())
+            elif side == DURABLE:
+                clear()
+                rates[side].append(fio.durable(logs, absorbed))
             else:
                 clear()
-                durable = side == DURABLE
-                jobs = 1 if durable else ranks
-                buffers = 1 if side == ONE_BUFFER else absorbed // jobs // _CALL_BYTES
-                rates[side].append(_fio(logs, absorbed // jobs, jobs, buffers, durable=durable))
+                buffers = 1 if side == ONE_BUFFER else absorbed // ranks // fio.CALL_BYTES
+                rates[side].append(fio.taken_in(logs, absorbed // ranks, ranks, buffers))
     return {
         "version": 1,
         "command": command,
@@ -102,23 +98,3 @@ def _document(task: Task, place: Place, mpi: Mpi, workload: Workload) -> dict[st
         "bytes_per_s": rates,
         "environment": {"mpi": {record["mpi"]: record["mpi_version"] for record in warm}},
     }
-
-
-def _fio(directory: Path, bytes_each: int, jobs: int, buffers: int, *, durable: bool) -> float:
-    """Bytes a second that so many processes together write into files of their own, a call after
-    the other, through the page cache where there is one, each from so many buffers in turn; or
-    with the time until they are durable."""
-    words = ["fio", "--name=log", f"--directory={directory}", "--rw=write", f"--numjobs={jobs}"]
-    words += [f"--bs={_CALL_BYTES}", f"--size={bytes_each}", "--fallocate=none"]
-    # All are submitted before the first is used again.
-    words += ["--ioengine=libaio", f"--iodepth={buffers}", f"--iodepth_batch={buffers}"]
-    words += [f"--iodepth_batch_complete_min={buffers}"]
-    words += ["--end_fsync=1"] if durable else []
-    words += ["--group_reporting", "--output-format=json"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise MeasuringError(f"{' '.join(words)}: {done.stderr}")
-    job = json.loads(done.stdout)["jobs"][0]
-    if durable:
-        return float(job["write"]["io_bytes"] / job["job_runtime"] * 1000)
-    return float(job["write"]["bw_bytes"])

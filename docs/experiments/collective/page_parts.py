@@ -108,6 +108,14 @@ def identical_text(results: Iterable[Result]) -> str:
     return "yes" if all(result.identical for result in results) else "**NO**"
 
 
+def sleeping(results: Iterable[Result]) -> list[str]:
+    """A sentence where ranks of an MPI that polls were made to sleep in all of these."""
+    if not all(result.raw.get("sleeping", False) for result in results):
+        return []
+    library = "`tests/foreign/sleep_while_polling.c` is preloaded"
+    return [f"Ranks sleep while they wait, on every side: {library}.", ""]
+
+
 def tally(verdicts: Iterable[Verdict]) -> str:
     """One sentence: how many claims there are and what became of them."""
     held = [verdict for verdict in verdicts if verdict is not Verdict.NO_BAR]

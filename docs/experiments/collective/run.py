@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+import cache_local_page
+import cache_local_runs
 import cache_page
 import cache_runs
 import campaign
@@ -33,6 +35,7 @@ class What(StrEnum):
     TESTBED = "testbed"
     INTERNALS = "internals"
     CACHE = "cache"
+    CACHE_LOCAL = "cache-local"
     LOG = "log"
     TABLE = "table"
 
@@ -44,13 +47,16 @@ LOCALLY = {
     What.LOG: log_runs.measure,
 }
 
+PAGES = (local_page, testbed_page, internals_page, cache_page, cache_local_page, log_page)
+
 WhatArgument = Annotated[
     What,
     typer.Argument(
         help="local: collective against collective calls, 2 ranks. independent: Forebay's "
         "collective against the stock's independent calls. testbed: 8 ranks on an emulated "
         "parallel file system. internals: copies, messages, schedule time, memory. cache: files "
-        "written one after another, with and without the write-behind cache. log: what the cache "
+        "written one after another, with and without the write-behind cache. cache-local: the same "
+        "on a local disk, and on GlusterFS with its bricks there (as root). log: what the cache "
         "takes in, against fio on the same device. table: write the pages from the results that "
         "are there."
     ),
@@ -58,7 +64,8 @@ WhatArgument = Annotated[
 LocalOption = Annotated[
     Path | None,
     typer.Option(
-        "--local", help="A directory on a local disk, for 'local', 'independent' and 'log'."
+        "--local",
+        help="A directory on a local disk, for 'local', 'independent', 'cache-local' and 'log'.",
     ),
 ]
 TmpfsOption = Annotated[Path, typer.Option("--tmpfs", help="A directory in memory.")]
@@ -68,6 +75,10 @@ MpiOption = Annotated[
 ]
 OnlyOption = Annotated[
     list[str] | None, typer.Option("--only", help="This workload only; may be repeated.")
+]
+PlaceOption = Annotated[
+    list[str] | None,
+    typer.Option("--place", help="Of 'cache-local': this place only; may be repeated."),
 ]
 TimeoutOption = Annotated[float, typer.Option("--timeout", help="Seconds for one run.")]
 AgainOption = Annotated[bool, typer.Option("--again", help="Measure also what is there already.")]
@@ -86,6 +97,7 @@ def measure(
     pairs: PairsOption = 6,
     mpi: MpiOption = None,
     only: OnlyOption = None,
+    place: PlaceOption = None,
     timeout: TimeoutOption = 300,
     again: AgainOption = False,
     forebay: ForebayOption = ROOT / ".venv/bin/forebay",
@@ -116,17 +128,23 @@ def measure(
         )
         task.tools.check()
         if runs := LOCALLY.get(what):
-            if local is None:
-                raise MeasuringError("name a directory on a local disk: --local DIR")
-            runs(task, [tmpfs, local])
+            runs(task, [tmpfs, _on_disk(local)])
+        elif what is What.CACHE_LOCAL:
+            cache_local_runs.measure(task, tmpfs, _on_disk(local), place or [])
         elif what is What.TESTBED:
             testbed_runs.measure(task, tmpfs)
         elif what is What.CACHE:
             cache_runs.measure(task, tmpfs)
         else:
             internals_runs.measure(task, tmpfs)
-    for page in (local_page, testbed_page, internals_page, cache_page, log_page):
+    for page in PAGES:
         print(page.write(output, described))
+
+
+def _on_disk(local: Path | None) -> Path:
+    if local is None:
+        raise MeasuringError("name a directory on a local disk: --local DIR")
+    return local
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 with its defaults, and with the best hints of a small sweep."""
 
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -135,6 +136,20 @@ def mounted(tools: Tools, described: Testbed, parent: Path) -> Iterator[Path]:
             yield mount
         finally:
             testbed_command(tools, ["down", "--mount", str(mount)])
+
+
+@contextmanager
+def glusterfs(tools: Tools, memory: Path, backing: Path, *options: str) -> Iterator[Path]:
+    """A volume that is mounted below `memory` for the time; its bricks lie in `backing`. Raises
+    MeasuringError."""
+    with tempfile.TemporaryDirectory(prefix="forebay-experiment-", dir=memory) as name:
+        mount = str(Path(name) / "mount")
+        words = ["--real", "glusterfs", *(options or ("--servers", "1"))]
+        testbed_command(tools, ["up", *words, "--mount", mount, "--backing", str(backing)])
+        try:
+            yield Path(mount)
+        finally:
+            testbed_command(tools, ["down", "--mount", mount])
 
 
 def stored_files(mount: Path) -> Path:

@@ -17,7 +17,7 @@ from campaign import Mpi, Workload
 from disks import volume
 from machine_time import Stolen
 from measuring import Tools
-from testbed_runs import testbed_command
+from testbed_runs import glusterfs
 
 PROCESSES = (4, 9)
 TIMEOUT_S = 300
@@ -137,19 +137,6 @@ def places(tools: Tools, memory: Path) -> Iterator[dict[str, Path]]:
                 directory = undo.enter_context(glusterfs(tools, memory, directory / "bricks"))
             found[place.name] = directory
         yield found
-
-
-@contextmanager
-def glusterfs(tools: Tools, memory: Path, backing: Path, *options: str) -> Iterator[Path]:
-    """Mounted for the time; its bricks lie in `backing`. Raises MeasuringError."""
-    with tempfile.TemporaryDirectory(prefix="forebay-experiment-", dir=memory) as name:
-        mount = str(Path(name) / "mount")
-        words = ["--real", "glusterfs", *(options or ("--servers", "1"))]
-        testbed_command(tools, ["up", *words, "--mount", mount, "--backing", str(backing)])
-        try:
-            yield Path(mount)
-        finally:
-            testbed_command(tools, ["down", "--mount", mount])
 
 
 def measure_round(

@@ -20,7 +20,7 @@ from analysis_runs import evict
 from campaign import Mpi, Testbed, Workload
 from machine_time import Stolen
 from measuring import FOREBAY, STOCK, MeasuringError, Tools
-from methodology_runs import TIMEOUT_S, glusterfs
+from methodology_runs import TIMEOUT_S
 
 PROCESSES = (1, 2, 4, 8)
 SERVERS = (1, 4, 48)
@@ -163,7 +163,7 @@ def volumes(tools: Tools, memory: Path) -> Iterator[dict[str, Path]]:
         place = undo.enter_context(measuring.place(memory)).directory
         yield {
             layout: undo.enter_context(
-                glusterfs(tools, memory, place / str(number), *LAYOUT_OPTIONS[layout])
+                testbed_runs.glusterfs(tools, memory, place / str(number), *LAYOUT_OPTIONS[layout])
             )
             for number, layout in enumerate(LAYOUTS)
         }

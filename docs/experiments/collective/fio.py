@@ -1,0 +1,50 @@
+"""What a device takes from fio, beside which Forebay is measured."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from measuring import MeasuringError
+
+CALL_BYTES = 2**20
+
+_MISSING = "fio is missing: install it (apt-get install fio)"
+
+
+def require() -> None:
+    """Raises MeasuringError where there is none."""
+    if shutil.which("fio") is None:
+        raise MeasuringError(_MISSING)
+
+
+def taken_in(directory: Path, bytes_each: int, jobs: int, buffers: int) -> float:
+    """Bytes a second that so many processes together write into files of their own, a call after
+    the other, through the page cache where there is one, each from so many buffers in turn."""
+    job = _written(directory, bytes_each, jobs, buffers, [])
+    return float(job["write"]["bw_bytes"])
+
+
+def durable(directory: Path, count: int) -> float:
+    """Bytes a second of one process that writes `count` from as much memory, with the time until
+    they are durable."""
+    job = _written(directory, count, 1, count // CALL_BYTES, ["--end_fsync=1"])
+    return float(job["write"]["io_bytes"] / job["job_runtime"] * 1000)
+
+
+def _written(
+    directory: Path, bytes_each: int, jobs: int, buffers: int, more: list[str]
+) -> dict[str, Any]:
+    words = ["fio", "--name=log", f"--directory={directory}", "--rw=write", f"--numjobs={jobs}"]
+    words += [f"--bs={CALL_BYTES}", f"--size={bytes_each}", "--fallocate=none"]
+    # All are submitted before the first is used again.
+    words += ["--ioengine=libaio", f"--iodepth={buffers}", f"--iodepth_batch={buffers}"]
+    words += [f"--iodepth_batch_complete_min={buffers}", *more]
+    words += ["--group_reporting", "--output-format=json"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise MeasuringError(f"{' '.join(words)}: {done.stderr}")
+    job = json.loads(done.stdout)["jobs"][0]
+    assert isinstance(job, dict)
+    return job
