@@ -43,8 +43,8 @@ def _document(task: Task, place: Place, mpi: Mpi, workload: Workload) -> dict[st
 
     def clear() -> None:
         file.unlink(missing_ok=True)
-        for notice in place.directory.glob(f".{file.name}.forebay-dirty*"):
-            notice.unlink()  # of logs that are not recovered
+        # Of logs that are not recovered.
+        shutil.rmtree(file.with_name(f".{file.name}.forebay-dirty"), ignore_errors=True)
         shutil.rmtree(logs, ignore_errors=True)
         logs.mkdir(mode=0o700)
         if place.prepare:
