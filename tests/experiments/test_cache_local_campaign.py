@@ -95,8 +95,23 @@ def test_a_recovery_is_held_against_fio_on_the_slower_device(
     tmp_path: Path, fio: dict[str, float], part: str, verdict: str
 ) -> None:
     _, _, row = page_of(tmp_path, document(recovery_s=2.0, fio=fio))
-    assert row[6:10] == ["512.0 MiB/s", part, "0.8", verdict]
+    assert row[6:10] == ["1.0 GiB at 512.0 MiB/s", part, "0.8", verdict]
     assert row[10:] == ["100 %", "0.39 %", "met"]
+
+
+def test_a_recovery_is_of_what_was_in_logs(tmp_path: Path) -> None:
+    found = document(recovery_s=2.0, fio={FIO_FILES: 512.0})
+    given_up = {"absorbed": [256 * MIB, 0, 0, 0], "log_bytes": [257 * MIB, 0, 0, 0]}
+    for mode in (ON, NEVER):
+        found["runs"][mode] = [one | given_up for one in found["runs"][mode]]
+    _, _, row = page_of(tmp_path, found)
+    assert row[6:11] == [
+        "256.0 MiB at 128.0 MiB/s",
+        "0.25 [0.25, 0.25]",
+        "0.8",
+        "**missed**",
+        "25 %",
+    ]
 
 
 def test_a_flush_has_a_bar_where_the_place_has_one(tmp_path: Path) -> None:

@@ -93,10 +93,10 @@ def write(directory: Path, campaign: Campaign) -> Path:
         "",
         "Below: *fio* writes as many bytes in one process, and its time ends when they are "
         "durable; where logs and files share a device it is measured once. The last file's bytes "
-        "for the time of writing it and of waiting for its flush; those of all files that were "
-        "never flushed, for all of the command `forebay cache recover`, whose logs on a disk were "
+        "for the time of writing it and of waiting for its flush; those in logs that were never "
+        "flushed, for all of the command `forebay cache recover`, whose logs on a disk were "
         "written out before and are in the page cache; the part of the bytes that went through "
-        "logs, and what these hold beside them.",
+        "logs, which is less where the cache was given up, and what these hold beside them.",
         "",
     ]
     lines += parts.notes(directory, "cache-local")
@@ -185,7 +185,7 @@ def _logs(
             parts.ratio_text(case.flushed_of_fio()),
             _bar(place.flushed_at_least),
             parts.verdict_text(claim.flushed),
-            _rate(case.recovered()),
+            f"{show_bytes(median(case.left()))} at {_rate(case.recovered())}",
             parts.ratio_text(case.recovered_of_fio()),
             _bar(described.recovered_at_least),
             parts.verdict_text(claim.recovered),

@@ -56,10 +56,15 @@ class Rates:
             for run in self.result.raw["runs"][ON]
         ]
 
+    def left(self) -> list[int]:
+        """Bytes in logs that are never flushed: less than all where the cache was given up."""
+        return [sum(run["absorbed"]) for run in self.result.raw["runs"][NEVER]]
+
     def recovered(self) -> list[float]:
-        """Of all files, for the time of `forebay cache recover`."""
+        """Of these, for the time of `forebay cache recover`."""
+        runs = self.result.raw["runs"][NEVER]
         return [
-            sum(self.bytes) / float(run["recovery_s"]) for run in self.result.raw["runs"][NEVER]
+            left / float(run["recovery_s"]) for left, run in zip(self.left(), runs, strict=True)
         ]
 
     def through_logs(self) -> float:
