@@ -13,7 +13,7 @@ import log_page
 import log_runs
 import results
 from local_runs import Task
-from log_runs import DURABLE, FIO, LOG, OFF, ON, ONE_BUFFER, RECOVERED
+from log_runs import FIO, LOG, OFF, ON, ONE_BUFFER
 from measuring import MeasuringError, Tools
 
 HERE = Path(campaign.__file__).resolve().parent
@@ -64,19 +64,6 @@ def test_what_is_taken_in_is_compared_with_fio_from_memory(
     (missing,) = rows_of(page, "block3d")
     assert missing[2] == "not measured"
     assert "logs on ext4" in page.read_text()
-
-
-def test_what_is_recovered_is_compared_with_what_fio_makes_durable(tmp_path: Path) -> None:
-    for workload, recovered in (("segments", 0.75), ("block3d", 1.0)):
-        found = document(4.0)
-        found["bytes_per_s"] |= {RECOVERED: [recovered * GIB] * 5, DURABLE: [GIB] * 5}
-        results.store(tmp_path / "results" / "mpich-ext4" / f"log-{workload}.json", found)
-    page = log_page.write(tmp_path, campaign.load(HERE / "campaign.toml"))
-    _, missed = rows_of(page, "segments")
-    assert missed[1:] == ["768.0 MiB/s", "1.0 GiB/s", "0.75 [0.75, 0.75]", "0.8", "**missed**"]
-    _, met = rows_of(page, "block3d")
-    assert met[1:] == ["1.0 GiB/s", "1.0 GiB/s", "1.00 [1.00, 1.00]", "0.8", "met"]
-    assert "4 claims: 3 met, 1 missed." in page.read_text()
 
 
 def test_without_fio_it_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -171,7 +171,6 @@ class Log:
 
     setting: Setting
     of_device_at_least: float  # part of what fio writes
-    recovered_at_least: float  # part of what fio writes durably
 
 
 @dataclass(frozen=True)
@@ -222,11 +221,7 @@ def load(path: Path) -> Campaign:
             raw["cache_local"]["recovered_at_least"],
             raw["cache_local"]["overhead_at_most"],
         ),
-        log=Log(
-            _setting(raw["log"]),
-            raw["log"]["of_device_at_least"],
-            raw["log"]["recovered_at_least"],
-        ),
+        log=Log(_setting(raw["log"]), raw["log"]["of_device_at_least"]),
     )
 
 

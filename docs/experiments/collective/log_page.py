@@ -8,8 +8,7 @@ from campaign import Campaign
 from forebay.statistics import median, median_ratio
 from forebay.units import show_bytes
 from local_page import Section, sections
-from log_runs import DURABLE, FIO, LOG, OFF, ON, ONE_BUFFER, RECOVERED
-from verdicts import Verdict
+from log_runs import FIO, LOG, OFF, ON, ONE_BUFFER
 
 
 def write(directory: Path, campaign: Campaign) -> Path:
@@ -29,9 +28,7 @@ def write(directory: Path, campaign: Campaign) -> Path:
         f"when the close returns; *no cache* writes to that file, which is not durable then. "
         f"Nobody gains by a cache on the file system that it flushes to. All go through the page "
         f"cache where the file system has one. Medians; a ratio is of runs of one round, "
-        f"[interval]. On a local disk: the same bytes *recovered*, by all of the command "
-        f"`forebay cache recover`, from logs that were written out before, and what fio writes "
-        f"there, with the time until it is durable.",
+        f"[interval].",
         "",
     ]
     lines += parts.notes(directory, "log")
@@ -70,27 +67,5 @@ def _section(campaign: Campaign, section: Section) -> list[str]:
                 parts.verdict_text(verdict),
             ]
         )
-    recovered, kept = _recovered(campaign, section)
     heading = f"## {section.mpi.title}, logs on {section.file_system}"
-    tally = parts.tally([*held, *kept])
-    return [heading, "", tally, "", *parts.table(names, rows, left=2), "", *recovered]
-
-
-def _recovered(campaign: Campaign, section: Section) -> tuple[list[str], list[Verdict]]:
-    """Of the workloads of which it was measured."""
-    least = campaign.log.recovered_at_least
-    rows, held = [], []
-    for workload in campaign.log.setting.workloads:
-        result = section.found.get(workload.name)
-        if result is None or RECOVERED not in result.raw["bytes_per_s"]:
-            continue
-        recovered, durable = (result.raw["bytes_per_s"][side] for side in (RECOVERED, DURABLE))
-        ratio = median_ratio([one / fio for one, fio in zip(recovered, durable, strict=True)])
-        held.append(verdicts.of_floor(campaign.rules, ratio, least))
-        rates = [f"{show_bytes(median(side))}/s" for side in (recovered, durable)]
-        text = parts.verdict_text(held[-1])
-        rows.append([workload.name, *rates, parts.ratio_text(ratio), f"{least:g}", text])
-    if not rows:
-        return [], []
-    names = ["workload", "recovered", "fio, durable", "recovered / fio", "bar", "verdict"]
-    return [*parts.table(names, rows), ""], held
+    return [heading, "", parts.tally(held), "", *parts.table(names, rows, left=2), ""]

@@ -2,12 +2,10 @@
 to logs which are never flushed, to logs that are flushed before the close returns, and to no log;
 and fio writing as many bytes from as many processes into the same directory, in turn: from memory,
 as a program does, and from one small buffer, which the processor keeps at hand and no program has
-its data in. On a local disk, also what a recovery brings to the file, against fio writing as much
-there, durably."""
+its data in."""
 
 import random
 import shutil
-import time
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,6 @@ from local_runs import Task, each
 from measuring import MeasuringError, Place, Run
 
 OFF, ON, LOG, FIO, ONE_BUFFER = SIDES = ("off", "on", "log", "fio", "fio_one_buffer")
-RECOVERED, DURABLE = "recovered", "fio_durable"
 
 
 def measure(task: Task, parents: list[Path]) -> None:
@@ -61,31 +58,14 @@ def _document(task: Task, place: Place, mpi: Mpi, workload: Workload) -> dict[st
     absorbed: int = sum(record["counters"]["cache_absorbed"] for record in warm)
     if absorbed == 0:
         raise MeasuringError(f"{workload.name}: nothing went to a log: {warm[0]['notes']}")
-
-    def recover() -> float:
-        """Its logs were written out before: a crash would have left nothing else of them."""
-        write(LOG)
-        if place.prepare:
-            measuring.shell(place.prepare)
-        begun = time.monotonic()
-        measuring.forebay(task.tools, ["cache", "recover", str(logs)])
-        return absorbed / (time.monotonic() - begun)
-
-    on_disk = place.file_system != "tmpfs"
-    sides = (*SIDES, RECOVERED, DURABLE) if on_disk else SIDES
     order = random.Random(1)
-    rates: dict[str, list[float]] = {side: [] for side in sides}
+    rates: dict[str, list[float]] = {side: [] for side in SIDES}
     for _ in range(task.pairs):
-        for side in order.sample(sides, len(sides)):
+        for side in order.sample(SIDES, len(SIDES)):
             if side in hints:
                 spent = write(side).seconds()["write"]
                 assert spent is not None
                 rates[side].append(absorbed / spent)
-            elif side == RECOVERED:
-                rates[side].append(recover())
-            elif side == DURABLE:
-                clear()
-                rates[side].append(fio.durable(logs, absorbed))
             else:
                 clear()
                 buffers = 1 if side == ONE_BUFFER else absorbed // ranks // fio.CALL_BYTES
