@@ -89,15 +89,23 @@ def assert_nothing_left(daemons: Daemons) -> None:
     assert not testbed_state.mounted({"mount": str(daemons.mount)})
 
 
-@pytest.mark.mpi
-@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
-def test_programs_write_the_same_with_and_without_forebay(gluster: Gluster, mpi: str) -> None:
-    """A workload where one is built, else the probe."""
+def require(mpi: str) -> None:
     if COMMANDS[mpi][0] is None:
         pytest.skip(f"no launcher of {mpi}")
     if not (REAL_LIBRARY / f"libforebay-{mpi}.so").is_file():
         pytest.skip(f"libforebay-{mpi}.so is not built (make build, or set FOREBAY_LIBRARY_DIR)")
-    workload = REAL_LIBRARY.parent / "proxies" / mpi / "block3d"
+
+
+def workload_of(mpi: str) -> Path:
+    return REAL_LIBRARY.parent / "proxies" / mpi / "block3d"
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_programs_write_the_same_with_and_without_forebay(gluster: Gluster, mpi: str) -> None:
+    """A workload where one is built, else the probe."""
+    require(mpi)
+    workload = workload_of(mpi)
     if workload.is_file():
         program = [str(workload), "--size", "32x32x32", "pfs/array"]
     else:
@@ -115,6 +123,36 @@ def test_programs_write_the_same_with_and_without_forebay(gluster: Gluster, mpi:
     assert file["bytes"] > 0
     assert {one["mode"] for one in content["engine"]} == {"engine"}
     (gluster.mount / "array").unlink(missing_ok=True)
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+@pytest.mark.parametrize("flush", ["onclose", "deferred", "none"])
+def test_what_a_cache_flushes_or_a_recovery_brings_there_is_all(
+    gluster: Gluster, mpi: str, flush: str
+) -> None:
+    """Written through logs elsewhere, and read by the stock MPI, which checks every byte."""
+    require(mpi)
+    if not workload_of(mpi).is_file():
+        pytest.skip(f"block3d is not built for {mpi} (make build)")
+    launcher = [str(word) for word in COMMANDS[mpi]]
+    program = [*launcher, "-n", str(RANKS), str(workload_of(mpi)), "--size", "32x32x32"]
+    logs = gluster.mount.with_name(f"logs-{mpi}-{flush}")
+    logs.mkdir(mode=0o700)
+    hints = ["forebay_cache=enable", f"forebay_cache_path={logs}", f"forebay_cache_flush={flush}"]
+    given = [word for hint in hints for word in ("--hint", hint)]
+    record = gluster.mount.with_name(f"cached-{mpi}-{flush}.json")
+    forebay = gluster.forebay
+    wrote = forebay("run", "--json", record, *given, "--", *program, "--no-read", "pfs/cached")
+    assert wrote.code == 0, wrote.output + wrote.errors
+    (written,) = read_json(record)["records"]
+    assert written["counters"]["cache_absorbed"] > 0, written["notes"]
+    if flush == "none":
+        recovered = forebay("cache", "recover", logs)
+        assert recovered.code == 0, recovered.output + recovered.errors
+    checked = forebay("run", "--observe", "--", *program, "--verify-only", "pfs/cached")
+    assert checked.code == 0, checked.output + checked.errors
+    (gluster.mount / "cached").unlink()
 
 
 def test_status_counts_what_each_brick_did(gluster: Gluster) -> None:
