@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from made_logs import Left, none_left
 
 from forebay import cli
 
@@ -133,6 +134,12 @@ def forebay(
         return Answer(code, captured.out, captured.err)
 
     return run
+
+
+@pytest.fixture
+def left(environ: dict[str, str], tmp_path: Path) -> Left:
+    """No log yet; in the environment of made_logs.environ_with_tool."""
+    return none_left(environ, tmp_path)
 
 
 @pytest.fixture

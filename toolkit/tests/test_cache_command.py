@@ -19,18 +19,12 @@ from made_logs import (
     environ_with_tool,
     leave_newer,
     leave_nodes,
-    none_left,
 )
 
 
 @pytest.fixture
 def environ(environ: dict[str, str], tmp_path: Path) -> dict[str, str]:
     return environ_with_tool(environ, tmp_path)
-
-
-@pytest.fixture
-def left(environ: dict[str, str], tmp_path: Path) -> Left:
-    return none_left(environ, tmp_path)
 
 
 @pytest.fixture

@@ -21,7 +21,6 @@ from made_logs import (
     environ_with_tool,
     leave_newer,
     leave_nodes,
-    none_left,
 )
 
 MOST_CALLS = 300  # more are no test of a small recovery any more
@@ -30,11 +29,6 @@ MOST_CALLS = 300  # more are no test of a small recovery any more
 @pytest.fixture
 def environ(environ: dict[str, str], tmp_path: Path) -> dict[str, str]:
     return environ_with_tool(environ, tmp_path)
-
-
-@pytest.fixture
-def left(environ: dict[str, str], tmp_path: Path) -> Left:
-    return none_left(environ, tmp_path)
 
 
 @dataclass(frozen=True)

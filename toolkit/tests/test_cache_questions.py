@@ -18,7 +18,7 @@ from types import TracebackType
 
 import pytest
 from conftest import TIMEOUT_S, Forebay
-from made_logs import BLOCK, Left, environ_with_tool, none_left
+from made_logs import BLOCK, Left, environ_with_tool
 
 END_OF_INPUT = "\x04"  # Ctrl-D
 INTERRUPT = "\x03"  # Ctrl-C
@@ -94,11 +94,6 @@ class Terminal:
 @pytest.fixture
 def environ(environ: dict[str, str], tmp_path: Path) -> dict[str, str]:
     return environ_with_tool(environ, tmp_path)
-
-
-@pytest.fixture
-def left(environ: dict[str, str], tmp_path: Path) -> Left:
-    return none_left(environ, tmp_path)
 
 
 @pytest.fixture

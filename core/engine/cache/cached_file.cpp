@@ -173,8 +173,8 @@ LogWriter::Outcome CachedFile::take_in(std::span<const iovec> pieces, Bytes offs
 
 /// For the trial. What fails here fails again when it matters.
 void CachedFile::time_sync() {
-  const std::int64_t since = trial_->clock()();
-  if (file_->sync()) trial_->synced(trial_->clock()() - since);
+  const std::int64_t since = trial_->now_ns();
+  if (file_->sync()) trial_->synced(trial_->now_ns() - since);
 }
 
 /// Whether a record of the log may be of `extent`. It could be replayed over what is written to the

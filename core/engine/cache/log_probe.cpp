@@ -58,10 +58,10 @@ void LogProbe::work() {
   bool wanted = true;
   for (Bytes at = 0; done && wanted && !stopping_; at = (at + write_bytes) % file_bytes) {
     const long waits = waits_of_thread();
-    const std::int64_t since = trial_->clock()();
+    const std::int64_t since = trial_->now_ns();
     done = file->storage->write_at(bytes, at).has_value();
     if (done) {
-      wanted = trial_->probed(write_bytes, trial_->clock()() - since, waits_of_thread() != waits);
+      wanted = trial_->probed(write_bytes, trial_->now_ns() - since, waits_of_thread() != waits);
     }
   }
   if (wanted) trial_->unprobed(!done);

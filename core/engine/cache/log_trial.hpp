@@ -56,7 +56,7 @@ class LogTrial {
   bool probed(Bytes bytes, std::int64_t ns, bool waited);
   /// `failed`: nothing can be said about the device.
   void unprobed(bool failed);
-  const NanosecondClock& clock() const { return clock_; }
+  std::int64_t now_ns() const { return clock_(); }
 
   /// How fast both were, if the log is slower.
   std::optional<CachePace> lost() const;

@@ -116,13 +116,10 @@ class Case:
     def _verify(self, command: list[str]) -> None:
         """The program reads, by the stock MPI, what was written by this command."""
         words = [*(word for word in command[:-1] if word != _ONLY_WRITING), "--verify-only"]
-        variables = measuring.environment()
-        if self.preload:
-            variables["LD_PRELOAD"] = str(self.preload)
         done = subprocess.run(
             [*words, command[-1]],
             cwd=ROOT,
-            env=variables,
+            env=measuring.environment(self.preload),
             capture_output=True,
             text=True,
             check=False,

@@ -13,10 +13,9 @@ import fio
 import measuring
 import results
 from cache_case import MODES, SYNCED, Case, Places
-from campaign import FilePlace, LocalCache, Mpi, Workload
+from campaign import FilePlace, Mpi, Workload
 from forebay.units import parse_size
 from local_runs import Task
-from measuring import MeasuringError
 from testbed_runs import glusterfs
 
 MEMORY, DISK = LOGS = ("memory", "disk")
@@ -31,7 +30,7 @@ def measure(task: Task, memory: Path, disk: Path, only: list[str]) -> None:
     described = task.campaign.cache_local
     setting = described.series.setting
     with cache_case.sleeping(task.mpis, setting.ranks) as sleeping:
-        for place, mpi in product(_chosen(described, only), task.mpis):
+        for place, mpi in product(measuring.named("place", described.places, only), task.mpis):
             for workload, logs in product(measuring.chosen(setting, task.only), LOGS):
                 path = result_path(task.results, mpi, place, workload, logs)
                 if task.wanted(path):
@@ -45,14 +44,6 @@ def measure(task: Task, memory: Path, disk: Path, only: list[str]) -> None:
 def result_path(base: Path, mpi: Mpi, place: FilePlace, workload: Workload, logs: str) -> Path:
     """Where one case's result is."""
     return base / f"{mpi.key}-cache-local-{place.name}" / f"{workload.name}-{logs}.json"
-
-
-def _chosen(described: LocalCache, only: list[str]) -> list[FilePlace]:
-    known = [place.name for place in described.places]
-    for name in only:
-        if name not in known:
-            raise MeasuringError(f"no place '{name}'; there are {', '.join(known)}")
-    return [place for place in described.places if not only or place.name in only]
 
 
 @contextmanager

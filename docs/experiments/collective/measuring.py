@@ -9,11 +9,11 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from campaign import Hints, Mpi, Setting, Workload
 from results import ROOT
@@ -59,8 +59,9 @@ class Tools:
         return [*mpi.start(ranks), str(shown), *workload.arguments, str(file)]
 
 
-def environment() -> dict[str, str]:
-    """Our variables without those that would change a measurement."""
+def environment(preload: Path | None = None) -> dict[str, str]:
+    """Our variables without those that would change a measurement; `preload` is loaded into
+    programs."""
     kept = {
         key: value
         for key, value in os.environ.items()
@@ -68,7 +69,7 @@ def environment() -> dict[str, str]:
     }
     if os.geteuid() == 0:  # Open MPI refuses to start as root unless told twice
         kept |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    return kept
+    return kept | ({"LD_PRELOAD": str(preload)} if preload else {})
 
 
 @contextmanager
@@ -194,11 +195,9 @@ def run(
     `hints` for Forebay; `preload` is loaded into the program, too."""
     with tempfile.TemporaryDirectory(prefix="forebay-experiment-") as directory:
         out, log = Path(directory) / "run.json", Path(directory) / "log"
-        variables = environment() | _hint_variables(stock_hints or {}, Path(directory))
+        variables = environment(preload) | _hint_variables(stock_hints or {}, Path(directory))
         if hints:
             variables["FOREBAY_HINTS"] = ";".join(f"{key}={value}" for key, value in hints.items())
-        if preload:
-            variables["LD_PRELOAD"] = str(preload)
         words = [str(tools.forebay), "run", "--quiet", "--json", str(out)]
         words += ["--observe"] if observe else []
         words += ["--ranks-per-node", str(ranks_per_node)] if ranks_per_node else []
@@ -296,11 +295,24 @@ def place(parent: Path) -> Iterator[Place]:
 
 def chosen(setting: Setting, only: list[str]) -> list[Workload]:
     """The workloads of these names, or all. Raises MeasuringError for an unknown one."""
-    known = [workload.name for workload in setting.workloads]
+    return named("workload", setting.workloads, only)
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+_One = TypeVar("_One", bound=_Named)
+
+
+def named(sort: str, known: Sequence[_One], only: list[str]) -> list[_One]:
+    """Those of these names, or all. Raises MeasuringError for a name that none has."""
+    names = [one.name for one in known]
     for name in only:
-        if name not in known:
-            raise MeasuringError(f"no workload '{name}'; there are {', '.join(known)}")
-    return [workload for workload in setting.workloads if not only or workload.name in only]
+        if name not in names:
+            raise MeasuringError(f"no {sort} '{name}'; there are {', '.join(names)}")
+    return [one for one in known if not only or one.name in only]
 
 
 def shell(command: str) -> None:

@@ -3,10 +3,10 @@
 import random
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 
@@ -24,10 +24,10 @@ import striping_page
 import striping_runs
 import tracing_page
 import tracing_runs
-from configure_pairs import PAIRS, SYSTEMS, Pair, System
+from configure_pairs import PAIRS, SYSTEMS, Pair
 from control_groups import CannotBeDoneError
-from measuring import MeasuringError, Tools
-from methodology_runs import PROGRAMS, Program
+from measuring import MeasuringError, Tools, named
+from methodology_runs import PROGRAMS
 from results import ROOT
 from toolkit_pages import SCRIPT, stored_rounds
 
@@ -48,7 +48,6 @@ class What(StrEnum):
     TABLE = "table"
 
 
-_Named = TypeVar("_Named", Pair, Program, System)
 Round = Callable[[random.Random], dict[str, Any]]
 
 MPI = "openmpi"
@@ -114,7 +113,7 @@ def measure(
         tools.check()
     if what is What.METHODOLOGY:
         with methodology_runs.places(tools, tmpfs) as directories:
-            for program in _chosen(PROGRAMS, only):
+            for program in named("program", PROGRAMS, only or []):
 
                 def of_program(
                     shuffle: random.Random, program: methodology_runs.Program = program
@@ -134,12 +133,14 @@ def measure(
             add("files", lambda shuffle: striping_runs.measure_files(layouts, shuffle))
     elif what is What.SYSTEMS:
         with configure_pairs.mounted(tools, tmpfs) as systems:
-            configure_runs.characterise(tools, systems, _chosen(SYSTEMS, only), output)
+            configure_runs.characterise(
+                tools, systems, named("system", SYSTEMS, only or []), output
+            )
     elif what is What.CONFIGURE:
         limits = configure_runs.limits(output)
         with configure_pairs.mounted(tools, tmpfs) as systems:
             # In turn, so that a bad hour is no pair's alone.
-            for pair in rounds * _chosen(PAIRS, only):
+            for pair in rounds * named("pair", PAIRS, only or []):
 
                 def of_pair(shuffle: random.Random, pair: Pair = pair) -> dict[str, Any]:
                     mpi = described.mpis[pair.mpi]
@@ -169,15 +170,6 @@ def measure(
     print(configure_page.write(output))
     print(tracing_page.write(output))
     print(logs_page.write(output))
-
-
-def _chosen(known: Sequence[_Named], only: list[str] | None) -> list[_Named]:
-    """Those of these names, or all. Raises MeasuringError for a name that is not known."""
-    chosen = [each for each in known if not only or each.name in only]
-    if only and len(chosen) < len(set(only)):
-        names = ", ".join(each.name for each in known)
-        raise MeasuringError(f"one of {', '.join(only)} is not known; there are {names}")
-    return chosen
 
 
 def main() -> None:
