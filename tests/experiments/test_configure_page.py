@@ -14,6 +14,7 @@ import configure_page
 import results
 import toolkit_pages
 from configure_pairs import PAIRS
+from configure_planted import FAULTS
 from configure_runs import DEFAULT, PROPOSED
 
 QUIET, LOUD = 0.01, 0.2
@@ -105,3 +106,49 @@ def test_what_decides_is_written_on_the_page(tmp_path: Path) -> None:
     assert "unless the host took more than 8 %" in " ".join(text.split())
     assert parts(text)["Known best"]["*rows*"][-1].startswith("Rows of 512 bytes")
     assert text.count("Not measured.") == 2
+
+
+def leave_planted(
+    output: Path, claimed: bool = False, missed: str = "", stolen: float = QUIET
+) -> None:
+    """A round in which a gain is claimed, or a fault is not found."""
+    verdict = "improved" if claimed else "no detectable gain"
+    quiet = {
+        "ceiling": {"io_share": 0.011},
+        "stopped": "ceiling",
+        "runs": 0,
+        "best": None,
+        "verdicts": {"cache": {"verdict": verdict, "low": None, "high": 0.05, "blocks": 9}},
+    }
+    finding = {"title": "Found", "seconds": 0.5, "confidence": "low"}
+    faults = [
+        {
+            "key": fault.key,
+            "run_s": 2.0,
+            "findings": [finding | {"key": "else" if fault.key == missed else fault.key}],
+        }
+        for fault in FAULTS
+    ]
+    number = len(list((output / "results").glob("planted-*.json")))
+    document = {"stolen_share": stolen, "environment": {}, "quiet": quiet, "faults": faults}
+    results.store(output / "results" / f"planted-{number}.json", document, toolkit_pages.SCRIPT)
+
+
+def test_what_is_planted_is_to_be_told_in_every_round_that_counts(tmp_path: Path) -> None:
+    leave_planted(tmp_path)
+    leave_planted(tmp_path, claimed=True, missed=FAULTS[0].key, stolen=LOUD)
+    text = page(tmp_path)
+    assert "No gain is claimed in 1 of the 1 rounds that count: **met**." in text
+    assert "All that was planted is found in 1 of the 1 rounds that count: **met**." in text
+    assert "| **cache** | **20.0 %: does not count** |" in text
+    assert f"| {FAULTS[0].title} | **not found** |" in text
+    leave_planted(tmp_path, claimed=True)
+    leave_planted(tmp_path, missed=FAULTS[1].key)
+    text = page(tmp_path)
+    assert "No gain is claimed in 2 of the 3 rounds that count: **missed**." in text
+    assert "All that was planted is found in 2 of the 3 rounds that count: **missed**." in text
+
+
+def test_no_round_that_counts_meets_nothing(tmp_path: Path) -> None:
+    leave_planted(tmp_path, stolen=LOUD)
+    assert page(tmp_path).count("in 0 of the 0 rounds that count: **missed**") == 2

@@ -133,7 +133,6 @@ def _row(one: OfPair) -> list[str]:
 
 
 def _round_row(number: int, one: Found, places: list[tuple[str, str]]) -> list[str]:
-    stolen = f"{100 * one.stolen_share:.1f} %"
     return [
         f"*{one.pair.name}*",
         str(number),
@@ -145,8 +144,14 @@ def _round_row(number: int, one: Found, places: list[tuple[str, str]]) -> list[s
         str(one.runs),
         f"{one.distance:.3f}" if one.is_near else f"**{one.distance:.3f}**",
         str(one.not_ended),
-        stolen if one.counts else f"**{stolen}: does not count**",
+        _stolen(one.stolen_share),
     ]
+
+
+def _stolen(share: float) -> str:
+    """What the host took of a round, and whether the round counts for it."""
+    text = f"{100 * share:.1f} %"
+    return text if share <= STOLEN_MUCH else f"**{text}: does not count**"
 
 
 def _identical(found: list[OfPair]) -> str:
@@ -162,19 +167,19 @@ def _planted_section(rounds: list[Result]) -> list[str]:
         f"{_about(QUIET)}, with pauses in which it computes. Before anything is run, `configure` "
         "is to say that nothing can be gained; and `evaluate`, asked all the same about "
         f"{', '.join(f'*{name}*' for name in [*TRIED, 'stock'])} against the default, is to claim "
-        "no gain.",
+        "no gain. Which rounds count is the rule for pairs; it is to be so in each of them.",
         "",
     ]
     if not rounds:
         return lines + parts.NOTHING
     lines += parts.table(
-        ["round", "I/O", "`configure`", "runs", "verdicts of `evaluate`", "claim"],
-        [_quiet_row(number, one.raw["quiet"]) for number, one in enumerate(rounds)],
+        ["round", "I/O", "`configure`", "runs", "verdicts of `evaluate`", "claim", "host took"],
+        [_quiet_row(number, one) for number, one in enumerate(rounds)],
         left=6,
     )
-    lines += ["", "## Planted faults", ""]
+    lines += ["", _no_gain_verdict(rounds), "", "## Planted faults", ""]
     lines += [f"- *{fault.title}*: {fault.about} ({_about(fault)})." for fault in FAULTS]
-    lines += ["", *_faults(rounds), ""]
+    lines += ["", *_faults(rounds), "", _faults_verdict(rounds), ""]
     return lines
 
 
@@ -183,20 +188,46 @@ def _about(fault: Fault) -> str:
     return f"{program}, on *{fault.system.name}*"
 
 
-def _quiet_row(number: int, quiet: dict[str, Any]) -> list[str]:
+def _counted(rounds: list[Result]) -> list[Result]:
+    """By the rule for pairs: which rounds count has nothing to do with what came of them."""
+    return [one for one in rounds if one.raw["stolen_share"] <= STOLEN_MUCH]
+
+
+def _claims(quiet: dict[str, Any]) -> list[str]:
+    """What was claimed of the program with hardly any I/O; there is nothing to be claimed."""
     claims = [name for name, told in quiet["verdicts"].items() if told["verdict"] == "improved"]
-    right = quiet["stopped"] == "ceiling" and quiet["best"] is None and not claims
+    if quiet["best"] is not None:
+        claims.append(f"proposed: {quiet['best']}")
+    return claims
+
+
+def _quiet_row(number: int, one: Result) -> list[str]:
+    quiet = one.raw["quiet"]
     verdicts = "; ".join(
         f"{name}: {told['verdict']} ({_interval(told)})" for name, told in quiet["verdicts"].items()
     )
+    claims = _claims(quiet)
     return [
         str(number),
         f"{100 * quiet['ceiling']['io_share']:.1f} %",
         "stops at the ceiling" if quiet["stopped"] == "ceiling" else quiet["stopped"],
         str(quiet["runs"]),
         verdicts,
-        "none: as it should be" if right else f"**{', '.join(claims) or quiet['best']}**",
+        f"**{', '.join(claims)}**" if claims else "none: as it should be",
+        _stolen(one.raw["stolen_share"]),
     ]
+
+
+def _no_gain_verdict(rounds: list[Result]) -> str:
+    counted = _counted(rounds)
+    right = sum(not _claims(one.raw["quiet"]) for one in counted)
+    return _verdict_of_all("No gain is claimed", right, len(counted))
+
+
+def _verdict_of_all(text: str, right: int, count: int) -> str:
+    """What is to be so in each round that counts."""
+    verdict = "**met**" if 0 < count == right else "**missed**"
+    return f"{text} in {right} of the {count} rounds that count: {verdict}."
 
 
 def _interval(told: dict[str, Any]) -> str:
@@ -206,21 +237,21 @@ def _interval(told: dict[str, Any]) -> str:
     return f"gain {low} to {high}, {told['blocks']} blocks"
 
 
+def _found_fault(told: dict[str, Any]) -> tuple[int, dict[str, Any]] | None:
+    """Place among the findings, from 1, and the one that names what was planted."""
+    findings = enumerate(told["findings"], start=1)
+    return next((each for each in findings if each[1]["key"] == told["key"]), None)
+
+
 def _faults(rounds: list[Result]) -> list[str]:
     rows = []
     for number, one in enumerate(rounds):
         for fault, told in zip(FAULTS, one.raw["faults"], strict=True):
-            place, finding = next(
-                (
-                    (place, finding)
-                    for place, finding in enumerate(told["findings"], start=1)
-                    if finding["key"] == fault.key
-                ),
-                (0, None),
-            )
-            if finding is None:
+            found = _found_fault(told)
+            if found is None:
                 rows.append([str(number), fault.title, "**not found**", "-", "-", "-"])
                 continue
+            place, finding = found
             rows.append(
                 [
                     str(number),
@@ -234,3 +265,9 @@ def _faults(rounds: list[Result]) -> list[str]:
     return parts.table(
         ["round", "planted", "found", "place", "at most, of the run", "confidence"], rows, left=3
     )
+
+
+def _faults_verdict(rounds: list[Result]) -> str:
+    counted = _counted(rounds)
+    right = sum(all(_found_fault(told) for told in one.raw["faults"]) for one in counted)
+    return _verdict_of_all("All that was planted is found", right, len(counted))
