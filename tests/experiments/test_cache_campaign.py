@@ -12,8 +12,10 @@ import cache_case
 import cache_page
 import cache_picture
 import campaign
+import measuring
 import results
 from cache_case import NEVER, OFF, ON, STOCK
+from measuring import MeasuringError
 
 HERE = Path(campaign.__file__).resolve().parent
 KIB = 1024
@@ -180,10 +182,16 @@ def test_ranks_that_slept_while_they_waited_are_told_of(
         assert ("Ranks sleep while they wait" in page.read_text()) == sleeping
 
 
-def test_only_ranks_that_poll_on_too_few_cores_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_ranks_that_poll_on_too_few_cores_sleep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     described = campaign.load(HERE / "campaign.toml")
     monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(4)))
-    for ranks, keys in ((4, []), (5, ["mpich"])):
-        with cache_case.sleeping(list(described.mpis.values()), ranks) as libraries:
-            assert list(libraries) == keys
-            assert all(library.is_file() for library in libraries.values())
+    library = tmp_path / "libsleep_while_polling.so"
+    monkeypatch.setattr(measuring, "SLEEPING", library)
+    with pytest.raises(MeasuringError, match="make build"):
+        cache_case.sleeping(described.mpis["mpich"], 5)
+    library.touch()
+    assert cache_case.sleeping(described.mpis["mpich"], 5) == library
+    assert cache_case.sleeping(described.mpis["mpich"], 4) is None
+    assert cache_case.sleeping(described.mpis["openmpi"], 5) is None

@@ -21,6 +21,8 @@ from outcomes import Comparison, SuiteRun, load
 from suites import SUITES, Mpi
 
 ROOT = Path(__file__).resolve().parents[2]
+# sleep_while_polling.c, as `make build` leaves it
+SLEEPING = ROOT / "build/tests/foreign/libsleep_while_polling.so"
 
 
 def mpi_version(mpi: Mpi) -> str:
@@ -37,22 +39,13 @@ def library_commit() -> str:
     return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def sleeping_library(work: Path) -> Path:
-    """sleep_while_polling.c as a library to preload."""
-    made = work / "libsleep_while_polling.so"
-    source = Path(__file__).with_name("sleep_while_polling.c")
-    command = ["cc", "-shared", "-fPIC", "-O2", str(source), "-o", str(made), "-ldl"]
-    subprocess.run(command, check=True)
-    return made
-
-
 def run_suite(name: str, mpi: Mpi, work: Path, options: argparse.Namespace) -> SuiteRun:
     """Runs what has no outcome yet in the results, and keeps each outcome at once."""
     logs = work / "logs" / mpi.name
     logs.mkdir(parents=True, exist_ok=True)
     suite = SUITES[name]
     tests = list(suite.tests(mpi, work))
-    both = [sleeping_library(work)] if options.sleep_while_polling else []
+    both = [SLEEPING] if options.sleep_while_polling else []
     comparison = Comparison(mpi, options.library.resolve(), both, options.seconds, logs)
     run = SuiteRun(
         suite=name,
@@ -125,6 +118,8 @@ def main() -> int:
         parser.error(f"no such suite: {', '.join(sorted(unknown))}")
     if options.suites and options.library is None:
         parser.error("--library says which libforebay.so to test")
+    if options.sleep_while_polling and not SLEEPING.is_file():
+        parser.error(f"{SLEEPING} does not exist: run 'make build' first")
     work = options.work.resolve()
     options.results = (options.results or work / "results").resolve()
     mpi = Mpi(options.mpi)

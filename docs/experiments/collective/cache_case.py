@@ -4,10 +4,8 @@ without the write-behind cache, with it, and with one that never flushes."""
 import random
 import shutil
 import subprocess
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,14 +33,14 @@ class Places:
     prepare: str | None = None
 
 
-@contextmanager
-def sleeping(mpis: list[Mpi], ranks: int) -> Iterator[dict[str, Path]]:
-    """By MPI what lets its ranks sleep while they wait; of those alone whose ranks would take the
-    cores from all else. Raises MeasuringError."""
-    with tempfile.TemporaryDirectory(prefix="forebay-experiment-") as directory:
-        polling = [mpi for mpi in mpis if mpi.hinders(ranks)]
-        library = measuring.sleeping_library(Path(directory)) if polling else None
-        yield {mpi.key: library for mpi in polling if library}
+def sleeping(mpi: Mpi, ranks: int) -> Path | None:
+    """What lets the ranks of this MPI sleep while they wait, to be preloaded; nothing where they
+    would not take the cores from all else. Raises MeasuringError if it was not built."""
+    if not mpi.hinders(ranks):
+        return None
+    if not measuring.SLEEPING.is_file():
+        raise MeasuringError(f"{measuring.SLEEPING} does not exist: run 'make build' first")
+    return measuring.SLEEPING
 
 
 @dataclass(frozen=True)

@@ -29,16 +29,15 @@ def measure(task: Task, memory: Path, disk: Path, only: list[str]) -> None:
     fio.require()
     described = task.campaign.cache_local
     setting = described.series.setting
-    with cache_case.sleeping(task.mpis, setting.ranks) as sleeping:
-        for place, mpi in product(measuring.named("place", described.places, only), task.mpis):
-            for workload, logs in product(measuring.chosen(setting, task.only), LOGS):
-                path = result_path(task.results, mpi, place, workload, logs)
-                if task.wanted(path):
-                    with _places(task, place, memory, disk, logs) as places:
-                        preload = sleeping.get(mpi.key)
-                        document = _document(task, mpi, workload, places, preload)
-                        name = measuring.file_system(places.files)
-                        results.store(path, {**document, "file_system": name})
+    for place, mpi in product(measuring.named("place", described.places, only), task.mpis):
+        preload = cache_case.sleeping(mpi, setting.ranks)
+        for workload, logs in product(measuring.chosen(setting, task.only), LOGS):
+            path = result_path(task.results, mpi, place, workload, logs)
+            if task.wanted(path):
+                with _places(task, place, memory, disk, logs) as places:
+                    document = _document(task, mpi, workload, places, preload)
+                    name = measuring.file_system(places.files)
+                    results.store(path, {**document, "file_system": name})
 
 
 def result_path(base: Path, mpi: Mpi, place: FilePlace, workload: Workload, logs: str) -> Path:

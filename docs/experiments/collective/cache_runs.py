@@ -21,25 +21,25 @@ def measure(task: Task, parent: Path) -> None:
     how often each side runs."""
     described = task.campaign.cache
     series = described.series
-    with cache_case.sleeping(task.mpis, series.setting.ranks) as sleeping:
-        for mpi, device in product(task.mpis, described.devices):
-            for workload in measuring.chosen(series.setting, task.only):
-                for aggregators, buffer in product(described.aggregators, device.buffers):
-                    path = result_path(task.results, mpi, device, workload, aggregators, buffer)
-                    if task.wanted(path):
-                        stock, own = _hints(described.stock[mpi.key], aggregators, buffer)
-                        with _places(task, parent, device, aggregators) as places:
-                            case = Case(
-                                task,
-                                series,
-                                mpi,
-                                workload,
-                                places,
-                                stock_hints=stock,
-                                hints=own,
-                                preload=sleeping.get(mpi.key),
-                            )
-                            results.store(path, case.document())
+    for mpi, device in product(task.mpis, described.devices):
+        preload = cache_case.sleeping(mpi, series.setting.ranks)
+        for workload in measuring.chosen(series.setting, task.only):
+            for aggregators, buffer in product(described.aggregators, device.buffers):
+                path = result_path(task.results, mpi, device, workload, aggregators, buffer)
+                if task.wanted(path):
+                    stock, own = _hints(described.stock[mpi.key], aggregators, buffer)
+                    with _places(task, parent, device, aggregators) as places:
+                        case = Case(
+                            task,
+                            series,
+                            mpi,
+                            workload,
+                            places,
+                            stock_hints=stock,
+                            hints=own,
+                            preload=preload,
+                        )
+                        results.store(path, case.document())
 
 
 def result_path(

@@ -30,6 +30,9 @@ _NOT_INHERITED = (
 )
 _MCA_PREFIX = "OMPI_MCA_"
 
+# tests/foreign/sleep_while_polling.c, as `make build` leaves it
+SLEEPING = ROOT / "build/tests/foreign/libsleep_while_polling.so"
+
 STOCK, FOREBAY = "stock", "forebay"
 
 
@@ -233,15 +236,6 @@ def _hint_variables(hints: Mapping[str, str], directory: Path) -> dict[str, str]
         file.write_text("".join(f"{key} {value}\n" for key, value in romio.items()))
         variables["ROMIO_HINTS"] = str(file)
     return variables
-
-
-def sleeping_library(directory: Path) -> Path:
-    """tests/foreign/sleep_while_polling.c as a library to preload, made in this directory. Raises
-    MeasuringError."""
-    made = directory / "libsleep_while_polling.so"
-    source = ROOT / "tests/foreign/sleep_while_polling.c"
-    shell(f"cc -shared -fPIC -O2 {source} -o {made} -ldl")
-    return made
 
 
 def orders(pairs: int, seed: int) -> list[tuple[str, str]]:
