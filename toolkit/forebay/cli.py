@@ -261,14 +261,16 @@ def compare_command(
         seed=seed,
     )
     result = compare.Campaign(options, error_console()).run()
+    written = []
+    if json is not None:  # first: the terminal may be gone by now
+        compare.write_json(result, json)
+        written.append(f"result: {json}")
+    if report is not None:
+        written.append(f"report: {compare_report.write_report(result, report)}")
     console = output_console()
     compare_report.show(console, result)
-    if json is not None:
-        compare.write_json(result, json)
-        console.print(f"result: {json}", markup=False, soft_wrap=True)
-    if report is not None:
-        written = compare_report.write_report(result, report)
-        console.print(f"report: {written}", markup=False, soft_wrap=True)
+    for line in written:
+        console.print(line, markup=False, soft_wrap=True)
     raise typer.Exit(compare.exit_code(result))
 
 

@@ -148,9 +148,10 @@ def configure_command(
     )
     found = search.Searcher(options, error_console()).run()
     written = result_file.write(found, history, out)
+    if json is not None:  # first: the terminal may be gone by now
+        write_json(found.as_json(), json)
     console = output_console()
     search_report.show(console, found, out, written)
     if json is not None:
-        write_json(found.as_json(), json)
         console.print(f"history: {json}", markup=False, soft_wrap=True)
     raise typer.Exit(result.exit_code(found))
