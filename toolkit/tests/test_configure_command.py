@@ -312,6 +312,16 @@ def test_wrong_usage_says_what_to_do(
     assert complaint in answer.errors
 
 
+def test_where_results_cannot_be_written_nothing_is_run(
+    forebay: Forebay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda _path, mode: mode != os.W_OK)
+    answer = forebay("configure", traced(tmp_path), "--", "touch", "run")
+    assert answer.code == 2
+    assert "is not writable" in answer.errors
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_file_that_is_no_search_is_not_removed(forebay: Forebay, tmp_path: Path) -> None:
     own = tmp_path / "results.csv"
     own.write_text("precious")
