@@ -4,6 +4,7 @@ Method: histories are made, closed, damaged and opened again.
 """
 
 import resource
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -146,6 +147,28 @@ def test_a_second_search_is_told_that_there_is_one(path: Path) -> None:
     first.close()
     forget(path)
     forget(path)  # there is none
+
+
+def test_a_search_that_was_killed_as_it_wrote_has_the_runs_before(
+    path: Path, tmp_path: Path
+) -> None:
+    """A copy, with its journal, in the middle of a transaction of which half is in the file."""
+    made(path, run(1))
+    killed = tmp_path / "killed.sqlite"
+    database = sqlite3.connect(path, isolation_level=None)
+    database.execute("PRAGMA cache_size = 1")
+    database.execute("BEGIN EXCLUSIVE")
+    for number in range(2, 50):
+        database.execute("INSERT INTO runs VALUES (?, ?, '')", (number, "x" * 4000))
+    for ending in ("", "-journal"):
+        shutil.copyfile(f"{path}{ending}", f"{killed}{ending}")
+    database.close()
+    before = killed.read_bytes()
+    assert len(before) > 40 * 4000
+    assert recall(killed).runs == [run(1)]
+    assert killed.read_bytes() == before
+    History(killed, SEARCH).close()
+    assert recall(killed).runs == [run(1)]
 
 
 @contextmanager

@@ -3,7 +3,9 @@
 import json
 import math
 import os
+import shutil
 import sqlite3
+import tempfile
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
@@ -236,12 +238,27 @@ def recall(path: Path) -> Recalled:
     is damaged, of another version or in use."""
     _require_format(path)
     try:
-        where = f"file:{quote(os.fsencode(path.absolute()))}?mode=ro"
-        with closing(sqlite3.connect(where, uri=True, timeout=0)) as rows:
-            search, runs = _search(rows, path), _runs(rows, path)
-            endings = _contents(rows, "endings", path) if _has_endings(rows) else []
+        try:
+            return _recalled(path, "ro", path)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_READONLY_ROLLBACK:
+                raise
+        # The search was killed while it wrote. What it had begun is undone in a copy.
+        with tempfile.TemporaryDirectory() as place:
+            copy = Path(place) / FILE_NAME
+            for ending in ("", "-journal"):
+                shutil.copyfile(f"{path}{ending}", f"{copy}{ending}")
+            return _recalled(copy, "rw", path)
     except sqlite3.DatabaseError as error:
         raise _unusable(path, str(error)) from error
+
+
+def _recalled(database: Path, mode: str, path: Path) -> Recalled:
+    """`path` is what errors name. Raises sqlite3.DatabaseError, too."""
+    where = f"file:{quote(os.fsencode(database.absolute()))}?mode={mode}"
+    with closing(sqlite3.connect(where, uri=True, timeout=0)) as rows:
+        search, runs = _search(rows, path), _runs(rows, path)
+        endings = _contents(rows, "endings", path) if _has_endings(rows) else []
     for run in runs:
         if run.state is State.STARTED:
             _end_killed(run)
