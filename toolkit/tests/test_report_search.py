@@ -163,9 +163,9 @@ def test_without_repeated_runs_nothing_is_beyond_chance() -> None:
 
 def test_values_with_two_dollar_signs_are_no_formula(tmp_path: Path) -> None:
     report = examined(tmp_path)
-    of_variable = replace(report.contrasts[0], factor="DIR", before="$A_", after="$B{")
+    of_variable = replace(report.contrasts[0], factor="DIR", before="$A{", after="$B")
     drawn = search_pictures.factors(replace(report, contrasts=[of_variable]))
-    assert "DIR: $A_ to $B{" in drawn
+    assert "DIR: $A{ to $B" in drawn
 
 
 def test_settings_are_told_as_asked_and_as_observed(tmp_path: Path) -> None:
