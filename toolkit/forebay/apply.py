@@ -31,9 +31,14 @@ class Application:
 
     def text(self) -> str:
         """Lines, and the rest as comments: a file that every reader of the format takes."""
-        parts = [f"# {self.name}: use", *(f"#   {line}" for line in self.use)]
-        parts += ["# undo", *(f"#   {line}" for line in self.undo)]
+        parts = [f"# {self.name}: use", *map(_comment, self.use)]
+        parts += ["# undo", *map(_comment, self.undo)]
         return "\n".join([*self.lines, *parts]) + "\n"
+
+
+def _comment(line: str) -> str:
+    """Of a line in which the name of a directory may have line breaks of its own."""
+    return "\n".join(f"#   {part}" for part in line.splitlines())
 
 
 def _intent(configuration: Configuration, _directory: Path) -> Application:
@@ -173,7 +178,7 @@ def _striping(hints: dict[str, Any]) -> dict[str, str]:
 
 
 def _options(words: dict[str, str]) -> str:
-    return " ".join(f"{option} {value}" for option, value in words.items())
+    return " ".join(f"{option} {shlex.quote(value)}" for option, value in words.items())
 
 
 def _require(condition: bool, configuration: Configuration, has: str) -> None:

@@ -61,9 +61,10 @@ def app_command(
     arrow_alone.leave_pandas_out()
     pause_s = None if pause is None else parse_seconds(pause)
     found = application.characterise(Trace(directory), pause_s, all_files)
-    app_report.show(output_console(), found, phases, processes)
     if json is not None:
         json.write_text(json_format.dumps(found.as_json(), indent=2), encoding="utf-8")
+    app_report.show(output_console(), found, phases, processes)
+    if json is not None:
         output_console().print(f"pattern: {json}", markup=False, soft_wrap=True)
 
 

@@ -36,7 +36,7 @@ from forebay.command_options import (
     writable_directory,
     writable_file,
 )
-from forebay.errors import ForebayError
+from forebay.errors import ForebayError, refused
 from forebay.settings import Settings, parse_hints
 
 app = typer.Typer(
@@ -261,14 +261,16 @@ def compare_command(
         seed=seed,
     )
     result = compare.Campaign(options, error_console()).run()
+    written = []
+    if json is not None:  # first: the terminal may be gone by now
+        compare.write_json(result, json)
+        written.append(f"result: {json}")
+    if report is not None:
+        written.append(f"report: {compare_report.write_report(result, report)}")
     console = output_console()
     compare_report.show(console, result)
-    if json is not None:
-        compare.write_json(result, json)
-        console.print(f"result: {json}", markup=False, soft_wrap=True)
-    if report is not None:
-        written = compare_report.write_report(result, report)
-        console.print(f"report: {written}", markup=False, soft_wrap=True)
+    for line in written:
+        console.print(line, markup=False, soft_wrap=True)
     raise typer.Exit(compare.exit_code(result))
 
 
@@ -323,7 +325,8 @@ def _give_up_full_streams() -> None:
     with a status of its own."""
     for stream in (sys.stdout, sys.stderr):
         try:
-            stream.flush()
+            if stream is not None:  # it may have been closed before we were started
+                stream.flush()
         except OSError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
@@ -334,10 +337,10 @@ def _run_app() -> None:
     except ForebayError as error:
         _tell(error.message, error.advice)
         sys.exit(error.exit_code)
-    except OSError as error:  # a full disk, a directory that is gone
-        where = f": {error.filename}" if error.filename else ""
-        _tell(f"{error.strerror or error}{where}")
-        sys.exit(1)
+    except OSError as error:
+        told = refused(error)
+        _tell(told.message, told.advice)
+        sys.exit(told.exit_code)
 
 
 def _tell(message: str, advice: str = "") -> None:

@@ -63,9 +63,18 @@ IgnoreOption = Annotated[
         "--ignore", metavar="PATTERN", help="Files not to compare ('*.log'); may be repeated."
     ),
 ]
+# poll(2) takes no more milliseconds.
+_TIMEOUT_MOST_S = (2**31 - 1) // 1000
+
 TimeoutOption = Annotated[
     float | None,
-    typer.Option("--timeout", metavar="SECONDS", min=0.001, help="End a run that takes longer."),
+    typer.Option(
+        "--timeout",
+        metavar="SECONDS",
+        min=0.001,
+        max=_TIMEOUT_MOST_S,
+        help="End a run that takes longer.",
+    ),
 ]
 PrepareOption = Annotated[
     str | None,

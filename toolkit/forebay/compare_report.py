@@ -215,7 +215,7 @@ def write_report(result: Comparison, directory: Path) -> Path:
             value = ", ".join(f"{name}: {text}" for name, text in value.items())
         lines.append(f"- {key}: {shlex.join(value) if isinstance(value, list) else value}")
     path = directory / "report.md"
-    path.write_text("\n".join(lines) + "\n")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8", errors="replace")
     return path
 
 

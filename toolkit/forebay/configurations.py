@@ -20,6 +20,7 @@ STOCK = "stock"
 ENGINES = ("forebay", "mpi")
 _KEYS = frozenset({"description", "engine", "hints", "environment", "file"})
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,12 @@ def _configuration(name: str, table: dict[str, Any], where: str) -> Configuratio
     description = table.get("description", "")
     _require(isinstance(description, str), f"{where}: the description is no text")
     hints = _texts(table.get("hints", {}), f"{where}: hints")
+    environment = _texts(table.get("environment", {}), f"{where}: environment")
+    for variable in environment:
+        _require(
+            _VARIABLE.fullmatch(variable) is not None,
+            f"{where}: environment: {variable!r} is no name of a variable",
+        )
     sections = table.get("file", [])
     _require(
         isinstance(sections, list) and all(isinstance(s, dict) for s in sections),
@@ -133,7 +140,7 @@ def _configuration(name: str, table: dict[str, Any], where: str) -> Configuratio
         stock=stock,
         description=description,
         hints=stock_hints.in_bytes(hints) if stock else hints,
-        environment=_texts(table.get("environment", {}), f"{where}: environment"),
+        environment=environment,
         sections=sections,
     )
 
@@ -143,9 +150,15 @@ def _section(section: dict[str, Any], where: str) -> None:
     for key, value in section.items():
         values = value.values() if isinstance(value, dict) else [value]
         _require(
-            all(isinstance(v, (str, int, list)) for v in values),
+            all(_is_plain(v) for v in values),
             f"{where}: {key} = {value!r} is no text, number, truth value or list",
         )
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, list):
+        return all(_is_plain(each) for each in value)
+    return isinstance(value, (str, int))
 
 
 def _texts(table: object, where: str) -> dict[str, str]:

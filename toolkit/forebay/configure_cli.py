@@ -14,7 +14,6 @@ from forebay.command_options import (
     RanksPerNodeOption,
     TimeOption,
     TimeoutOption,
-    writable_file,
 )
 from forebay.errors import ForebayError
 
@@ -71,7 +70,6 @@ def configure_command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            callback=writable_file,
             help="Where the search is kept, and goes on from.  [default: configure.sqlite]",
         ),
     ] = None,
@@ -83,7 +81,6 @@ def configure_command(
         typer.Option(
             "--out",
             metavar="FILE",
-            callback=writable_file,
             help="Where the configurations go.  [default: configurations.toml]",
         ),
     ] = None,
@@ -105,7 +102,7 @@ def configure_command(
     1 if the search is broken off or a file is damaged, 2 for wrong usage, 3 if the command fails or
     its output is not of the same size twice, 130 if interrupted (the same command goes on).
     """
-    from forebay import configurations, units
+    from forebay import configurations, output_paths, units
     from forebay.cli import error_console, output_console
     from forebay.configure import (
         constraints,
@@ -122,6 +119,8 @@ def configure_command(
 
     out = out or Path(configurations.FILE_NAME)
     history = history or Path(histories.FILE_NAME)
+    for path in (out, history):
+        output_paths.require_file(path)
     result_file.require_own(out)
     variables = [factors.parse_variable(text) for text in variable or []]
     rules = tuple(constraints.parse(text, variables) for text in constraint or [])
@@ -148,9 +147,10 @@ def configure_command(
     )
     found = search.Searcher(options, error_console()).run()
     written = result_file.write(found, history, out)
+    if json is not None:  # first: the terminal may be gone by now
+        write_json(found.as_json(), json)
     console = output_console()
     search_report.show(console, found, out, written)
     if json is not None:
-        write_json(found.as_json(), json)
         console.print(f"history: {json}", markup=False, soft_wrap=True)
     raise typer.Exit(result.exit_code(found))

@@ -1,5 +1,7 @@
 """What goes wrong at the user's side of the command."""
 
+import errno
+
 
 class ForebayError(Exception):
     """A failure shown to the user: what happened, and what to do next.
@@ -15,3 +17,24 @@ class ForebayError(Exception):
 
     def __reduce__(self) -> tuple[type["ForebayError"], tuple[str, str, int]]:
         return ForebayError, (self.message, self.advice, self.exit_code)  # from process to process
+
+
+_SPACE = "Free some space (or ask for your quota), or name another place."
+_ADVICE = {
+    errno.ENOSPC: _SPACE,
+    errno.EDQUOT: _SPACE,
+    errno.EACCES: "Choose another place, or change its mode.",
+    errno.EPERM: "Choose another place, or change its mode.",
+    errno.EROFS: "Choose another place: nothing can be written there.",
+    errno.ENAMETOOLONG: "Choose a shorter name.",
+    errno.EMFILE: "Allow more open files: ulimit -n.",
+}
+
+
+def refused(error: OSError) -> ForebayError:
+    """What the operating system refused: a full disk, a directory that is gone."""
+    if error.errno == errno.ENOENT and not error.filename:
+        return ForebayError("the working directory is gone", "Go to one that is there.", 1)
+    where = f": {error.filename}" if error.filename else ""
+    message = f"{error.strerror or error}{where}"
+    return ForebayError(message, _ADVICE.get(error.errno or 0, ""), exit_code=1)

@@ -116,9 +116,9 @@ def evaluate_command(
     console = output_console()
     if aa:
         tested = self_test.false_claims(campaigns, plan, seed)
-        evaluation_report.show_self_test(console, tested)
         if json is not None:
             campaign.write_json(tested.as_json(), json)
+        evaluation_report.show_self_test(console, tested)
         return
     if not command:
         raise ForebayError("there is no command", "Write it after '--'.")
@@ -144,9 +144,10 @@ def evaluate_command(
         timeout_s=timeout,
     )
     result = campaign.Campaign(options, error_console()).run()
+    if json is not None:  # first: the terminal may be gone by now
+        campaign.write_json(result.as_json(), json)
     evaluation_report.show(console, result)
     if json is not None:
-        campaign.write_json(result.as_json(), json)
         console.print(f"result: {json}", markup=False, soft_wrap=True)
     raise typer.Exit(evaluation.exit_code(result))
 
@@ -193,7 +194,7 @@ def apply_command(
     text = application.text()
     if write is not None:
         try:
-            with write.open("x", encoding="utf-8") as out:
+            with write.open("x", encoding="utf-8", errors="surrogateescape") as out:
                 out.write(text)
         except FileExistsError as error:
             raise ForebayError(f"{write} is there already", "Name a new file.") from error

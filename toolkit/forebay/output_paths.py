@@ -1,6 +1,7 @@
 """The files that a verb is asked to leave: refused before the work, not after an hour of it."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from forebay.errors import ForebayError
@@ -21,6 +22,12 @@ def require_file(path: Path) -> None:
             f"{path} cannot be written: there is no directory {path.parent}",
             f"Make it first: mkdir -p {path.parent}",
         )
+
+
+def require_other(path: Path, sources: Iterable[Path]) -> None:
+    """Raises ForebayError if `path` is one of the files that are read, which it would replace."""
+    if path.exists() and any(path.samefile(source) for source in sources):
+        raise ForebayError(f"{path} is what is to be read", "Name another file to write.")
 
 
 def require_directory(path: Path) -> None:

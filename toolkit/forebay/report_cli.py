@@ -12,7 +12,8 @@ from forebay.errors import ForebayError
 if TYPE_CHECKING:
     from rich.console import Console
 
-_Json = dict[str, Any]
+# The findings as JSON, and what shows them on a terminal.
+_Reported = tuple[dict[str, Any], Callable[["Console"], None]]
 
 app = typer.Typer()
 
@@ -64,16 +65,19 @@ def report_command(
     for path in (out, json):
         if path is not None:
             output_paths.require_file(path)
-    console = output_console()
-    content = _reporter(source, system)(source, out, console)
-    console.print(f"report: {out}", markup=False, soft_wrap=True)
+            output_paths.require_other(path, [source, *([system] if system else [])])
+    content, show = _reporter(source, system)(source, out)
     if json is not None:
         json.write_text(json_format.dumps(content, indent=2), encoding="utf-8")
+    console = output_console()  # last: whoever reads it may end before
+    show(console)
+    console.print(f"report: {out}", markup=False, soft_wrap=True)
+    if json is not None:
         console.print(f"findings: {json}", markup=False, soft_wrap=True)
 
 
-def _reporter(source: Path, system: Path | None) -> Callable[[Path, Path, "Console"], _Json]:
-    """Who reports what `source` is: a run, a search or an evaluation."""
+def _reporter(source: Path, system: Path | None) -> Callable[[Path, Path], _Reported]:
+    """Who reports what `source` is: a run, a search or an evaluation. Each writes the page."""
     from forebay.trace.directory import RUN_FILE
 
     if (source / RUN_FILE).exists():  # what else there is takes long to import
@@ -91,7 +95,7 @@ def _reporter(source: Path, system: Path | None) -> Callable[[Path, Path, "Conso
     return _report_search if is_search else _report_campaign
 
 
-def _report_run(system: Path | None, directory: Path, out: Path, console: "Console") -> _Json:
+def _report_run(system: Path | None, directory: Path, out: Path) -> _Reported:
     from forebay import system_file
     from forebay.report import contents, page, terminal
     from forebay.trace import arrow_alone
@@ -100,26 +104,23 @@ def _report_run(system: Path | None, directory: Path, out: Path, console: "Conso
     arrow_alone.leave_pandas_out()
     limits = None if system is None else system_file.load(system)
     found = contents.examine(Trace(directory), limits)
-    terminal.show(console, found)
     page.write(found, out)
-    return found.as_json()
+    return found.as_json(), lambda console: terminal.show(console, found)
 
 
-def _report_campaign(file: Path, out: Path, console: "Console") -> _Json:
+def _report_campaign(file: Path, out: Path) -> _Reported:
     from forebay.evaluate import stored
     from forebay.report import campaign, campaign_page, campaign_terminal
 
     found = campaign.examine(file, stored.load(file))
-    campaign_terminal.show(console, found)
     campaign_page.write(found, out)
-    return found.as_json()
+    return found.as_json(), lambda console: campaign_terminal.show(console, found)
 
 
-def _report_search(source: Path, out: Path, console: "Console") -> _Json:
+def _report_search(source: Path, out: Path) -> _Reported:
     from forebay.configure import stored
     from forebay.report import search, search_page, search_terminal
 
     found = search.examine(stored.load(search.source_in(source) or source))
-    search_terminal.show(console, found)
     search_page.write(found, out)
-    return found.as_json()
+    return found.as_json(), lambda console: search_terminal.show(console, found)

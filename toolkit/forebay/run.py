@@ -58,7 +58,7 @@ def run(options: RunOptions, console: Console) -> int:
     dialect = launcher.identify(options.command, options.settings.mpi)
     mode = "observe" if options.observe else "engine"
     shared = launcher.spans_hosts(options.command, dialect, os.environ)
-    with job.records_directory(shared) as directory:
+    with job.records_directory(shared) as directory, tracing or contextlib.nullcontext():
         variables = runtime_variables(options.settings, mode, directory, os.environ)
         if options.record_to is not None and not options.pages:
             variables["FOREBAY_RECORD_READS"] = "1"

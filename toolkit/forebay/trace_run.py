@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import platform
+import shlex
 import shutil
 import time
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from rich.console import Console
 
 import forebay
 from forebay import environment, job, launcher, native, output_paths, storage_counters
-from forebay.errors import ForebayError
+from forebay.errors import ForebayError, refused
 from forebay.units import show_bytes, show_count, show_share
 
 # Tables are loaded when the command has ended: their library has threads, and a signal that is for
@@ -39,7 +40,8 @@ class TraceOptions:
 
 class Tracing:
     """What a run needs to be traced, and what comes out of it. The spills stand beside the trace
-    directory until that is made of them."""
+    directory until that is made of them. As a context, in which the command is started: where that
+    fails, nothing stays."""
 
     def __init__(self, command: list[str], directory: Path | None) -> None:
         """Raises ForebayError where there is no place for it."""
@@ -49,17 +51,23 @@ class Tracing:
         self.library = native.trace_library()
         self._command = command
         self._begun_unix_ns = 0
-        try:
-            self.spills.mkdir(parents=True)
-        except FileExistsError as error:
+        if self.spills.exists():
             raise ForebayError(
                 f"{self.spills} is there: what a run traced, and nobody made a trace of",
-                f"Make one: forebay trace --spills {self.spills} -o NAME. Or remove it.",
-            ) from error
+                f"Make one: {self._again()}. Or remove it.",
+            )
+
+    def __enter__(self) -> "Tracing":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._remove_what_is_empty()
 
     def begin(self, environ: Mapping[str, str]) -> dict[str, str]:
         """The command is about to start in `environ`, to which the variables are added that this
         returns."""
+        self.spills.mkdir(parents=True)
         self._begun_unix_ns = time.time_ns()
         told = {k: v for k, v in environ.items() if k.startswith(_TOLD_VARIABLES)}
         content = {
@@ -74,7 +82,22 @@ class Tracing:
     def finish(self) -> "Captured":
         """It has ended. Raises ForebayError; what was spilled stays then."""
         wall_ns = time.time_ns() - self._begun_unix_ns
-        return convert(self.spills, self.directory, wall_ns, storage_counters.sample())
+        with self:
+            return convert(self.spills, self.directory, wall_ns, storage_counters.sample())
+
+    def kept(self) -> list[str]:
+        """What to do with spills that no trace was made of."""
+        return [f"What was traced is kept: {self._again()}"] if self.spills.exists() else []
+
+    def _again(self) -> str:
+        return f"forebay trace --spills {shlex.quote(str(self.spills))} -o NAME"
+
+    def _remove_what_is_empty(self) -> None:
+        """Without a spill of a process they would only be in the way of the next run."""
+        if not self._begun_unix_ns or not self.spills.is_dir():
+            return
+        if all(each.name == _RUN_FILE for each in self.spills.iterdir()):
+            shutil.rmtree(self.spills)
 
 
 def convert(
@@ -91,23 +114,23 @@ def convert(
     arrow_alone.leave_pandas_out()
     try:
         told: dict[str, Any] = json.loads((spills / _RUN_FILE).read_bytes())
-    except (OSError, ValueError) as error:
+        run = Run(
+            origin={
+                "kind": "capture",
+                "source": str(spills),
+                "tool": f"forebay {forebay.version()}",
+            },
+            command=told["command"],
+            start_unix_ns=told["begun"],
+            wall_ns=wall_ns,
+            environment=told["environment"],
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise ForebayError(
             f"{spills} holds no spills of a traced run", "Name a directory NAME.spills."
         ) from error
     machine = environment.describe([], [], [])
-    run = Run(
-        origin={
-            "kind": "capture",
-            "source": str(spills),
-            "tool": f"forebay {forebay.version()}",
-        },
-        command=told["command"],
-        start_unix_ns=told["begun"],
-        wall_ns=wall_ns,
-        machine={key: machine[key] for key in ("cpu", "cores", "memory_bytes", "kernel")},
-        environment=told["environment"],
-    )
+    run.machine = {key: machine[key] for key in ("cpu", "cores", "memory_bytes", "kernel")}
     if storage is not None and "storage" in told:
         run.storage = storage_counters.between(told["storage"], storage)
         run.storage["host"] = platform.node()
@@ -122,23 +145,28 @@ def trace(options: TraceOptions, console: Console) -> int:
     tracing = Tracing(options.command, options.directory)
     dialect = launcher.identify(options.command, options.mpi)
     preload = f"{native.preload_library()}:{tracing.library}"
-    variables = {"FOREBAY_MODE": "off", **tracing.begin(os.environ)}
-    launch = launcher.rewrite(options.command, dialect, variables, os.environ, preload=preload)
-    exit_code = job.run_attached(launch)
+    with tracing:
+        variables = {"FOREBAY_MODE": "off", **tracing.begin(os.environ)}
+        launch = launcher.rewrite(options.command, dialect, variables, os.environ, preload=preload)
+        exit_code = job.run_attached(launch)
     code = tell(tracing, console, options.quiet)
     return exit_code or code
 
 
 def tell(tracing: Tracing, console: Console, quiet: bool) -> int:
     """Makes the trace directory and says what is in it. The command's own status must not be lost
-    for what goes wrong here: 1 is returned, and it is told."""
+    for what goes wrong here: 1 is returned, or 130 if it is interrupted, and it is told."""
     try:
         captured = tracing.finish()
         lines = [] if quiet else summary(captured, tracing.directory)
         code = 0
-    except ForebayError as error:
-        lines = [f"forebay: no trace was made: {error.message}", error.advice]
+    except (ForebayError, OSError) as error:
+        failed = refused(error) if isinstance(error, OSError) else error
+        lines = [f"forebay: no trace was made: {failed.message}", failed.advice, *tracing.kept()]
         code = 1
+    except KeyboardInterrupt:
+        lines = ["forebay: interrupted: no trace was made", *tracing.kept()]
+        code = 130
     with contextlib.suppress(OSError):
         for line in lines:
             console.print(line, markup=False, soft_wrap=True)
@@ -159,7 +187,8 @@ def summary(captured: "Captured", directory: Path) -> list[str]:
         lines.append(f"forebay: {show_count(captured.lost)} calls are missing in it")
     if not captured.complete:
         lines.append(
-            "forebay: it is not complete: a process was killed, or what it left is damaged"
+            "forebay: it is not complete: a process was killed or outlived the command, or what it "
+            "left is damaged"
         )
     lines += [f"note: {note}" for note in captured.notes[:_MOST_NOTES]]
     if len(captured.notes) > _MOST_NOTES:

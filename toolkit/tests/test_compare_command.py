@@ -111,13 +111,15 @@ def test_names_that_are_no_utf_8_are_shown_as_they_are(
     """In a locale of UTF-8, Python's own output refuses them."""
     name = os.fsencode(tmp_path) + b"/out\xfe"
     Path(os.fsdecode(name)).touch()
-    words = [sys.executable, "-m", "forebay", "compare", "-n", "1", "--", *program, name]
+    words = [sys.executable, "-m", "forebay", "compare", "-n", "1", "--report", "r", "--"]
+    words += [*program, name]
     answer = subprocess.run(
         words, env=environ | {"PYTHONIOENCODING": "utf-8:strict"}, cwd=tmp_path,
         capture_output=True, stdin=subprocess.DEVNULL, timeout=TIMEOUT_S, check=False,
     )  # fmt: skip
     assert answer.returncode == 0, answer.stderr
     assert name + b" was there before" in answer.stdout
+    assert "/out?" in (tmp_path / "r" / "report.md").read_text()
 
 
 def test_a_failure_under_forebay_alone_is_ours(

@@ -1,5 +1,7 @@
 """Files of configurations: what they declare, what is refused, and how they are applied."""
 
+import os
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -69,9 +71,11 @@ def test_what_a_file_declares(example: Path) -> None:
         ("version = 1\n[configuration.a]\nengine = 'x'", "engine is 'x'"),
         ("version = 1\n[configuration.a]\nhints = { a = 1.5 }", "no text or number"),
         ("version = 1\n[configuration.a]\nhints = { a = 'b;c' }", "holds ';'"),
+        ("version = 1\n[configuration.a]\nenvironment = { 'A$(b)' = 1 }", "no name of a variable"),
         ("version = 1\n[configuration.a]\nfile = 1", "no [[configuration.a.file]]"),
         ("version = 1\n[[configuration.a.file]]\nx = 1", "has no path"),
         ("version = 1\n[[configuration.a.file]]\npath = 'a'\nx = 1.5", "no text, number"),
+        ("version = 1\n[[configuration.a.file]]\npath = 'a'\nx = [[2020-01-01]]", "no text"),
         (
             "version = 1\n[configuration.a]\nengine = 'mpi'\n[[configuration.a.file]]\npath = 'a'",
             "for Forebay alone",
@@ -181,6 +185,21 @@ def test_files_of_one_directory_are_not_striped_in_two_ways() -> None:
     assert found.lines[2:] == ["lfs setstripe -c 8 -S 4194304 /s", "lfs setstripe -c 1 /s/logs"]
 
 
+def test_a_shell_that_reads_the_lines_does_what_they_say(tmp_path: Path) -> None:
+    """Whatever the names of directories and the values are."""
+    name, count = "/s/a\nb $(touch made) 'c", "$(touch made)"
+    striped = Configuration("c", sections=[{"path": f"{name}/*", "striping_factor": count}])
+    lines = tmp_path / "lines.sh"
+    lines.write_text(apply(striped, "lfs", Path()).text())
+    shell = f'lfs() {{ for word; do printf "%s\\0" "$word"; done; }}; . {lines}'
+    done = subprocess.run(
+        ["sh", "-c", shell], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    words = ["getstripe", "-d", name, "setstripe", "-c", count, name]
+    assert (done.stdout.split("\0")[:-1], done.stderr) == (words, "")
+    assert [path.name for path in tmp_path.iterdir()] == [lines.name]
+
+
 @pytest.mark.parametrize(
     ("configuration", "shape"),
     [
@@ -220,3 +239,12 @@ def test_the_lines_are_written_once(forebay: Forebay, example: Path, tmp_path: P
     assert again.code == 2
     assert "is there already" in again.errors
     assert (tmp_path / "best.toml").read_text() == first
+
+
+def test_the_name_of_a_directory_is_written_as_it_is(forebay: Forebay, tmp_path: Path) -> None:
+    striped = tmp_path / "s.toml"
+    striped.write_text("version = 1\n[configuration.s]\nhints = { striping_factor = 2 }\n")
+    words = ["--format", "lfs", "--directory", os.fsdecode(b"/d\xff"), "--write", "s.sh"]
+    answer = forebay("apply", "s", "--file", striped, *words)
+    assert answer.code == 0, answer.errors
+    assert b"lfs setstripe -c 2 '/d\xff'" in (tmp_path / "s.sh").read_bytes()

@@ -299,6 +299,7 @@ def test_a_system_file_of_another_machine_is_warned_of(
         (["--max-runs", "0"], "greater than or equal to 3"),
         (["--timeout", "0"], "Invalid value for '--timeout'"),
         (["--timeout", "-1"], "Invalid value for '--timeout'"),
+        (["--timeout", "inf"], "Invalid value for '--timeout'"),
         (["--budget", "2"], "is no duration"),
         (["--variable", "OWN=1"], "names no variable"),
     ],
@@ -309,6 +310,25 @@ def test_wrong_usage_says_what_to_do(
     answer = forebay("configure", traced(tmp_path), *words, "--", "true")
     assert answer.code == 2
     assert complaint in answer.errors
+
+
+def test_where_results_cannot_be_written_nothing_is_run(
+    forebay: Forebay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda _path, mode: mode != os.W_OK)
+    answer = forebay("configure", traced(tmp_path), "--", "touch", "run")
+    assert answer.code == 2
+    assert "is not writable" in answer.errors
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_file_that_is_no_search_is_not_removed(forebay: Forebay, tmp_path: Path) -> None:
+    own = tmp_path / "results.csv"
+    own.write_text("precious")
+    answer = forebay("configure", traced(tmp_path), "--history", own, "--again", "--", "true")
+    assert answer.code == 2
+    assert "is no search history" in answer.errors
+    assert own.read_text() == "precious"
 
 
 def test_configurations_that_are_the_users_are_not_overwritten(

@@ -6,13 +6,16 @@ that were cut, emptied or never were one; versions changed in the header, which 
 
 import importlib.util
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Forebay, read_json
+from conftest import TIMEOUT_S, Forebay, read_json
 
-from forebay.trace import darshan_import, tables
+from forebay.characterise import app
+from forebay.trace import darshan_import, darshan_log, darshan_writer, perfetto_export, tables
 from forebay.trace.directory import Trace
 
 _PACKAGE = importlib.util.find_spec("darshan")
@@ -129,6 +132,45 @@ def test_a_cut_log_is_told_and_leaves_nothing(
     answer = forebay("import", "cut.darshan", "-o", "run")
     assert answer.code == 1
     assert "cut.darshan cannot be imported" in answer.errors
+    assert not (tmp_path / "run").exists()
+
+
+def test_records_of_more_ranks_and_of_names_that_were_dropped_are_kept(tmp_path: Path) -> None:
+    """As Darshan drops names when the memory for them is full."""
+    segments = np.array([(0, 10, 0.25, 0.5)], darshan_log.SEGMENT)
+    with darshan_writer.DarshanWriter(tmp_path / "log", []) as writer:
+        writer.put_job(2, 1_000_000_000, 2_000_000_000, (0, 0), [])
+        writer.put_command("./a")
+        writer.put_mounts([("/", "ext4")])
+        writer.put_names([(5, b"/data/a")])
+        for record, rank in ((5, 3), (99, 0)):
+            writer.put_segments("DXT_POSIX", record, rank, "host", segments, segments[:0])
+    darshan_import.import_here(tmp_path / "log", tmp_path / "run")
+    trace = Trace(tmp_path / "run")
+    rows = trace.table("posix").to_pylist()
+    assert [(row["process"], row["file"]) for row in rows] == [(0, None), (3, 0)]
+    assert trace.table("processes").column("rank").to_pylist() == [0, 1, 2, 3]
+    assert perfetto_export.export(trace, tmp_path / "run.json") == 2
+    (layer,) = app.characterise(trace).layers
+    assert len(layer.processes) > 0
+
+
+def test_an_interrupt_leaves_nothing_and_prints_nothing(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    """Ctrl-C at the terminal, as the process that reads the log has just begun to load."""
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(
+        "import os, signal, sys\n"
+        "if '--multiprocessing-fork' in sys.orig_argv:\n"
+        "    os.killpg(0, signal.SIGINT)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "forebay", "import", str(DXT), "-o", "run"],
+        cwd=tmp_path, env=environ | {"PYTHONPATH": f"{tmp_path}/site:{environ['PYTHONPATH']}"},
+        capture_output=True, text=True, check=False, timeout=TIMEOUT_S, start_new_session=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
     assert not (tmp_path / "run").exists()
 
 

@@ -183,6 +183,18 @@ def test_the_command_reports_a_campaign(forebay: Forebay, tmp_path: Path) -> Non
     assert "Every run" in (tmp_path / "a page.html").read_text()
 
 
+@pytest.mark.parametrize("option", ["--json", "-o"])
+def test_a_campaign_is_not_replaced_by_its_report(
+    forebay: Forebay, tmp_path: Path, option: str
+) -> None:
+    campaign = tmp_path / "e.json"
+    campaign.write_text("precious")
+    answer = forebay("report", "e.json", option, "./e.json")
+    assert answer.code == 2
+    assert "is what is to be read" in answer.errors
+    assert campaign.read_text() == "precious"
+
+
 def test_limits_are_for_runs_alone(forebay: Forebay, tmp_path: Path) -> None:
     write_json(evaluation().as_json(), tmp_path / "e.json")
     answer = forebay("report", "e.json", "--system", "e.json")

@@ -5,13 +5,15 @@ Method: the page of a run that has something in every section, as text and in Ch
 
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import made_searches
 import pytest
-from conftest import Forebay, read_json
+from conftest import TIMEOUT_S, Forebay, read_json
 from made_campaigns import evaluation
 from made_runs import MIB, MadeRun
 from test_darshan_import import EXAMPLES
@@ -204,6 +206,22 @@ def test_the_command_writes_the_page_and_says_the_same(forebay: Forebay, tmp_pat
     assert found["findings"][0]["key"] == "amplification"
     assert [each["key"] for each in found["settings"]] == ["cb_nodes", "note"]
     assert "Amplification" in (tmp_path / "a page.html").read_text()
+
+
+def test_what_is_written_is_there_where_nothing_can_be_shown(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    """As in `| head -1`, or after the terminal was closed."""
+    full_run(tmp_path / "run").trace()
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "forebay", "report", "run", "--json", "j.json"],
+            cwd=tmp_path, env=environ, stdout=full, stderr=subprocess.PIPE, timeout=TIMEOUT_S,
+            check=False,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert "</html>" in (tmp_path / "report.html").read_text()
+    assert read_json(tmp_path / "j.json")["verdict"]
 
 
 def test_a_report_of_an_imported_log(forebay: Forebay, tmp_path: Path) -> None:

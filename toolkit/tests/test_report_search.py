@@ -9,6 +9,7 @@ import json
 import math
 import re
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import made_searches
@@ -24,7 +25,7 @@ from forebay.configure import contrasts, stored
 from forebay.configure.history import SearchRun
 from forebay.errors import ForebayError
 from forebay.evaluate.campaign import write_json
-from forebay.report import search, search_page
+from forebay.report import search, search_page, search_pictures
 from forebay.report.search import SearchReport
 from forebay.report.templates import BYTES_MOST
 
@@ -158,6 +159,13 @@ def test_without_repeated_runs_nothing_is_beyond_chance() -> None:
     assert found
     assert not any(each.beyond_noise for each in found)
     assert {each.bounds for each in found} == {None}
+
+
+def test_values_with_two_dollar_signs_are_no_formula(tmp_path: Path) -> None:
+    report = examined(tmp_path)
+    of_variable = replace(report.contrasts[0], factor="DIR", before="$A{", after="$B")
+    drawn = search_pictures.factors(replace(report, contrasts=[of_variable]))
+    assert "DIR: $A{ to $B" in drawn
 
 
 def test_settings_are_told_as_asked_and_as_observed(tmp_path: Path) -> None:

@@ -160,7 +160,34 @@ def test_a_full_standard_output_is_told_in_words(environ: dict[str, str], tmp_pa
             cwd=tmp_path, env=environ, stdout=full, stderr=subprocess.PIPE, text=True,
             check=False, timeout=TIMEOUT_S,
         )  # fmt: skip
-    assert (done.returncode, done.stderr) == (1, "forebay: No space left on device\n")
+    assert done.returncode == 1
+    assert done.stderr == (
+        "forebay: No space left on device\n"
+        "Free some space (or ask for your quota), or name another place.\n"
+    )
+
+
+def test_a_working_directory_that_is_gone_is_told(environ: dict[str, str], tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    line = f"rmdir '{gone}'; exec '{sys.executable}' -m forebay doctor"
+    done = subprocess.run(
+        ["sh", "-c", line], cwd=gone, env=environ, capture_output=True, text=True, check=False,
+        timeout=TIMEOUT_S,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == ("forebay: the working directory is gone\nGo to one that is there.\n")
+
+
+def test_a_standard_output_that_is_closed_is_no_matter(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    line = f"exec '{sys.executable}' -m forebay testbed status >&-"
+    done = subprocess.run(
+        ["sh", "-c", line], cwd=tmp_path, env=environ, stderr=subprocess.PIPE, text=True,
+        check=False, timeout=TIMEOUT_S,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_no_room_for_records_is_named() -> None:

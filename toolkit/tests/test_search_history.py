@@ -3,12 +3,16 @@
 Method: histories are made, closed, damaged and opened again.
 """
 
+import resource
+import shutil
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from forebay.configure.history import History, Search, SearchRun, State, Why
+from forebay.configure.history import History, Search, SearchRun, State, Why, forget, recall
 from forebay.errors import ForebayError
 
 SEARCH = Search(
@@ -94,6 +98,17 @@ def test_damage_is_noticed(path: Path) -> None:
         History(path, SEARCH)
 
 
+def test_a_damaged_head_is_refused(path: Path) -> None:
+    made(path)
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE search SET value = '[' WHERE key = 'trace'")
+    database.close()
+    with pytest.raises(ForebayError, match="cannot be read"):
+        History(path, SEARCH)
+    with pytest.raises(ForebayError, match="cannot be read"):
+        recall(path)
+
+
 def test_a_later_version_and_a_foreign_file_are_left_alone(tmp_path: Path) -> None:
     later, foreign, text = (tmp_path / name for name in ("later", "foreign", "text"))
     made(later)
@@ -108,6 +123,8 @@ def test_a_later_version_and_a_foreign_file_are_left_alone(tmp_path: Path) -> No
         before = path.read_bytes()
         with pytest.raises(ForebayError, match=told):
             History(path, SEARCH)
+        with pytest.raises(ForebayError, match=told):
+            forget(path)
         assert path.read_bytes() == before
 
 
@@ -117,10 +134,66 @@ def test_a_cut_file_is_refused(path: Path) -> None:
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ForebayError, match="cannot be read"):
         History(path, SEARCH)
+    forget(path)
+    assert not path.exists()
 
 
 def test_a_second_search_is_told_that_there_is_one(path: Path) -> None:
     first = History(path, SEARCH)
     with pytest.raises(ForebayError, match="in use by another search"):
         History(path, SEARCH)
+    with pytest.raises(ForebayError, match="in use by another search"):
+        forget(path)
     first.close()
+    forget(path)
+    forget(path)  # there is none
+
+
+def test_a_search_that_was_killed_as_it_wrote_has_the_runs_before(
+    path: Path, tmp_path: Path
+) -> None:
+    """A copy, with its journal, in the middle of a transaction of which half is in the file."""
+    made(path, run(1))
+    killed = tmp_path / "killed.sqlite"
+    database = sqlite3.connect(path, isolation_level=None)
+    database.execute("PRAGMA cache_size = 1")
+    database.execute("BEGIN EXCLUSIVE")
+    for number in range(2, 50):
+        database.execute("INSERT INTO runs VALUES (?, ?, '')", (number, "x" * 4000))
+    for ending in ("", "-journal"):
+        shutil.copyfile(f"{path}{ending}", f"{killed}{ending}")
+    database.close()
+    before = killed.read_bytes()
+    assert len(before) > 40 * 4000
+    assert recall(killed).runs == [run(1)]
+    assert killed.read_bytes() == before
+    History(killed, SEARCH).close()
+    assert recall(killed).runs == [run(1)]
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """A file that would be larger cannot be written, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_is_told_and_the_search_goes_on_later(path: Path) -> None:
+    history = History(path, SEARCH)
+    history.add(run(1))
+    large = run(2)
+    large.reason = "x" * path.stat().st_size
+    with largest_file(path.stat().st_size):
+        with pytest.raises(ForebayError, match="cannot be written") as caught:
+            history.add(large)
+        with pytest.raises(ForebayError, match="cannot be written"):
+            history.conclude({"notes": large.reason})
+    assert "the same command goes on" in caught.value.advice
+    history.close()
+    again = History(path, SEARCH)
+    assert again.runs == [run(1)]
+    again.close()

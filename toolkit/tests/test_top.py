@@ -5,6 +5,7 @@ damaged, cut, and gone; the screen by Textual's pilot.
 """
 
 import asyncio
+import errno
 import json
 import os
 from pathlib import Path
@@ -567,9 +568,13 @@ def test_more_rows_than_can_be_drawn_are_told(spills: Path) -> None:
     assert f"the first {MOST_ROWS} of {MOST_ROWS + 5} rows" in "\n".join(app._heading(picture))
 
 
-def test_what_cannot_be_read_ends_the_screen_with_its_reason() -> None:
+@pytest.mark.parametrize(
+    "error",
+    [ForebayError("it is of a later version"), OSError(errno.ESTALE, "Stale file handle", "a")],
+)
+def test_what_cannot_be_read_ends_the_screen_with_its_reason(error: Exception) -> None:
     def look() -> Picture:
-        raise ForebayError("it is of a later version")
+        raise error
 
     async def run() -> Top:
         app = Top(look, None)
@@ -579,4 +584,4 @@ def test_what_cannot_be_read_ends_the_screen_with_its_reason() -> None:
 
     failure = asyncio.run(run()).failure
     assert failure is not None
-    assert failure.message == "it is of a later version"
+    assert failure.message in ("it is of a later version", "Stale file handle: a")

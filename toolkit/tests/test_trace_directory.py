@@ -160,6 +160,22 @@ def test_a_damaged_table_is_refused(tmp_path: Path) -> None:
         Trace(tmp_path / "a").table("files")
 
 
+def test_what_is_not_finished_leaves_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+
+    def write(name: str) -> None:
+        with TraceWriter(path) as writer:
+            writer.add("files", pa.table(paths([b"/data/a"])))
+            writer.add(name, pa.table({"tid": [1]}))
+            writer.finish(Run())
+
+    with pytest.raises(KeyError):
+        write("a table that is not there")
+    assert not path.exists()
+    write("threads")
+    assert Trace(path).names() == ["files", "threads"]
+
+
 def test_a_trace_is_written_into_an_empty_directory_alone(tmp_path: Path) -> None:
     _trace(tmp_path / "a")
     with pytest.raises(ForebayError, match="is not empty"):

@@ -5,6 +5,7 @@ Method: logs there and back; Darshan's own counters beside ours of the calls tha
 timeline's JSON beside the calls.
 """
 
+import errno
 import gzip
 import itertools
 import json
@@ -183,6 +184,19 @@ def test_the_timeline_has_every_call_of_the_window(forebay: Forebay, tmp_path: P
     assert forebay("export", "run", "--perfetto", "b.json", "--window", "1.5:2500ms").code == 0
     events = json.loads((tmp_path / "b.json").read_text())["traceEvents"]
     assert [e["ts"] for e in events if e["ph"] == "X"] == [2_000_000, 1_999_999.95]
+
+
+def test_a_full_disk_is_left_no_half_a_timeline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> bytes:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    trace = _trace(tmp_path / "run", [_row(0, 1)], [])
+    monkeypatch.setattr(perfetto_export, "_events", full)
+    with pytest.raises(OSError, match="No space left"):
+        perfetto_export.export(trace, tmp_path / "o.json")
+    assert not (tmp_path / "o.json").exists()
 
 
 def test_calls_that_overlap_are_drawn_side_by_side(tmp_path: Path) -> None:

@@ -3,7 +3,9 @@
 import json
 import math
 import os
+import shutil
 import sqlite3
+import tempfile
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
@@ -185,7 +187,7 @@ class History:
         """Takes note of how this session ended: `result` as the JSON has it, whose runs are here
         already."""
         ending = {key: value for key, value in result.items() if key != "runs"}
-        self._rows.execute(_MAKE_ENDINGS)
+        self._change(_MAKE_ENDINGS)
         self._put("endings", len(self.runs), ending)
 
     def _write(self, run: SearchRun) -> None:
@@ -194,9 +196,31 @@ class History:
     def _put(self, table: str, number: int, value: dict[str, Any]) -> None:
         content = json.dumps(value)
         digest = xxhash.xxh64_hexdigest(content.encode())
-        self._rows.execute(
-            f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)", (number, content, digest)
-        )
+        self._change(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)", number, content, digest)
+
+    def _change(self, statement: str, *values: object) -> None:
+        try:
+            self._rows.execute(statement, values)
+        except sqlite3.DatabaseError as error:
+            raise ForebayError(
+                f"{self.path} cannot be written: {error}",
+                "The runs before are in it. Free some space there, and the same command goes on.",
+                exit_code=1,
+            ) from error
+
+
+def forget(path: Path) -> None:
+    """Removes a history, if there is one, a damaged one too. Raises ForebayError for what is none,
+    is of another version or in use."""
+    if path.exists() and path.stat().st_size > 0:
+        _require_format(path)
+        try:
+            with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as rows:
+                rows.execute("BEGIN EXCLUSIVE")
+        except sqlite3.DatabaseError as error:
+            if _is_busy(str(error)):
+                raise _unusable(path, str(error)) from error
+    path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
@@ -214,12 +238,27 @@ def recall(path: Path) -> Recalled:
     is damaged, of another version or in use."""
     _require_format(path)
     try:
-        where = f"file:{quote(os.fsencode(path.absolute()))}?mode=ro"
-        with closing(sqlite3.connect(where, uri=True, timeout=0)) as rows:
-            search, runs = _search(rows, path), _runs(rows, path)
-            endings = _contents(rows, "endings", path) if _has_endings(rows) else []
+        try:
+            return _recalled(path, "ro", path)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_READONLY_ROLLBACK:
+                raise
+        # The search was killed while it wrote. What it had begun is undone in a copy.
+        with tempfile.TemporaryDirectory() as place:
+            copy = Path(place) / FILE_NAME
+            for ending in ("", "-journal"):
+                shutil.copyfile(f"{path}{ending}", f"{copy}{ending}")
+            return _recalled(copy, "rw", path)
     except sqlite3.DatabaseError as error:
         raise _unusable(path, str(error)) from error
+
+
+def _recalled(database: Path, mode: str, path: Path) -> Recalled:
+    """`path` is what errors name. Raises sqlite3.DatabaseError, too."""
+    where = f"file:{quote(os.fsencode(database.absolute()))}?mode={mode}"
+    with closing(sqlite3.connect(where, uri=True, timeout=0)) as rows:
+        search, runs = _search(rows, path), _runs(rows, path)
+        endings = _contents(rows, "endings", path) if _has_endings(rows) else []
     for run in runs:
         if run.state is State.STARTED:
             _end_killed(run)
@@ -239,12 +278,10 @@ def _has_endings(rows: sqlite3.Connection) -> bool:
 
 
 def _search(rows: sqlite3.Connection, path: Path) -> Search:
-    found = {
-        str(key): json.loads(value) for key, value in rows.execute("SELECT key, value FROM search")
-    }
+    found = rows.execute("SELECT key, value FROM search")
     try:
-        return search_of(found)
-    except TypeError as error:
+        return search_of({str(key): json.loads(value) for key, value in found})
+    except (TypeError, ValueError) as error:
         raise _unusable(path, str(error)) from error
 
 
@@ -300,8 +337,12 @@ def _require_format(path: Path) -> None:
         )
 
 
+def _is_busy(why: str) -> bool:
+    return "locked" in why
+
+
 def _unusable(path: Path, why: str) -> ForebayError:
-    busy = "locked" in why
+    busy = _is_busy(why)
     return ForebayError(
         f"{path} is in use by another search" if busy else f"{path} cannot be read: {why}",
         "Wait for it, or name another file by --history."

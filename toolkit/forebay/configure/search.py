@@ -23,7 +23,7 @@ from forebay.configure import candidate as candidate_of
 from forebay.configure.chooser import Candidate, Choice, Chooser, Ranked
 from forebay.configure.constraints import Constraints
 from forebay.configure.factors import Variable
-from forebay.configure.history import History, Search, SearchRun, State, Why
+from forebay.configure.history import History, Search, SearchRun, State, Why, forget
 from forebay.configure.model import Model
 from forebay.configure.proof import Proof
 from forebay.configure.rates import Rates
@@ -119,7 +119,7 @@ class Searcher:
         points = self._limits()
         candidates = self._candidates(points)
         if self._options.again:
-            self._options.history.unlink(missing_ok=True)
+            forget(self._options.history)
         history = History(self._options.history, self.result.search)
         self.result.search = history.search
         with contextlib.closing(history):

@@ -27,6 +27,7 @@ def pyplot_for(salt: str) -> Any:  # noqa: ANN401  matplotlib has no types
     mpl.rcParams["svg.fonttype"] = "none"
     mpl.rcParams["font.family"] = "sans-serif"
     mpl.rcParams["font.size"] = 10
+    mpl.rcParams["text.parse_math"] = False  # values of variables may have two '$'
     for key in ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"):
         mpl.rcParams[key] = _TEXT
     from matplotlib import pyplot

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.widgets import DataTable, Footer, Input, Label, Sparkline, Static
 
-from forebay.errors import ForebayError
+from forebay.errors import ForebayError, refused
 from forebay.top import plain_text
 from forebay.top.arrangement import Arrangement
 from forebay.top.columns import Column, file_columns, process_columns
@@ -99,8 +99,8 @@ class Top(App[None]):
         self._is_looking = True
         try:
             self.picture = await asyncio.to_thread(self._look)
-        except ForebayError as error:
-            self.failure = error
+        except (ForebayError, OSError) as error:
+            self.failure = refused(error) if isinstance(error, OSError) else error
             self.exit()
             return
         finally:

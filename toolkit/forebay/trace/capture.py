@@ -82,7 +82,8 @@ def convert(places: Path, directory: Path, run: Run) -> Captured:
             "host ran without seeing this directory.",
             exit_code=1,
         )
-    return _Conversion(images, directory, run, notes).carry_out()
+    with TraceWriter(directory) as writer:
+        return _Conversion(images, writer, run, notes).carry_out()
 
 
 def _load(places: Path) -> tuple[list[Image], list[str]]:
@@ -116,12 +117,14 @@ def _processes(images: Iterable[Image]) -> list[ProcessImages]:
 
 
 class _Conversion:
-    def __init__(self, images: list[Image], directory: Path, run: Run, notes: list[str]) -> None:
+    def __init__(
+        self, images: list[Image], writer: TraceWriter, run: Run, notes: list[str]
+    ) -> None:
         self._processes = _processes(images)
         self._run = run
         self._notes = notes
         self._files = KnownFiles()
-        self._writer = TraceWriter(directory)
+        self._writer = writer
         start = run.start_unix_ns or min(i.process.realtime_ns for i in images)
         run.start_unix_ns = start
         hosts = {image.process.host for image in images}

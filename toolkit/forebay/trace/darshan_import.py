@@ -1,9 +1,11 @@
 """Darshan logs made into trace directories."""
 
+import contextlib
 import multiprocessing
 import os
 import re
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -52,12 +54,23 @@ def import_log(log: Path, directory: Path) -> Imported:
     require_new_directory(directory)
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         try:
-            outcome = pool.submit(_import_quietly, log.absolute(), directory).result()
+            with _interrupts_held_back():  # while it loads: it inherits this
+                future = pool.submit(_import_quietly, log.absolute(), directory)
+            outcome = future.result()
         except BrokenProcessPool as error:
             raise _damaged(log, "Darshan's library broke down on it", directory) from error
     if isinstance(outcome, str):
         raise _damaged(log, outcome, directory)
     return outcome
+
+
+@contextlib.contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _damaged(log: Path, why: str, directory: Path) -> ForebayError:
@@ -103,6 +116,7 @@ def _import_quietly(log: Path, directory: Path) -> Imported | str:
         os.dup2(told.fileno(), 2)
         reason = ""
         try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
             imported = import_here(log, directory)
         except DamagedLogError as error:
             reason = str(error)
@@ -120,13 +134,14 @@ def import_here(log_path: Path, directory: Path) -> Imported:
 
     log = DarshanLog(log_path)
     try:
-        return _Import(log, log_path, directory).carry_out()
+        with TraceWriter(directory) as writer:
+            return _Import(log, log_path, writer).carry_out()
     finally:
         log.close()
 
 
 class _Import:
-    def __init__(self, log: "DarshanLog", log_path: Path, directory: Path) -> None:
+    def __init__(self, log: "DarshanLog", log_path: Path, writer: TraceWriter) -> None:
         self._log = log
         self._log_path = log_path
         self._job = log.job()
@@ -137,10 +152,11 @@ class _Import:
         self._stripes: dict[int, tuple[int, int]] = {}
         self._hosts: dict[int, str] = {}
         self._notes: list[str] = []
+        self._ranks = max(1, self._job["nprocs"])  # or more, if records are of more
         self._counted = 0
         self._calls = 0
         self._last_ns = 0
-        self._writer = TraceWriter(directory)
+        self._writer = writer
 
     def carry_out(self) -> Imported:
         from forebay.trace import darshan_log
@@ -191,6 +207,7 @@ class _Import:
         self, records: NDArray[np.uint64], ranks: NDArray[np.int64]
     ) -> dict[str, pa.Array]:
         files = [self._file(int(record)) for record in records]
+        self._ranks = max(self._ranks, int(ranks.max(initial=0)) + 1)
         return {
             "process": pa.array(ranks.astype(np.int32), pa.int32(), mask=ranks < 0),
             "file": pa.array(files, pa.int32()),
@@ -227,6 +244,7 @@ class _Import:
             width_ns = round(bins.width_s * _NANOSECONDS)
             name = self._names.get(bins.record, b"").decode(errors="replace")
             rank = bins.rank if bins.rank >= 0 else None
+            self._ranks = max(self._ranks, bins.rank + 1)
             parts.append(
                 pa.table(
                     {
@@ -257,6 +275,7 @@ class _Import:
         length = columns.pop("length")
         table = {
             **columns,
+            "file": pa.array(columns["file"], mask=columns["file"] < 0),
             "thread": np.zeros(count, np.int32),
             "call": pa.DictionaryArray.from_arrays(written, pa.array(words)),
             "length": length,
@@ -270,6 +289,7 @@ class _Import:
 
     def _parts(self, found: "Segments") -> Iterator[_Columns]:
         process = max(0, found.rank)
+        self._ranks = max(self._ranks, process + 1)
         file = self._file(found.record)
         if found.host:
             self._hosts[process] = found.host
@@ -289,7 +309,7 @@ class _Import:
                 }
 
     def _add_processes(self) -> None:
-        ranks = max(1, self._job["nprocs"])
+        ranks = self._ranks
         self._writer.add(
             "processes",
             pa.table(

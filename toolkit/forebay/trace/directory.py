@@ -1,6 +1,7 @@
 """A trace directory as a whole: written table by table, finished by its run.json, and read."""
 
 import json
+import shutil
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -53,8 +54,8 @@ class Run:
 
 
 class TraceWriter:
-    """Makes a trace directory. What was added before an exception stays without a run.json, so
-    nobody takes it for a trace."""
+    """Makes a trace directory. As a context: an exception leaves nothing, which would only be in
+    the way of the next try. What is killed leaves no run.json, so nobody takes it for a trace."""
 
     def __init__(self, path: Path) -> None:
         """Raises ForebayError if `path` is there and not an empty directory."""
@@ -62,6 +63,13 @@ class TraceWriter:
         path.mkdir(parents=True, exist_ok=True)
         self.path = path
         self._files: dict[str, tables.TableFile] = {}
+
+    def __enter__(self) -> "TraceWriter":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            shutil.rmtree(self.path, ignore_errors=True)
 
     def add(self, name: str, table: pa.Table) -> None:
         """Appends rows to a table. Calls come sorted by process, thread and start. Raises KeyError,

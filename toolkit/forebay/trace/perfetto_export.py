@@ -20,7 +20,16 @@ _Window = tuple[float, float]
 
 def export(trace: Trace, out: Path, window: _Window = (0.0, float("inf"))) -> int:
     """Writes the calls that touch `window`, in seconds of the run's clock; compressed if the name
-    ends with .gz. Gives their number."""
+    ends with .gz. Gives their number. Raises OSError, and leaves no half a file then."""
+    try:
+        return _write(trace, out, window)
+    except OSError:
+        if out.is_file():
+            out.unlink()
+        raise
+
+
+def _write(trace: Trace, out: Path, window: _Window) -> int:
     count = 0
     paths = trace.table("files").column("path").to_pylist()
     shown = pa.array([*map(_quoted, paths), "null"], pa.string())

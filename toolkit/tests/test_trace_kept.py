@@ -1,0 +1,88 @@
+"""What stays of a traced run where something goes wrong: what was spilled, and nothing that would
+be in the way of the next run.
+
+Method: a harmless library in place of the one that traces leaves no spill; where there is to be
+one, it is made.
+"""
+
+import errno
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from conftest import Forebay
+from made_spills import MadeProcess
+from rich.console import Console
+
+from forebay import trace_run
+from forebay.trace import tables
+from forebay.trace.directory import Trace
+
+
+@pytest.fixture
+def environ(environ: dict[str, str], tmp_path: Path) -> dict[str, str]:
+    fake, ours = Path(environ["FOREBAY_LIBRARY_DIR"]), tmp_path / "lib"
+    shutil.copytree(fake, ours)
+    shutil.copy(fake / "libforebay.so", ours / "libforebay-trace.so")
+    return {**environ, "FOREBAY_LIBRARY_DIR": str(ours)}
+
+
+@pytest.mark.parametrize("words", [["trace", "-o"], ["run", "--trace"]])
+def test_a_command_that_does_not_start_leaves_nothing(
+    forebay: Forebay, tmp_path: Path, words: list[str]
+) -> None:
+    answer = forebay(*words, "job", "--", "no-such-program")
+    assert answer.code == 127
+    assert "is not an executable" in answer.errors
+    assert [path.name for path in tmp_path.glob("job*")] == []
+
+
+def test_a_program_that_cannot_be_traced_is_not_in_the_way_of_the_next_run(
+    forebay: Forebay, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        answer = forebay("trace", "-o", "job", "--", "true")
+        assert answer.code == 1
+        assert "holds no spill of a traced process" in answer.errors
+    assert [path.name for path in tmp_path.glob("job*")] == []
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "told"),
+    [
+        (OSError(errno.ENOSPC, "Disk full"), 1, "no trace was made: Disk full"),
+        (KeyboardInterrupt(), 130, "interrupted: no trace was made"),
+    ],
+)
+def test_what_was_traced_is_kept_and_how_to_go_on_is_said(
+    environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str], error: BaseException, code: int, told: str,
+) -> None:  # fmt: skip
+    def fail(_file: tables.TableFile, _table: pa.Table) -> None:
+        raise error
+
+    monkeypatch.setenv("FOREBAY_LIBRARY_DIR", environ["FOREBAY_LIBRARY_DIR"])
+    tracing = trace_run.Tracing(["it"], Path("a job"))
+    tracing.begin({})
+    MadeProcess(tracing.spills, pid=1).begin().end(0.2)
+    with monkeypatch.context() as patch:
+        patch.setattr(tables.TableFile, "add", fail)
+        assert trace_run.tell(tracing, Console(), quiet=False) == code
+    said = capsys.readouterr().out
+    assert told in said
+    assert f"forebay trace --spills '{tmp_path}/a job.spills' -o NAME" in said
+    assert not (tmp_path / "a job").exists()
+    trace_run.convert(tracing.spills, tmp_path / "a job")
+    assert Trace(tmp_path / "a job").rows("processes") == 1
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"command": ["a"]}'])
+def test_a_directory_of_something_else_holds_no_spills(
+    forebay: Forebay, tmp_path: Path, content: str
+) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "command.json").write_text(content)
+    answer = forebay("trace", "--spills", "other", "-o", "job")
+    assert answer.code == 2
+    assert "holds no spills of a traced run" in answer.errors
