@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,10 @@ from forebay import cli
 TOOLKIT = Path(__file__).resolve().parent.parent
 FAKE_PROGRAM = Path(__file__).with_name("fake_program.py")
 TIMEOUT_S = 240  # ends what hangs; a busy machine may be slow
+
+# What a shell runs in the background ignores interrupts, and so would all that is started here.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @dataclass(frozen=True)
