@@ -124,6 +124,8 @@ class FaultyFile final : public StorageFile {
   }
 
   void lengthen(Bytes size) override { inner_->lengthen(size); }
+  void read_ahead(Extent extent) override { inner_->read_ahead(extent); }
+  void start_writeback(Extent extent) override { inner_->start_writeback(extent); }
 
   Status sync() override {
     if (const Fault* fault = failing(StorageCall::sync)) return fail(*fault);

@@ -63,6 +63,12 @@ class StorageFile {
   /// all others away until it is done.
   virtual void lengthen(Bytes /*size*/) {}
 
+  /// The system begins to fetch `extent` for reads to come, or to write what is in it back to the
+  /// device, where it has a page cache that can do so, and goes on with it after the return; else
+  /// nothing happens, and it is no error. Nothing is durable before sync().
+  virtual void read_ahead(Extent /*extent*/) {}
+  virtual void start_writeback(Extent /*extent*/) {}
+
   /// Durable on return (fdatasync).
   virtual Status sync() = 0;
 

@@ -23,6 +23,8 @@ class ForwardingFile : public StorageFile {
   Status resize(Bytes size) override { return inner_->resize(size); }
   Status allocate(Bytes size) override { return inner_->allocate(size); }
   void lengthen(Bytes size) override { inner_->lengthen(size); }
+  void read_ahead(Extent extent) override { inner_->read_ahead(extent); }
+  void start_writeback(Extent extent) override { inner_->start_writeback(extent); }
   Status sync() override { return inner_->sync(); }
   Status lock(Extent range, LockKind kind) override { return inner_->lock(range, kind); }
   Status unlock(Extent range) override { return inner_->unlock(range); }

@@ -125,6 +125,18 @@ class PosixFile final : public StorageFile {
     (void)::fallocate(fd_.get(), 0, size - 1, 1);
   }
 
+  void read_ahead(Extent extent) override {
+    // A length of 0 would be the rest of the file, for both calls.
+    if (extent.empty()) return;
+    (void)::posix_fadvise(fd_.get(), extent.offset, extent.length, POSIX_FADV_WILLNEED);
+  }
+
+  void start_writeback(Extent extent) override {
+    if (extent.empty()) return;
+    // Without a flag that waits it takes no error away that fdatasync has to tell.
+    (void)::sync_file_range(fd_.get(), extent.offset, extent.length, SYNC_FILE_RANGE_WRITE);
+  }
+
   Status sync() override {
     if (uninterrupted([&] { return ::fdatasync(fd_.get()); }) == 0) return {};
     // EINVAL: a file without storage behind it (/dev/full, a pipe); there is nothing to lose.

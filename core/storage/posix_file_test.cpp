@@ -199,6 +199,20 @@ TEST_F(PosixFileTest, IsLengthenedWithZerosAndNeverCut) {
   EXPECT_EQ(std::vector(bytes.begin() + 100, bytes.end()), std::vector<std::byte>(99'900));
 }
 
+TEST_F(PosixFileTest, ReadingAheadAndWritebackChangeNothing) {
+  const auto data = noise(100'000, 5);
+  ASSERT_TRUE(open()->write_at(data, 0));
+  for (const OpenMode mode : {OpenMode::read_write, OpenMode::read_only, OpenMode::write_only}) {
+    const auto file = open(mode);
+    for (const Extent extent : {Extent{0, 100'000}, {50'000, 0}, {99'000, 5000}, {-5, 10}}) {
+      file->read_ahead(extent);
+      file->start_writeback(extent);
+    }
+    EXPECT_EQ(content(*file), data);
+    EXPECT_TRUE(file->sync());
+  }
+}
+
 TEST_F(PosixFileTest, DescriptorsStayOutOfTheLowNumbersAndOfChildren) {
   // The lowest free number before and after is the same.
   const int before = ::open("/dev/null", O_RDONLY | O_CLOEXEC);

@@ -7,13 +7,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <exception>
 #include <functional>
-#include <future>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -25,6 +23,7 @@
 
 #include "core/engine/cache/overtaken_logs.hpp"
 #include "core/engine/cache/recovery.hpp"
+#include "core/engine/cache/side_by_side.hpp"
 #include "core/engine/redundancy/lost_logs.hpp"
 #include "core/storage/file.hpp"
 #include "toolkit/native/cache_json.hpp"
@@ -392,13 +391,7 @@ json remove_nameless(const FoundLogs& found, bool unreadable_too) {
 template <typename Each>
 json for_each_of(const std::vector<FileLogs>& all, int at_once, Each each) {
   std::vector<json> made(all.size());
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t at = next++; at < all.size(); at = next++) made[at] = each(all[at]);
-  };
-  std::vector<std::future<void>> working(static_cast<std::size_t>(at_once));
-  for (std::future<void>& one : working) one = std::async(std::launch::async, work);
-  for (std::future<void>& one : working) one.get();
+  side_by_side(all.size(), at_once, [&](std::size_t at) { made[at] = each(all[at]); });
   return made;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "core/engine/cache/emulated_node.hpp"
 #include "core/engine/cache/file_identity.hpp"
 #include "core/engine/cache/log_identity.hpp"
+#include "core/engine/cache/side_by_side.hpp"
 
 namespace forebay {
 namespace {
@@ -42,6 +44,9 @@ std::vector<std::string> emulated_nodes_in(const std::string& place) {
   std::ranges::sort(nodes);
   return nodes;
 }
+
+/// Headers lie far from each other, and a device answers several requests in the time of one.
+constexpr int reads_at_once = 8;
 
 class Search {
  public:
@@ -105,17 +110,24 @@ class Search {
       return;
     }
     if (!seen_.insert((*directory)->path()).second) return;
-    const auto names = (*directory)->logs();
+    auto names = (*directory)->logs();
     if (!names) {
       found_.problems.push_back({place, names.error()});
       return;
     }
-    for (const std::string& name : *names) look_at(*directory, name);
+    std::erase_if(*names, [this](const std::string& name) { return !named(name); });
+    std::vector<Result<std::optional<LogSummary>>> summaries(names->size());
+    const int threads = reads_at_once / std::max(static_cast<int>(names->size()), 1);
+    side_by_side(names->size(), reads_at_once, [&](std::size_t at) {
+      summaries[at] = summarise(*directory, (*names)[at], depth_, threads, tell_);
+    });
+    for (std::size_t at = 0; at < names->size(); ++at) {
+      note(*directory, (*names)[at], std::move(summaries[at]));
+    }
   }
 
-  void look_at(const std::shared_ptr<CacheDirectory>& directory, const std::string& name) {
-    if (!named(name)) return;
-    auto summary = summarise(directory, name, depth_, progress_);
+  void note(const std::shared_ptr<CacheDirectory>& directory, const std::string& name,
+            Result<std::optional<LogSummary>> summary) {
     if (!summary) {
       found_.problems.push_back({directory->path() + "/" + name, summary.error()});
       return;
@@ -159,6 +171,12 @@ class Search {
   const LogSelection& selection_;
   const ReadDepth depth_;
   const ScanProgress& progress_;
+  std::mutex progress_mutex_;
+  const ScanProgress tell_ = [this](Bytes more) {
+    if (!progress_) return;
+    const std::scoped_lock lock(progress_mutex_);
+    progress_(more);
+  };
   std::set<std::string> files_;
   std::map<std::string, DirtyNotice> notices_;  ///< By log.
   std::set<std::string> seen_;                  ///< Directories.

@@ -81,7 +81,7 @@ CachedFile::CachedFile(std::unique_ptr<StorageFile> file, std::unique_ptr<LogSto
              extents_.add(record.extent(), record.sequence, place);
            }),
       flusher_(extents_, *file_, options_.flush_threads,
-               {.wrote = [this] { publish(false); },
+               {.wrote = [this](Extent) { publish(false); },
                 .idle =
                     [this] {
                       yield_capacity();

@@ -104,9 +104,10 @@ void Flusher::work(bool first) {
       if (first && !extents_.stopping()) hooks_.idle();
       continue;
     }
+    const Extent tried = hull(work->pieces.front().extent, work->pieces.back().extent);
     const Status written = writer.write(*work);
     extents_.done(std::move(*work), written);
-    hooks_.wrote();
+    hooks_.wrote(tried);
   }
 }
 

@@ -17,7 +17,8 @@ class Flusher {
  public:
   /// What a thread calls besides.
   struct Hooks {
-    std::function<void()> wrote = [] {};  ///< It has written a unit, or tried to.
+    /// It has written pieces of a unit, or tried to: from the first to the last.
+    std::function<void(Extent)> wrote = [](Extent) {};
     std::function<void()> idle = [] {};  ///< There was nothing to do for a while; one thread alone.
   };
   /// What they refer to must outlive them.

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <mutex>
 #include <numeric>
 #include <utility>
 
 #include "core/engine/cache/flush_mark.hpp"
+#include "core/engine/cache/side_by_side.hpp"
 
 namespace forebay {
 namespace {
@@ -32,14 +34,26 @@ struct Located {
   std::uint64_t sequence() const { return found.record.sequence; }
 };
 
+/// One log that is read: opened, then each of its segments scanned, then judged.
 class Reading {
  public:
-  Reading(LogStore& store, ReadDepth depth, const ScanProgress& progress)
-      : store_(store), depth_(depth), progress_(progress) {}
+  Reading(LogStore& store, ReadDepth depth) : store_(store), depth_(depth) {}
 
-  Result<LogContents> run() {
-    if (auto opened = open_segments(); !opened) return tl::unexpected(opened.error());
-    for (const auto& segment : segments_) scan(segment);
+  void open() {
+    opened_ = open_segments();
+    findings_.resize(opened_ ? segments_.size() : 0);
+  }
+
+  std::size_t segments() const { return findings_.size(); }
+
+  /// Segments may be scanned by several threads.
+  void scan(std::size_t segment, const ScanProgress& progress) {
+    findings_[segment] = scan_segment(*segments_[segment], depth_, progress);
+  }
+
+  Result<LogContents> judge() {
+    if (!opened_) return tl::unexpected(opened_.error());
+    for (std::size_t segment = 0; segment < findings_.size(); ++segment) collect(segment);
     // Sequence numbers say the order, wherever a record lies; a second copy says nothing new.
     std::ranges::stable_sort(records_, {}, [](const Located& located) {
       return std::pair(located.sequence(), !located.found.intact);
@@ -146,9 +160,11 @@ class Reading {
     });
   }
 
-  void scan(const std::shared_ptr<LogSegment>& segment) {
-    const SegmentFindings findings = scan_segment(*segment, depth_, progress_);
-    for (const FoundRecord& found : findings.records) records_.push_back({found, segment});
+  void collect(std::size_t segment) {
+    const SegmentFindings findings = std::move(findings_[segment]);
+    for (const FoundRecord& found : findings.records) {
+      records_.push_back({found, segments_[segment]});
+    }
     if (!findings.readable) {
       contents_.damage.push_back({0, 0, std::nullopt, to_string(findings.readable.error())});
     }
@@ -235,8 +251,9 @@ class Reading {
 
   LogStore& store_;
   const ReadDepth depth_;
-  const ScanProgress& progress_;
+  Status opened_;
   std::vector<std::shared_ptr<LogSegment>> segments_;
+  std::vector<SegmentFindings> findings_;  ///< By segment.
   std::vector<Unopened> unopened_;
   std::vector<Located> records_;
   LogContents contents_;
@@ -248,7 +265,34 @@ Bytes LogContents::complete_bytes() const { return payload_bytes(complete); }
 Bytes LogContents::incomplete_bytes() const { return payload_bytes(incomplete); }
 
 Result<LogContents> read_log(LogStore& store, ReadDepth depth, const ScanProgress& progress) {
-  return Reading(store, depth, progress).run();
+  LogStore* const only = &store;
+  return std::move(read_logs({&only, 1}, depth, 1, progress).front());
+}
+
+std::vector<Result<LogContents>> read_logs(std::span<LogStore* const> stores, ReadDepth depth,
+                                           int threads, const ScanProgress& progress) {
+  std::vector<Reading> readings;
+  readings.reserve(stores.size());
+  std::vector<std::pair<Reading*, std::size_t>> segments;
+  for (LogStore* const store : stores) {
+    Reading& reading = readings.emplace_back(*store, depth);
+    reading.open();
+    for (std::size_t i = 0; i < reading.segments(); ++i) segments.emplace_back(&reading, i);
+  }
+  std::mutex progress_mutex;
+  const ScanProgress tell = [&](Bytes more) {
+    if (!progress) return;
+    const std::scoped_lock lock(progress_mutex);
+    progress(more);
+  };
+  side_by_side(segments.size(), threads, [&](std::size_t at) {
+    const auto& [reading, segment] = segments[at];
+    reading->scan(segment, tell);
+  });
+  std::vector<Result<LogContents>> contents;
+  contents.reserve(readings.size());
+  for (Reading& reading : readings) contents.push_back(reading.judge());
+  return contents;
 }
 
 }  // namespace forebay

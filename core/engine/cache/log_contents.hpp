@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -57,5 +58,10 @@ struct LogContents {
 /// Reads a log. Errors, with a message for a person: no_such_file (it holds no segment: nothing was
 /// written), unsupported (of another version), io (unreadable, or no superblock is intact).
 Result<LogContents> read_log(LogStore& store, ReadDepth depth, const ScanProgress& progress = {});
+
+/// The same of several logs, in their order. Up to `threads` threads read their segments, side by
+/// side.
+std::vector<Result<LogContents>> read_logs(std::span<LogStore* const> stores, ReadDepth depth,
+                                           int threads, const ScanProgress& progress = {});
 
 }  // namespace forebay

@@ -5,7 +5,7 @@
 namespace forebay {
 
 Result<std::optional<LogSummary>> summarise(const std::shared_ptr<CacheDirectory>& directory,
-                                            const std::string& name, ReadDepth depth,
+                                            const std::string& name, ReadDepth depth, int threads,
                                             const ScanProgress& progress) {
   const auto log = LogDirectory::open(directory, name, LogDirectory::Use::look);
   if (!log) {
@@ -17,7 +17,8 @@ Result<std::optional<LogSummary>> summarise(const std::shared_ptr<CacheDirectory
   summary.path = (*log)->path();
   summary.in_use = (*log)->in_use();
   if (auto status = StatusPage::read(**log)) summary.progress = *status;
-  auto contents = read_log(**log, depth, progress);
+  LogStore* const store = log->get();
+  auto contents = std::move(read_logs({&store, 1}, depth, threads, progress).front());
   if (!contents) {
     summary.readable = tl::unexpected(contents.error());
     return summary;

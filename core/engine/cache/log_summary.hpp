@@ -26,9 +26,10 @@ struct LogSummary {
   std::optional<CacheProgress> progress;  ///< Of its writer, if it left any.
 };
 
-/// Looks at the log `name`. It may go away meanwhile, hence the optional. Errors: access, io, ...
+/// Looks at the log `name`, by up to `threads` threads. It may go away meanwhile, hence the
+/// optional. Errors: access, io, ...
 Result<std::optional<LogSummary>> summarise(const std::shared_ptr<CacheDirectory>& directory,
-                                            const std::string& name, ReadDepth depth,
+                                            const std::string& name, ReadDepth depth, int threads,
                                             const ScanProgress& progress = {});
 
 }  // namespace forebay

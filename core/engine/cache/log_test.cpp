@@ -8,12 +8,16 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <memory>
 
+#include "core/engine/cache/forwarding_log_store.hpp"
 #include "core/engine/cache/log_contents.hpp"
 #include "core/engine/cache/log_writer.hpp"
 #include "core/engine/cache/memory_log_store.hpp"
+#include "core/storage/forwarding_file.hpp"
+#include "core/storage/piece_walk.hpp"
 
 namespace forebay {
 namespace {
@@ -418,6 +422,98 @@ TEST(Log, IsGoneWhenItIsDestroyed) {
   ASSERT_TRUE(rig.writer->destroy());
   EXPECT_TRUE(rig.log->destroyed());
   EXPECT_FALSE(rig.append({1, 0, counting(1000, 1)}).status);
+}
+
+TEST(Log, IsReadBesideOthersAsAlone) {
+  // One of many segments, one whose last payload is damaged, and one that holds nothing.
+  Rig many({16 * KiB, 1 * KiB});
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(many.append({1, i * KiB, counting(KiB, i)}).status);
+  ASSERT_TRUE(many.writer->commit(1));
+  Rig whole;
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(whole.append({1, i * KiB, counting(KiB, i)}).status);
+  ASSERT_TRUE(whole.writer->commit(1));
+  auto files = whole.log->files();
+  const Bytes last = superblock_bytes + 2 * record_bytes(KiB) + record_header_bytes;
+  files.at(segment_name(0)).at(static_cast<std::size_t>(last)) ^= std::byte{1};
+  MemoryLog damaged(files);
+  MemoryLog empty;
+  const std::array opened = {many.log->open(), damaged.open(), empty.open()};
+  std::vector<LogStore*> stores;
+  for (const auto& store : opened) stores.push_back(store.get());
+
+  Bytes told = 0;
+  const auto together =
+      read_logs(stores, ReadDepth::payloads, 4, [&](Bytes more) { told += more; });
+  ASSERT_EQ(together.size(), 3U);
+  EXPECT_EQ(together[2].error().kind, ErrorKind::no_such_file);
+  Bytes told_alone = 0;
+  for (std::size_t log = 0; log < 2; ++log) {
+    const auto alone =
+        read_log(*stores[log], ReadDepth::payloads, [&](Bytes more) { told_alone += more; });
+    ASSERT_TRUE(alone && together[log]);
+    EXPECT_EQ(flat_entries(together[log]->complete), flat_entries(alone->complete));
+    EXPECT_EQ(together[log]->damage.size(), alone->damage.size());
+    EXPECT_EQ(together[log]->last_sequence, alone->last_sequence);
+  }
+  EXPECT_EQ(told, told_alone);
+  EXPECT_EQ(together[0]->complete.size(), 50U);
+  EXPECT_EQ(together[1]->damage.size(), 1U);
+}
+
+/// What is asked for before it is read, of all files of one store; the superblocks aside.
+struct Asked {
+  Bytes bytes = 0;
+  Bytes unasked_reads = 0;
+};
+
+class AskedFile final : public ForwardingFile {
+ public:
+  AskedFile(std::unique_ptr<StorageFile> inner, Asked& asked)
+      : ForwardingFile(std::move(inner)), asked_(asked) {}
+  void read_ahead(Extent extent) override {
+    EXPECT_EQ(extent.offset, end_) << "nothing twice";
+    end_ = extent.end();
+    asked_.bytes += extent.length;
+  }
+  Result<Bytes> read_pieces(std::span<const iovec> pieces, Bytes offset) override {
+    if (offset + total_bytes(pieces) > end_) ++asked_.unasked_reads;
+    return ForwardingFile::read_pieces(pieces, offset);
+  }
+
+ private:
+  Asked& asked_;
+  Bytes end_ = superblock_bytes;
+};
+
+class AskedStore final : public ForwardingLogStore {
+ public:
+  AskedStore(std::unique_ptr<LogStore> inner, Asked& asked)
+      : ForwardingLogStore(std::move(inner)), asked_(asked) {}
+  Result<std::unique_ptr<StorageFile>> open(const std::string& name) override {
+    auto file = ForwardingLogStore::open(name);
+    if (!file) return file;
+    return std::make_unique<AskedFile>(std::move(*file), asked_);
+  }
+
+ private:
+  Asked& asked_;
+};
+
+TEST(Log, IsAskedOfTheDeviceBeforeItIsRead) {
+  Rig rig({24 * MiB, 2 * MiB, Toggle::disable});
+  for (int i = 0; i < 9; ++i) {
+    ASSERT_TRUE(rig.append({1, i * MiB, counting(MiB + i, i)}).status);
+  }
+  ASSERT_TRUE(rig.writer->commit(1));
+  Asked asked;
+  AskedStore store(rig.log->open(), asked);
+  EXPECT_EQ(read_log(store, ReadDepth::payloads)->complete_bytes(), 9 * MiB + 36);
+  EXPECT_EQ(asked.unasked_reads, 0);
+  EXPECT_GT(asked.bytes, 9 * MiB);
+  Asked hasty;
+  AskedStore headers(rig.log->open(), hasty);
+  ASSERT_TRUE(read_log(headers, ReadDepth::headers));
+  EXPECT_EQ(hasty.bytes, 0) << "most of it is never read";
 }
 
 TEST(Log, IsWrittenByManyThreadsInOneOrder) {

@@ -1,12 +1,20 @@
 #include "core/engine/cache/recovery.hpp"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "core/engine/cache/log_contents.hpp"
 
 namespace forebay {
 namespace {
+
+constexpr int most_readers = 16;
+
+/// Checksums and copies keep a processor busy.
+int readers() {
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, most_readers);
+}
 
 /// The notice goes last: as long as there is a log, the file is said to be incomplete.
 Status remove(Sidecar& sidecar, const LeftLog& log) {
@@ -56,10 +64,12 @@ Result<RecoveryReport> recover(StorageFile& file, Sidecar& sidecar, std::vector<
   if (!finished) return tl::unexpected(finished.error());
   std::stable_partition(logs.begin(), logs.end(),
                         [](const LeftLog& log) { return log.purpose == LogPurpose::protection; });
-  std::vector<LogContents> contents;
+  std::vector<LogStore*> stores;
   for (const LeftLog& log : logs) {
-    if (log.purpose == LogPurpose::protection) continue;
-    auto read = read_log(*log.store, ReadDepth::payloads, progress.checked);
+    if (log.purpose != LogPurpose::protection) stores.push_back(log.store.get());
+  }
+  std::vector<LogContents> contents;
+  for (auto& read : read_logs(stores, ReadDepth::payloads, readers(), progress.checked)) {
     // One that holds nothing was just begun, or is removed in part.
     if (!read && read.error().kind == ErrorKind::no_such_file) continue;
     if (!read) return tl::unexpected(read.error());

@@ -11,10 +11,13 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <mutex>
 
 #include "core/engine/cache/cache_rig.hpp"
 #include "core/engine/cache/forwarding_log_store.hpp"
 #include "core/engine/cache/log_contents.hpp"
+#include "core/storage/forwarding_file.hpp"
+#include "core/storage/piece_walk.hpp"
 
 namespace forebay {
 namespace {
@@ -29,6 +32,32 @@ class StuckStore final : public ForwardingLogStore {
  public:
   explicit StuckStore(std::unique_ptr<LogStore> inner) : ForwardingLogStore(std::move(inner)) {}
   Status destroy() override { return tl::unexpected(error_from_errno(EIO, "remove the log")); }
+};
+
+/// A file that knows what of it no device was told to take yet.
+class WaitingFile final : public ForwardingFile {
+ public:
+  explicit WaitingFile(std::unique_ptr<StorageFile> inner) : ForwardingFile(std::move(inner)) {}
+  Status write_pieces(std::span<const iovec> pieces, Bytes offset) override {
+    mark({offset, total_bytes(pieces)}, true);
+    return ForwardingFile::write_pieces(pieces, offset);
+  }
+  void start_writeback(Extent extent) override { mark(extent, false); }
+  Status sync() override {
+    EXPECT_EQ(std::ranges::count(waiting_, true), 0);
+    EXPECT_GT(waiting_.size(), 0U);
+    return ForwardingFile::sync();
+  }
+
+ private:
+  void mark(Extent extent, bool waiting) {
+    const std::scoped_lock lock(mutex_);
+    waiting_.resize(std::max(waiting_.size(), static_cast<std::size_t>(extent.end())));
+    std::fill_n(waiting_.begin() + extent.offset, extent.length, waiting);
+  }
+
+  std::mutex mutex_;
+  std::vector<bool> waiting_;  ///< By byte.
 };
 
 class RecoveryTest : public ::testing::Test {
@@ -118,6 +147,14 @@ TEST_F(RecoveryTest, BringsTheLogsToTheFileInTheOrderInWhichRanksWrote) {
   expect_done();
   std::mt19937_64 random(1);  // NOLINT(bugprone-random-generator-seed)
   EXPECT_EQ(file_->after_crash(CrashKind::all_lost, random)->content(), model_.content());
+}
+
+TEST_F(RecoveryTest, HasTheDeviceTakeEachWriteBeforeAllIsToBeDurable) {
+  leave_logs(false);
+  WaitingFile file(open_volatile_file(file_));
+  const auto report = recover(file, sidecar_, left(), {});
+  ASSERT_TRUE(report) << to_string(report.error());
+  EXPECT_EQ(file_->content(), model_.content());
 }
 
 TEST_F(RecoveryTest, AsksWhatToDoWithAnAccessThatWasNotFinished) {

@@ -98,7 +98,9 @@ Result<ReplayReport> replay(StorageFile& file, std::span<const LogContents> logs
   file.lengthen(extents.end());
   const Bytes all = extents.totals().dirty;
   std::mutex progress_mutex;
-  const auto tell = [&] {
+  const auto wrote = [&](Extent extent) {
+    // The device is at work while the rest is copied, not only once the file is to be durable.
+    file.start_writeback(extent);
     if (!progress) return;
     const std::scoped_lock lock(progress_mutex);
     progress(extents.totals().written, all);
@@ -106,7 +108,7 @@ Result<ReplayReport> replay(StorageFile& file, std::span<const LogContents> logs
   const int threads =
       choices.threads > 0 ? choices.threads : std::clamp(2 * layout.servers, 2, most_threads);
   {
-    const Flusher flusher(extents, file, threads, {.wrote = tell});
+    const Flusher flusher(extents, file, threads, {.wrote = wrote});
     if (auto drained = extents.drain(order); !drained) return tl::unexpected(drained.error());
   }
   if (auto synced = file.sync(); !synced) return tl::unexpected(synced.error());

@@ -15,7 +15,8 @@ enum class ReadDepth {
   payloads,  ///< Every checksum.
 };
 
-/// Told of bytes of the log that were dealt with since it was told last.
+/// Told of bytes of the log that were dealt with since it was told last. Called by several threads
+/// in turn, where several read.
 using ScanProgress = std::function<void(Bytes)>;
 
 struct FoundRecord {
