@@ -117,6 +117,21 @@ class Pages:
             cwd=self.directory,
             env=self.environ,
             capture_output=True,
+def test_of_processes_that_were_killed_nothing_is_left_in_shared_memory(
+    forebay: Forebay, tmp_path: Path
+) -> None:
+    (tmp_path / "reads.toml").write_text('[[file]]\npath = "*.dat"\nwillneed = [[0, 0]]\n')
+    (tmp_path / "read.dat").write_bytes(bytes(2 << 20))
+    inode = (tmp_path / "read.dat").stat().st_ino
+    left = f"ls /dev/shm | grep -c 'forebay-reads-.*-{inode:x}-'"
+    answer = forebay(
+        "run", "--intent", "reads.toml",
+        "--", "sh", "-c", f"sh -c 'exec 9<read.dat; kill -9 $$'; {left}",
+    )  # fmt: skip
+    assert answer.output == "1\n", "the one that was killed left none"
+    assert not list(Path("/dev/shm").glob(f"forebay-reads-*-{inode:x}-*"))
+
+
             text=True,
             check=False,
             timeout=120,
