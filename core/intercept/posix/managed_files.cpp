@@ -271,6 +271,8 @@ void opened(int descriptor, int directory, const char* path, int flags, Reader r
   errno = before;
 }
 
+bool is_hidden(int descriptor) { return is_internal(descriptor) && !inside; }
+
 void closing(int descriptor) {
   if (listed(descriptor) == nullptr || !is_own_process(*registry.load())) return;
   const int before = errno;

@@ -37,6 +37,9 @@ enum class Reader {
 void opened(int descriptor, int directory, const char* path, int flags,
             Reader reader = Reader::calls);
 
+/// `descriptor` is ours, and the calling code is the program's: for that nothing is behind it.
+bool is_hidden(int descriptor);
+
 /// What this thread opens is to be fetched from when it is read (later_fetch.hpp).
 extern constinit thread_local bool fetches_later;
 

@@ -48,18 +48,19 @@ int after_fcntl(int fd, int command, void* argument, int result) noexcept {
   return result;
 }
 
-template <typename Call>
-int fcntl_by(Call* plain, int fd, int command, void* argument) {
-  if (command == F_SETLK || command == F_SETLKW) takes_record_lock();
-  const auto call = [=] { return plain(fd, command, argument); };
-  const bool copies = command == F_DUPFD || command == F_DUPFD_CLOEXEC;
-  return after_fcntl(fd, command, argument, copies ? with_all_descriptors(call) : call());
-}
-
 /// As the kernel answers for a number that nothing is behind.
 int not_open() noexcept {
   errno = EBADF;
   return -1;
+}
+
+template <typename Call>
+int fcntl_by(Call* plain, int fd, int command, void* argument) {
+  if (is_hidden(fd)) return not_open();
+  if (command == F_SETLK || command == F_SETLKW) takes_record_lock();
+  const auto call = [=] { return plain(fd, command, argument); };
+  const bool copies = command == F_DUPFD || command == F_DUPFD_CLOEXEC;
+  return after_fcntl(fd, command, argument, copies ? with_all_descriptors(call) : call());
 }
 
 /// dup2 and dup3 onto a number of ours that is in use: the kernel's answer where the number is in
@@ -189,6 +190,7 @@ FOREBAY_EXPORTED void closefrom(int first) {
 }
 
 FOREBAY_EXPORTED int dup(int fd) {
+  if (is_hidden(fd)) return not_open();
   return after_copy(fd, with_all_descriptors([=] { return real().dup(fd); }));
 }
 
