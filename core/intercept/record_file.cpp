@@ -12,6 +12,8 @@
 #include <cstdio>
 #include <string_view>
 
+#include "core/storage/file_limit.hpp"
+
 namespace forebay {
 namespace {
 
@@ -36,6 +38,7 @@ Status put_record(const std::string& directory, const std::string& content, cons
   const std::string path = directory + "/" + name.data();
   const std::string temporary = directory + "/." + name.data();
   const std::string doing = "cannot write the report " + path;
+  if (!may_make_file(static_cast<Bytes>(content.size()))) return fail(EFBIG, doing);
   // By no stream: a signal handler may close a file while the program below it allocates.
   const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file < 0) return fail(errno, doing);

@@ -1,10 +1,13 @@
 #include "core/storage/file_version.hpp"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <ctime>
 
@@ -12,6 +15,11 @@ namespace forebay {
 namespace {
 
 constexpr std::int64_t second_ns = 1'000'000'000;
+
+constexpr std::array<std::uint32_t, 15> without_times = {
+    TMPFS_MAGIC,   RAMFS_MAGIC,    HUGETLBFS_MAGIC,  PROC_SUPER_MAGIC,     SYSFS_MAGIC,
+    DEBUGFS_MAGIC, TRACEFS_MAGIC,  SECURITYFS_MAGIC, CGROUP_SUPER_MAGIC,   CGROUP2_SUPER_MAGIC,
+    BPF_FS_MAGIC,  EFIVARFS_MAGIC, PSTOREFS_MAGIC,   RDTGROUP_SUPER_MAGIC, SELINUX_MAGIC};
 
 std::int64_t nanoseconds(const timespec& time) { return time.tv_sec * second_ns + time.tv_nsec; }
 
@@ -41,6 +49,14 @@ std::optional<FileVersion> served_version_of(int descriptor) {
                      static_cast<Bytes>(status.stx_size),
                      time_ns(status.stx_mtime),
                      time_ns(status.stx_ctime)};
+}
+
+bool tells_changes(int descriptor) {
+  struct statfs status{};
+  if (::fstatfs(descriptor, &status) != 0) return false;
+  // f_type is a signed word of the machine's width; the magic numbers have 32 bits.
+  return std::ranges::find(without_times, static_cast<std::uint32_t>(status.f_type)) ==
+         without_times.end();
 }
 
 std::int64_t file_clock_ns() {

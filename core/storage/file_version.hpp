@@ -39,6 +39,11 @@ std::optional<FileVersion> version_of(int descriptor);
 /// for a second, as it comes).
 std::optional<FileVersion> served_version_of(int descriptor);
 
+/// Whether the times of the file behind `descriptor` tell of every change, so that versions tell
+/// contents apart. Not of files that the kernel makes up as they are read (/proc, /sys), nor of
+/// those in memory (tmpfs), where what is stored through a mapping sets none.
+bool tells_changes(int descriptor);
+
 /// Now, by the clock that times of files are taken from; nanoseconds since 1970.
 std::int64_t file_clock_ns();
 

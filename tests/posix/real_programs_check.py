@@ -100,6 +100,36 @@ for descriptor in (first, copy):
         print(error)
 """
 
+#: A descriptor that was closed behind the library's back, and is then that of the same file again,
+#: which is read past every cache.
+PYTHON_OPENS_AGAIN_PAST_CACHES = """
+import ctypes, os
+file = os.open("whole.dat", os.O_RDONLY)
+print(len(os.read(file, 1_000_000)))
+close_range = 436
+ctypes.CDLL(None).syscall(close_range, file, file, 0)
+again = os.open("whole.dat", os.O_RDONLY | os.O_DIRECT)
+try:
+    print(again == file, len(os.pread(again, 1001, 1_000_001)))
+except OSError as error:
+    print(error)
+"""
+
+#: Numbers of descriptors that the program has not opened, and takes for its own.
+PYTHON_TAKES_NUMBERS = """
+import errno, fcntl, os, zlib
+file = os.open("whole.dat", os.O_RDONLY)
+print(zlib.crc32(os.read(file, 1_000_000)))
+for number in range(100, 120):
+    for call in (os.dup, lambda number: fcntl.fcntl(number, fcntl.F_GETFD)):
+        try:
+            print(number, call(number))
+        except OSError as error:
+            print(number, errno.errorcode[error.errno])
+    os.dup2(file, number)
+    print(os.read(number, 5))
+"""
+
 #: Pieces of every length, over the end, while the position goes on.
 PYTHON_READS_PIECES = """
 import os, random, zlib
@@ -149,7 +179,9 @@ CASES: list[tuple[list[str], str, bool]] = [
     ([sys.executable, "-c", PYTHON_READS], "whole.dat", True),
     ([sys.executable, "-c", PYTHON_CLOSES_ALL], "whole.dat", True),
     ([sys.executable, "-c", PYTHON_READS_PAST_CACHES], "whole.dat", True),
+    ([sys.executable, "-c", PYTHON_OPENS_AGAIN_PAST_CACHES], "whole.dat", True),
     ([sys.executable, "-c", PYTHON_READS_PIECES], "whole.dat", True),
+    ([sys.executable, "-c", PYTHON_TAKES_NUMBERS], "whole.dat", True),
 ]
 
 

@@ -37,6 +37,10 @@ def _require(argv: list[str]) -> None:
         )
 
 
+# What ends other programs: one that writes on and on into a pipe that nobody reads must end.
+_IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+
+
 def run_attached(launch: Launch) -> int:
     """Runs the command with our own terminal and files, forwards signals to it, and returns its
     exit status (128 + signal number if one killed it).
@@ -50,7 +54,11 @@ def run_attached(launch: Launch) -> int:
     try:
         try:
             pid = os.posix_spawnp(
-                launch.argv[0], launch.argv, launch.environment, setsigmask=before
+                launch.argv[0],
+                launch.argv,
+                launch.environment,
+                setsigmask=before,
+                setsigdef=_IGNORED_BY_PYTHON,
             )
         except OSError as error:
             raise ForebayError(

@@ -62,6 +62,13 @@ def orphaned_readers(directory: Path = SHARED_MEMORY) -> list[Leftover]:
     return [Leftover(path, "readers of a file") for path in left if f" {path}\n" not in mapped]
 
 
+def remove_orphaned_readers(directory: Path = SHARED_MEMORY) -> None:
+    """Removes the same. Whoever is about to map it reads alone."""
+    for left in orphaned_readers(directory):
+        with contextlib.suppress(OSError):  # gone, or not to be removed
+            left.path.unlink()
+
+
 def _mapped() -> str:
     """/proc/PID/maps of all processes that may be looked at."""
     found = []

@@ -16,6 +16,7 @@ from forebay import (
     intent_file,
     job,
     launcher,
+    leftovers,
     native,
     page_watch,
     prefetch_records,
@@ -70,6 +71,8 @@ def run(options: RunOptions, console: Console) -> int:
             start = time.perf_counter()
             exit_code = job.run_attached(launch)
             wall = time.perf_counter() - start
+        if _reads_ahead(options):
+            leftovers.remove_orphaned_readers()  # of processes that were killed
         found = records.load(directory)
         read_ahead = prefetch_records.load(directory)
         lines = []
@@ -124,10 +127,13 @@ def _preload(options: RunOptions, tracing: trace_run.Tracing | None) -> str:
     preload = str(native.preload_library())
     if tracing is not None:
         preload += f":{tracing.library}"
-    reads_ahead = not options.observe and intent_file.declares_reads(_intent(options))
-    if options.pages or (options.record_to is None and not reads_ahead):
+    if options.pages or (options.record_to is None and not _reads_ahead(options)):
         return preload
     return f"{preload}:{native.posix_library()}"
+
+
+def _reads_ahead(options: RunOptions) -> bool:
+    return not options.observe and intent_file.declares_reads(_intent(options))
 
 
 def _intent(options: RunOptions) -> Path | None:

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/intercept/posix/complaint.hpp"
 #include "core/intercept/posix/trace_record.hpp"
 #include "core/model/read_intent.hpp"
 #include "core/storage/text_file.hpp"
@@ -159,6 +160,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
+    forebay::posix::know_error_stream();
     return forebay::run(argc, argv);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "forebay-pages: %s\n", error.what());

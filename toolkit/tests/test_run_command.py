@@ -267,6 +267,14 @@ while True:
 """
 
 
+@pytest.mark.parametrize(("name", "number"), [("PIPE", 13), ("XFSZ", 25)])
+def test_signals_that_python_ignores_end_the_command(
+    forebay: Forebay, name: str, number: int
+) -> None:
+    answer = forebay("run", "-q", "--", "sh", "-c", f"kill -{name} $$; echo goes on")
+    assert (answer.code, answer.output) == (128 + number, "")
+
+
 def test_signals_are_forwarded_to_the_command(environ: dict[str, str], tmp_path: Path) -> None:
     command = [sys.executable, "-m", "forebay", "run", "-q", "--", sys.executable, "-c", LISTENER]
     with subprocess.Popen(

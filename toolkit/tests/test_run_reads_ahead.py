@@ -90,6 +90,20 @@ def test_without_a_directory_of_records_mistakes_are_told_by_the_program_itself(
     assert answer.errors.count("reads.toml:11: willneed [300000, 1] lies outside") == 1
 
 
+def test_mistakes_are_not_told_to_a_file_that_has_the_number_of_the_error_stream(
+    forebay: Forebay, tmp_path: Path
+) -> None:
+    (tmp_path / "reads.toml").write_text(INTENT)
+    (tmp_path / "other.dat").write_text("x" * SIZE)
+    answer = forebay(
+        "run", "-q", "--intent", "reads.toml",
+        "--", sys.executable, "-c",
+        "import os; os.close(2); assert os.open('result', os.O_CREAT | os.O_WRONLY) == 2; "
+        "os.open('other.dat', os.O_RDONLY)",
+    )  # fmt: skip
+    assert (answer.code, (tmp_path / "result").read_text()) == (0, "")
+
+
 def test_an_intent_file_that_is_no_toml_is_told_and_the_run_goes_on(
     forebay: Forebay, tmp_path: Path
 ) -> None:
@@ -101,6 +115,21 @@ def test_an_intent_file_that_is_no_toml_is_told_and_the_run_goes_on(
     answer = forebay("run", "--pages", "--intent", "reads.toml", "--", "echo", "out")
     assert (answer.code, answer.output) == (2, "")
     assert "--pages has nothing to do: reads.toml is no TOML" in answer.errors
+
+
+def test_of_processes_that_were_killed_nothing_is_left_in_shared_memory(
+    forebay: Forebay, tmp_path: Path
+) -> None:
+    (tmp_path / "reads.toml").write_text('[[file]]\npath = "*.dat"\nwillneed = [[0, 0]]\n')
+    (tmp_path / "read.dat").write_bytes(bytes(2 << 20))
+    inode = (tmp_path / "read.dat").stat().st_ino
+    left = f"ls /dev/shm | grep -c 'forebay-reads-.*-{inode:x}-'"
+    answer = forebay(
+        "run", "--intent", "reads.toml",
+        "--", "sh", "-c", f"sh -c 'exec 9<read.dat; kill -9 $$'; {left}",
+    )  # fmt: skip
+    assert answer.output == "1\n", "the one that was killed left none"
+    assert not list(Path("/dev/shm").glob(f"forebay-reads-*-{inode:x}-*"))
 
 
 class Pages:

@@ -3,13 +3,14 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <thread>
 #include <utility>
+
+#include "core/storage/file_limit.hpp"
 
 namespace forebay {
 namespace {
@@ -19,13 +20,6 @@ namespace {
 constexpr int lock_attempts = 1000;
 constexpr int removal_attempts = 50;  ///< It stays then, for whoever comes next.
 constexpr std::chrono::milliseconds between_attempts{1};
-
-/// Longer files end the program, by SIGXFSZ (setrlimit(2)), also where they are memory.
-bool may_make_file(Bytes length) {
-  rlimit limit{};
-  return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
-         (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= static_cast<rlim_t>(length));
-}
 
 }  // namespace
 

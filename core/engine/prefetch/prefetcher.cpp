@@ -18,10 +18,12 @@ constexpr Bytes fewest_blocks = 4;
 
 }  // namespace
 
-Prefetcher::Prefetcher(std::unique_ptr<ReadQueue> queue, Bytes memory)
+Prefetcher::Prefetcher(std::unique_ptr<ReadQueue> queue, Bytes memory,
+                       std::function<void()> prepare)
     : memory_(std::make_shared<Resource>("prefetch.memory", memory)),
       queue_(std::move(queue)),
-      thread_(background_thread([this] {
+      thread_(background_thread([this, prepare = std::move(prepare)] {
+        if (prepare != nullptr) prepare();
         try {
           work();
         } catch (const std::bad_alloc&) {

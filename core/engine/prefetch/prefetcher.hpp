@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -30,8 +31,9 @@ class Prefetcher {
   static constexpr Bytes usual_budget = 8 * MiB;
   static constexpr Bytes usual_block = 256 * KiB;
 
-  /// `memory`: for all files together.
-  Prefetcher(std::unique_ptr<ReadQueue> queue, Bytes memory);
+  /// `memory`: for all files together. `prepare`: called in the thread, before all else.
+  Prefetcher(std::unique_ptr<ReadQueue> queue, Bytes memory,
+             std::function<void()> prepare = nullptr);
   ~Prefetcher();
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
 #include <utility>
 
+#include "core/intercept/posix/complaint.hpp"
 #include "core/storage/text_file.hpp"
 
 namespace forebay::posix {
@@ -23,8 +23,7 @@ const DeclaredReads* DeclaredReads::load() {
   const auto text = text_of(path);
   auto sections = text ? read_sections(*text, path) : tl::unexpected(text.error());
   if (!sections) {
-    const std::string why = to_string(sections.error());
-    std::fprintf(stderr, "forebay: nothing is read ahead: %s\n", why.c_str());
+    complain("nothing is read ahead: " + to_string(sections.error()));
     return nullptr;
   }
   return sections->empty() ? nullptr : new DeclaredReads(*std::move(sections));
@@ -44,9 +43,7 @@ void DeclaredReads::tell(const Sections& sections) const {
   for (const ReadSection* section : sections) {
     const auto place = static_cast<std::size_t>(section - sections_.data());
     if (section->problems.empty() || told_[place].test_and_set()) continue;
-    for (const HintProblem& problem : section->problems) {
-      std::fprintf(stderr, "forebay: %s\n", to_string(problem).c_str());
-    }
+    for (const HintProblem& problem : section->problems) complain(to_string(problem));
   }
 }
 

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <optional>
 #include <span>
 #include <utility>
 
 #include "core/intercept/posix/managed_files.hpp"
+#include "core/storage/record_locks.hpp"
 
 namespace forebay::posix {
 namespace {
@@ -18,28 +20,58 @@ namespace {
 std::array<std::atomic<bool>, most_descriptors> internal_numbers{};
 std::atomic<unsigned> internal_end{0};  ///< None from here on was ever ours.
 
+/// The program has set record locks. Who sets none is not asked about them.
+std::atomic<bool> has_set_locks{false};
+
+bool may_be_locked(int descriptor) { return has_set_locks.load() && has_record_locks(descriptor); }
+
+/// A source, and its place among those that had to stay open.
+struct Kept {
+  std::unique_ptr<FetchSource> source;
+  Kept* next = nullptr;
+};
+/// Those; without a lock, which a fork would find held.
+std::atomic<Kept*> kept{nullptr};
+
+void keep(Kept* one) {
+  one->next = kept.load();
+  while (!kept.compare_exchange_weak(one->next, one)) {
+  }
+}
+
+void let_go(std::unique_ptr<Kept> one) { set_internal(one->source->descriptor(), false); }
+
 /// A source whose descriptor the program cannot close.
 class ProtectedSource final : public FetchSource {
  public:
-  explicit ProtectedSource(std::unique_ptr<FetchSource> source) : source_(std::move(source)) {
-    set_internal(source_->descriptor(), true);
+  explicit ProtectedSource(std::unique_ptr<FetchSource> source)
+      : kept_(new Kept{std::move(source)}), source_(*kept_->source) {
+    set_internal(source_.descriptor(), true);
   }
-  ~ProtectedSource() override { set_internal(source_->descriptor(), false); }
+  ~ProtectedSource() override {
+    if (may_be_locked(source_.descriptor())) {
+      keep(kept_.release());
+    } else {
+      let_go(std::move(kept_));
+    }
+  }
   ProtectedSource(const ProtectedSource&) = delete;
   ProtectedSource& operator=(const ProtectedSource&) = delete;
 
   Result<Bytes> read(std::span<std::byte> into, Bytes offset) override {
-    return source_->read(into, offset);
+    return source_.read(into, offset);
   }
-  std::optional<FileVersion> version() override { return source_->version(); }
-  Bytes resident(Extent extent) override { return source_->resident(extent); }
+  std::optional<FileVersion> version() override { return source_.version(); }
+  Bytes resident(Extent extent) override { return source_.resident(extent); }
   Status advise(Extent extent, bool is_needed) override {
-    return source_->advise(extent, is_needed);
+    return source_.advise(extent, is_needed);
   }
-  int descriptor() const override { return source_->descriptor(); }
+  bool advises_servers() const override { return source_.advises_servers(); }
+  int descriptor() const override { return source_.descriptor(); }
 
  private:
-  const std::unique_ptr<FetchSource> source_;
+  std::unique_ptr<Kept> kept_;  ///< Made here: at the end there may be no memory.
+  FetchSource& source_;
 };
 
 }  // namespace
@@ -64,14 +96,49 @@ unsigned next_internal(unsigned first, unsigned last) {
   return first < end ? std::min(first, last + 1) : last + 1;
 }
 
+bool has_internal() { return next_internal(0, most_descriptors - 1) < most_descriptors; }
+
 void close_internal() {
+  kept.store(nullptr);  // Locks are not inherited. Nothing of these is freed, as of all else.
   for (unsigned fd = 0; fd < internal_end.load(); ++fd) {
     if (internal_numbers[fd].exchange(false)) ::close(static_cast<int>(fd));
   }
 }
 
-std::unique_ptr<FetchSource> protect(std::unique_ptr<FetchSource> source) {
-  return std::make_unique<ProtectedSource>(std::move(source));
+void takes_record_lock() {
+  if (!has_set_locks.load(std::memory_order_relaxed)) has_set_locks.store(true);
+}
+
+void close_unlocked() {
+  Kept* next = kept.exchange(nullptr);
+  while (next != nullptr) {
+    Kept* const one = std::exchange(next, next->next);
+    if (may_be_locked(one->source->descriptor())) {
+      keep(one);
+    } else {
+      let_go(std::unique_ptr<Kept>(one));
+    }
+  }
+}
+
+void leave_to_program(int descriptor) {
+  Kept* next = kept.exchange(nullptr);
+  while (next != nullptr) {
+    Kept* const one = std::exchange(next, next->next);
+    if (one->source->descriptor() == descriptor) {
+      set_internal(descriptor, false);  // And never closed by us.
+    } else {
+      keep(one);
+    }
+  }
+}
+
+Result<std::unique_ptr<FetchSource>> open_protected_source(int descriptor, const std::string& path,
+                                                           Through way) {
+  if (may_be_locked(descriptor)) return fail(EBUSY, "open once more " + path);
+  auto source = open_fetch_source(descriptor, path, way);
+  if (!source) return source;
+  return std::make_unique<ProtectedSource>(*std::move(source));
 }
 
 std::shared_ptr<ReadProgress> protect(std::unique_ptr<ReadProgress> progress) {

@@ -16,6 +16,7 @@
 #include <string>
 #include <utility>
 
+#include "core/intercept/posix/complaint.hpp"
 #include "core/intercept/posix/declared_reads.hpp"
 #include "core/intercept/posix/exported.hpp"
 #include "core/intercept/posix/internal_descriptors.hpp"
@@ -158,6 +159,7 @@ bool has_memory_for_exceptions() {
   const Inside guard;
   if (!has_memory_for_exceptions()) return;
   while_memory_lasts([] {
+    know_error_stream();
     const char* record = std::getenv("FOREBAY_RECORD_READS");
     const bool is_recorded = record != nullptr && std::strcmp(record, "1") == 0;
     if (!is_recorded) declared = DeclaredReads::load();
@@ -228,9 +230,11 @@ void tell_unfit(const FileVersion& version, const char* path,
 }
 
 void look_at(int descriptor, int directory, const char* path, int flags, Reader reader) {
+  if (!is_own_process(*registry.load())) return;
+  // It was closed behind our back. What is opened may be the same file, in another way.
+  if (listed(descriptor) != nullptr) close_listed(descriptor);
   struct stat status{};
-  if (!is_own_process(*registry.load()) || ::fstat(descriptor, &status) != 0 ||
-      !S_ISREG(status.st_mode) || (flags & O_PATH) != 0) {
+  if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) || (flags & O_PATH) != 0) {
     return;
   }
   const FileVersion version = version_in(status);
@@ -247,8 +251,11 @@ void look_at(int descriptor, int directory, const char* path, int flags, Reader 
     stop_serving(version.id);
   } else if ((flags & (O_DIRECT | O_SYNC | O_DSYNC)) == 0) {
     declared->tell(sections);
-    close_listed(descriptor);  // If it was closed behind our back.
-    manage(descriptor, version, path, sections, reader);
+    if (tells_changes(descriptor)) {
+      manage(descriptor, version, path, sections, reader);
+    } else {
+      write_prefetch_record(path, {.stopped = "it is in memory, or of the kernel's own"});
+    }
     tell_unfit(version, path, sections);
   }
 }
@@ -263,6 +270,8 @@ void opened(int descriptor, int directory, const char* path, int flags, Reader r
   while_memory_lasts([&] { look_at(descriptor, directory, path, flags, reader); });
   errno = before;
 }
+
+bool is_hidden(int descriptor) { return is_internal(descriptor) && !inside; }
 
 void closing(int descriptor) {
   if (listed(descriptor) == nullptr || !is_own_process(*registry.load())) return;
@@ -327,6 +336,25 @@ void before_exec() {
   errno = before;
 }
 
+namespace {
+
+/// With the registry locked, as long as `wants_more()`: what is read ahead ends, and begins anew
+/// with the next opening.
+template <typename WantsMore>
+void give_up_descriptors(Registry& state, const char* why, WantsMore wants_more) {
+  if (wants_more()) {
+    for (const Followed& parked : state.parked.take_all()) write_record(parked);
+  }
+  if (wants_more() && state.prefetcher != nullptr) retire_prefetcher(state, why);
+  if (wants_more() && state.adviser != nullptr) {
+    state.mappings.clear();
+    state.adviser->end();
+    state.ended.push_back(std::move(state.adviser));
+  }
+}
+
+}  // namespace
+
 bool give_way(int descriptor) {
   Registry& state = *registry.load();
   // A child that shares our memory has descriptors of its own.
@@ -339,20 +367,62 @@ bool give_way(int descriptor) {
     const RegistryLock lock(state);
     can_give = static_cast<bool>(lock);
     if (!lock) return;
-    if (is_internal(descriptor)) {
-      for (const Followed& parked : state.parked.take_all()) write_record(parked);
-    }
-    if (is_internal(descriptor) && state.prefetcher != nullptr) {
-      retire_prefetcher(state, "the program took the number of a descriptor");
-    }
-    if (is_internal(descriptor) && state.adviser != nullptr) {
-      state.mappings.clear();
-      state.adviser->end();
-      state.ended.push_back(std::move(state.adviser));
-    }
+    give_up_descriptors(state, "the program took the number of a descriptor",
+                        [descriptor] { return is_internal(descriptor); });
+    leave_to_program(descriptor);
   });
   errno = before;
   return can_give;
+}
+
+bool give_way_to_more() {
+  Registry* state = registry.load();
+  if (state == nullptr || inside || !has_internal() || !is_own_process(*state)) return false;
+  const int before = errno;
+  const Inside guard;
+  while_memory_lasts([&] {
+    if (const RegistryLock lock(*state); lock) {
+      give_up_descriptors(*state, "the program wanted all descriptors", has_internal);
+    }
+  });
+  errno = before;
+  return true;
+}
+
+namespace {
+
+/// What is open is read ahead no more, and none of our threads is left; `for_good`: nor made later.
+void end_threads(Registry& state, const char* why, bool for_good) {
+  before_exec();
+  const int before = errno;
+  {
+    const Inside guard;
+    while_memory_lasts([&] {
+      if (const RegistryLock lock(state); lock) {
+        give_up_descriptors(state, why, [] { return true; });
+        if (for_good) state.ends_with_last_thread = true;
+      }
+    });
+  }
+  errno = before;
+}
+
+}  // namespace
+
+bool before_confinement() {
+  Registry* state = registry.load();
+  if (state == nullptr || inside || !is_own_process(*state)) return false;
+  end_threads(*state, "the program confined itself", false);
+  inside = true;
+  return true;
+}
+
+void after_no_confinement() { inside = false; }
+
+void before_thread_end() {
+  Registry* state = registry.load();
+  if (state == nullptr || inside || recording || !is_own_process(*state)) return;
+  if (::gettid() == state->process) end_threads(*state, "the program's first thread ended", true);
 }
 
 size_t serve_at(int descriptor, void* buffer, size_t count, off_t offset) {

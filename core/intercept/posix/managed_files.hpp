@@ -37,6 +37,9 @@ enum class Reader {
 void opened(int descriptor, int directory, const char* path, int flags,
             Reader reader = Reader::calls);
 
+/// `descriptor` is ours, and the calling code is the program's: for that nothing is behind it.
+bool is_hidden(int descriptor);
+
 /// What this thread opens is to be fetched from when it is read (later_fetch.hpp).
 extern constinit thread_local bool fetches_later;
 
@@ -77,10 +80,25 @@ void before_exit();
 /// ahead any more. errno stays.
 void before_exec();
 
+/// Before the calling thread may make some system calls no more (seccomp), and may be ended by one
+/// that it does not make itself: nothing that is open is read ahead any more, and what it opens is
+/// not. False: that is not to be, or was so before. errno stays.
+bool before_confinement();
+/// It was not to be.
+void after_no_confinement();
+
+/// Before the calling thread ends. If it is the first, the process ends with its last thread
+/// (pthread_exit(3)), for which none of ours may be left: nothing is read ahead any more. errno
+/// stays.
+void before_thread_end();
+
 /// Before the program puts something of its own on the number of a descriptor of ours: what is read
 /// ahead ends, and begins anew with the next opening. False: not in this call, from a signal
 /// handler.
 bool give_way(int descriptor);
+/// The program may have no more descriptors (EMFILE): those of ours go. False: it is not for want
+/// of them. errno stays.
+bool give_way_to_more();
 
 /// A read at `offset` of a listed descriptor: the bytes served from its beginning.
 size_t serve_at(int descriptor, void* buffer, size_t count, off_t offset);

@@ -12,6 +12,7 @@
 #include <cstdarg>
 #include <cstdint>
 
+#include "core/intercept/posix/all_descriptors.hpp"
 #include "core/intercept/posix/exported.hpp"
 #include "core/intercept/posix/internal_descriptors.hpp"
 #include "core/intercept/posix/managed_files.hpp"
@@ -26,7 +27,10 @@ mode_t mode_in(int flags, va_list rest) noexcept {
   return takes_mode ? va_arg(rest, mode_t) : 0;
 }
 
-int after_open(int fd, int directory, const char* path, int flags) noexcept {
+/// A thread may be cancelled in it.
+template <typename Open>
+int open_by(Open open, int directory, const char* path, int flags) {
+  const int fd = with_all_descriptors(open);
   if (fd >= 0) opened(fd, directory, path, flags);
   return fd;
 }
@@ -50,6 +54,15 @@ int not_open() noexcept {
   return -1;
 }
 
+template <typename Call>
+int fcntl_by(Call* plain, int fd, int command, void* argument) {
+  if (is_hidden(fd)) return not_open();
+  if (command == F_SETLK || command == F_SETLKW) takes_record_lock();
+  const auto call = [=] { return plain(fd, command, argument); };
+  const bool copies = command == F_DUPFD || command == F_DUPFD_CLOEXEC;
+  return after_fcntl(fd, command, argument, copies ? with_all_descriptors(call) : call());
+}
+
 /// dup2 and dup3 onto a number of ours that is in use: the kernel's answer where the number is in
 /// the making.
 int number_is_taken() noexcept {
@@ -69,7 +82,7 @@ FOREBAY_EXPORTED int open(const char* path, int flags, ...) {
   va_start(rest, flags);
   const mode_t mode = mode_in(flags, rest);
   va_end(rest);
-  return after_open(real().open(path, flags, mode), AT_FDCWD, path, flags);
+  return open_by([=] { return real().open(path, flags, mode); }, AT_FDCWD, path, flags);
 }
 
 FOREBAY_EXPORTED int open64(const char* path, int flags, ...) {
@@ -77,7 +90,7 @@ FOREBAY_EXPORTED int open64(const char* path, int flags, ...) {
   va_start(rest, flags);
   const mode_t mode = mode_in(flags, rest);
   va_end(rest);
-  return after_open(real().open64(path, flags, mode), AT_FDCWD, path, flags);
+  return open_by([=] { return real().open64(path, flags, mode); }, AT_FDCWD, path, flags);
 }
 
 FOREBAY_EXPORTED int openat(int directory, const char* path, int flags, ...) {
@@ -85,7 +98,8 @@ FOREBAY_EXPORTED int openat(int directory, const char* path, int flags, ...) {
   va_start(rest, flags);
   const mode_t mode = mode_in(flags, rest);
   va_end(rest);
-  return after_open(real().openat(directory, path, flags, mode), directory, path, flags);
+  return open_by([=] { return real().openat(directory, path, flags, mode); }, directory, path,
+                 flags);
 }
 
 FOREBAY_EXPORTED int openat64(int directory, const char* path, int flags, ...) {
@@ -93,49 +107,53 @@ FOREBAY_EXPORTED int openat64(int directory, const char* path, int flags, ...) {
   va_start(rest, flags);
   const mode_t mode = mode_in(flags, rest);
   va_end(rest);
-  return after_open(real().openat64(directory, path, flags, mode), directory, path, flags);
+  return open_by([=] { return real().openat64(directory, path, flags, mode); }, directory, path,
+                 flags);
 }
 
 FOREBAY_EXPORTED int creat(const char* path, mode_t mode) {
   constexpr int flags = O_CREAT | O_WRONLY | O_TRUNC;
-  return after_open(real().creat(path, mode), AT_FDCWD, path, flags);
+  return open_by([=] { return real().creat(path, mode); }, AT_FDCWD, path, flags);
 }
 
 FOREBAY_EXPORTED int creat64(const char* path, mode_t mode) {
   constexpr int flags = O_CREAT | O_WRONLY | O_TRUNC;
-  return after_open(real().creat64(path, mode), AT_FDCWD, path, flags);
+  return open_by([=] { return real().creat64(path, mode); }, AT_FDCWD, path, flags);
 }
 
 // Programs that are built where the C library has no such call may have one of their own, or call
 // the kernel, which is not seen.
 FOREBAY_EXPORTED int openat2(int directory, const char* path, const open_how* how, size_t size) {
-  const auto call = real().openat2;
-  const int fd = call != nullptr
-                     ? call(directory, path, how, size)
-                     : static_cast<int>(::syscall(SYS_openat2, directory, path, how, size));
+  const auto open = [=] {
+    const auto call = real().openat2;
+    return call != nullptr ? call(directory, path, how, size)
+                           : static_cast<int>(::syscall(SYS_openat2, directory, path, how, size));
+  };
+  const int fd = with_all_descriptors(open);
   if (fd < 0) return fd;
   if ((how->resolve & RESOLVE_IN_ROOT) != 0) {
     while (*path == '/') ++path;
   }
-  return after_open(fd, directory, path, static_cast<int>(how->flags));
+  opened(fd, directory, path, static_cast<int>(how->flags));
+  return fd;
 }
 
 // What _FORTIFY_SOURCE makes of the plain calls.
 // NOLINTBEGIN(bugprone-reserved-identifier): the names are the C library's.
 FOREBAY_EXPORTED int __open_2(const char* path, int flags) {
-  return after_open(real().open_2(path, flags), AT_FDCWD, path, flags);
+  return open_by([=] { return real().open_2(path, flags); }, AT_FDCWD, path, flags);
 }
 
 FOREBAY_EXPORTED int __open64_2(const char* path, int flags) {
-  return after_open(real().open64_2(path, flags), AT_FDCWD, path, flags);
+  return open_by([=] { return real().open64_2(path, flags); }, AT_FDCWD, path, flags);
 }
 
 FOREBAY_EXPORTED int __openat_2(int directory, const char* path, int flags) {
-  return after_open(real().openat_2(directory, path, flags), directory, path, flags);
+  return open_by([=] { return real().openat_2(directory, path, flags); }, directory, path, flags);
 }
 
 FOREBAY_EXPORTED int __openat64_2(int directory, const char* path, int flags) {
-  return after_open(real().openat64_2(directory, path, flags), directory, path, flags);
+  return open_by([=] { return real().openat64_2(directory, path, flags); }, directory, path, flags);
 }
 // NOLINTEND(bugprone-reserved-identifier)
 
@@ -171,7 +189,10 @@ FOREBAY_EXPORTED void closefrom(int first) {
   real().closefrom(first);
 }
 
-FOREBAY_EXPORTED int dup(int fd) { return after_copy(fd, real().dup(fd)); }
+FOREBAY_EXPORTED int dup(int fd) {
+  if (is_hidden(fd)) return not_open();
+  return after_copy(fd, with_all_descriptors([=] { return real().dup(fd); }));
+}
 
 FOREBAY_EXPORTED int dup2(int fd, int copy) {
   if (is_internal(copy) && !give_way(copy)) return number_is_taken();
@@ -191,7 +212,7 @@ FOREBAY_EXPORTED int fcntl(int fd, int command, ...) {
   va_start(rest, command);
   void* argument = va_arg(rest, void*);
   va_end(rest);
-  return after_fcntl(fd, command, argument, real().fcntl(fd, command, argument));
+  return fcntl_by(real().fcntl, fd, command, argument);
 }
 
 FOREBAY_EXPORTED int fcntl64(int fd, int command, ...) {
@@ -199,7 +220,18 @@ FOREBAY_EXPORTED int fcntl64(int fd, int command, ...) {
   va_start(rest, command);
   void* argument = va_arg(rest, void*);
   va_end(rest);
-  return after_fcntl(fd, command, argument, real().fcntl64(fd, command, argument));
+  return fcntl_by(real().fcntl64, fd, command, argument);
+}
+
+// The C library calls fcntl for them by itself.
+
+FOREBAY_EXPORTED int lockf(int fd, int command, off_t length) {
+  takes_record_lock();
+  return real().lockf(fd, command, length);
+}
+
+FOREBAY_EXPORTED int lockf64(int fd, int command, off64_t length) {
+  return lockf(fd, command, length);
 }
 
 }  // extern "C"

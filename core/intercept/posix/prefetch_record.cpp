@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdio>
 #include <string>
 
+#include "core/intercept/posix/complaint.hpp"
 #include "core/intercept/posix/record_file.hpp"
 #include "core/intercept/posix/record_text.hpp"
 
@@ -61,9 +61,7 @@ void write_mistakes_record(const std::string& path, const std::vector<std::strin
   record.add("path", path);
   record.add_written("mistakes", sentences + "]");
   if (leave_record(record.take(), ".mistakes")) return;
-  for (const std::string& mistake : mistakes) {
-    std::fprintf(stderr, "forebay: %s: %s\n", path.c_str(), mistake.c_str());
-  }
+  for (const std::string& mistake : mistakes) complain(path + ": " + mistake);
 }
 
 void write_gave_up_record(const std::string& why) {

@@ -1,7 +1,10 @@
-// How a program ends without its exit handlers: at once, or for another program. A child that
-// shares our memory (vfork) ends nothing.
+// How a program ends without its exit handlers: at once, for another program, or with its last
+// thread; and how it confines itself. A child that shares our memory (vfork) ends nothing.
 
+#include <pthread.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <threads.h>
 #include <unistd.h>
 
 #include <cstdarg>
@@ -81,6 +84,33 @@ FOREBAY_EXPORTED int execle(const char* path, const char* first, ...) noexcept {
   });
   va_end(rest);
   return failed;
+}
+
+FOREBAY_EXPORTED void pthread_exit(void* result) {
+  before_thread_end();
+  real().pthread_exit(result);
+  __builtin_unreachable();
+}
+
+FOREBAY_EXPORTED void thrd_exit(int result) {
+  before_thread_end();
+  real().thrd_exit(result);
+  __builtin_unreachable();
+}
+
+// All commands take four words or less (prctl(2)).
+FOREBAY_EXPORTED int prctl(int command, ...) noexcept {
+  va_list rest;
+  va_start(rest, command);
+  const auto one = va_arg(rest, unsigned long);
+  const auto two = va_arg(rest, unsigned long);
+  const auto three = va_arg(rest, unsigned long);
+  const auto four = va_arg(rest, unsigned long);
+  va_end(rest);
+  const bool is_prepared = command == PR_SET_SECCOMP && before_confinement();
+  const int result = real().prctl(command, one, two, three, four);
+  if (is_prepared && result != 0) after_no_confinement();
+  return result;
 }
 
 }  // extern "C"

@@ -48,8 +48,8 @@ std::shared_ptr<AdvisedFile> advise(Registry& state, int descriptor, const FileV
                                     const std::string& path, const ReadIntent& wishes) {
   // The published method is measured as it was published.
   const bool is_published = wishes.policy == ReadPolicy::mercury;
-  auto source = open_fetch_source(descriptor, path,
-                                  is_published ? Through::page_cache : Through::widened_page_cache);
+  auto source = open_protected_source(
+      descriptor, path, is_published ? Through::page_cache : Through::widened_page_cache);
   Adviser* adviser = adviser_of(state);
   if (!source || adviser == nullptr) return nullptr;
   if (is_published) {
@@ -59,7 +59,7 @@ std::shared_ptr<AdvisedFile> advise(Registry& state, int descriptor, const FileV
     if (wishes.budget) {
       shape.cached = static_cast<int>(std::clamp<Bytes>(*wishes.budget / shape.block, 1, INT_MAX));
     }
-    return adviser->add(path, protect(*std::move(source)),
+    return adviser->add(path, *std::move(source),
                         std::make_unique<BlockAdvice>(wishes.willneed, version.size, shape));
   }
   const Bytes budget = wishes.budget.value_or(Prefetcher::usual_budget);
@@ -67,7 +67,7 @@ std::shared_ptr<AdvisedFile> advise(Registry& state, int descriptor, const FileV
                                                wishes.gap.value_or(GapChoice{}).bytes);
   auto readers = NodeReaders::join(version, advice->declared().extents(), budget);
   auto fetch = std::make_unique<PageCacheFetch>(std::move(readers), version.size);
-  return adviser->add(path, protect(*std::move(source)), std::move(advice), std::move(fetch));
+  return adviser->add(path, *std::move(source), std::move(advice), std::move(fetch));
 }
 
 /// Whether the kernel is to serve the reads, from its page cache.
@@ -117,9 +117,9 @@ std::shared_ptr<ServedFile> fetch(Registry& state, int descriptor, const FileVer
   if (prefetcher == nullptr) return nullptr;
   wishes = fitted(std::move(wishes), version);
   const auto add = [&]() -> std::shared_ptr<ServedFile> {
-    auto source = open_fetch_source(descriptor, path);
+    auto source = open_protected_source(descriptor, path);
     if (!source) return nullptr;
-    auto file = prefetcher->add(path, protect(*std::move(source)), wishes);
+    auto file = prefetcher->add(path, *std::move(source), wishes);
     return file ? *file : nullptr;
   };
   auto file = add();
@@ -137,13 +137,13 @@ std::shared_ptr<ServedFile> fetch_together(Registry& state, int descriptor,
                                            const ReadIntent& wishes,
                                            const SharedWindow::Before& before) {
   Prefetcher* prefetcher = prefetcher_of(state);
-  auto source = open_fetch_source(descriptor, path);
+  auto source = open_protected_source(descriptor, path);
   // What others have fetched must not be older than the program's opening; and a page cache could
   // hold what no change of times tells of.
   if (prefetcher == nullptr || !source || !is_direct(**source)) return nullptr;
   if (const auto now = served_version_of(descriptor); !now || !(*now == version)) return nullptr;
-  auto file = prefetcher->add_shared(path, protect(*std::move(source)), fitted(wishes, version),
-                                     version, before, file_clock_ns());
+  auto file = prefetcher->add_shared(path, *std::move(source), fitted(wishes, version), version,
+                                     before, file_clock_ns());
   return file ? *file : nullptr;
 }
 
@@ -200,7 +200,7 @@ bool comes_from_page_cache(int descriptor, const std::string& path, const ReadIn
                            Bytes size) {
   const Extent first = first_declared(wishes.willneed, size);
   if (first.empty()) return false;
-  const auto source = open_fetch_source(descriptor, path, Through::page_cache);
+  const auto source = open_protected_source(descriptor, path, Through::page_cache);
   return source && !PageCacheFetch::is_in_vain(**source, first);
 }
 
@@ -210,6 +210,7 @@ void manage(int descriptor, const FileVersion& version, const char* path,
             const DeclaredReads::Sections& sections, Reader reader) {
   Registry& state = *registry.load();
   const RegistryLock lock(state);
+  close_unlocked();
   if (!lock || take_up_advised(state, descriptor, version, reader)) return;
   ReadIntent wishes = combined(sections);
   if (descriptors_run_short()) return end_parked(state);
@@ -459,6 +460,7 @@ void close_listed(int descriptor) {
   }
   if (ended) write_record(*ended);
   if (state.has_abandoned.exchange(false)) close_abandoned(state);
+  close_unlocked();
 }
 
 void stop_serving(FileId id) {

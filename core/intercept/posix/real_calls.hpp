@@ -55,8 +55,12 @@ struct RealCalls {
   int (*dup3)(int, int, int);
   int (*fcntl)(int, int, ...);
   int (*fcntl64)(int, int, ...);
+  int (*lockf)(int, int, off_t);
   void (*_exit)(int);
   void (*_Exit)(int);  // NOLINT(bugprone-reserved-identifier): the C library's name.
+  void (*pthread_exit)(void*);
+  void (*thrd_exit)(int);
+  int (*prctl)(int, ...);
   int (*execve)(const char*, char* const*, char* const*);
   int (*execv)(const char*, char* const*);
   int (*execvp)(const char*, char* const*);

@@ -40,7 +40,6 @@ void follow_stream(int descriptor, Moved&& moved) {
 }  // namespace
 
 void record(int descriptor, const FileVersion& version, const char* path, Reader reader) {
-  close_listed(descriptor);  // If it was closed behind our back.
   Registry& state = *registry.load();
   const RegistryLock lock(state);
   if (!lock) return;

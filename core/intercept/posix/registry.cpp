@@ -57,7 +57,9 @@ Prefetcher* prefetcher_of(Registry& state) {
     state.uring_broke = true;
     retire_prefetcher(state, "the queue of reads broke");
   }
-  if (state.prefetcher != nullptr || state.prefetcher_failed) return state.prefetcher.get();
+  if (state.prefetcher != nullptr || state.prefetcher_failed || state.ends_with_last_thread) {
+    return state.prefetcher.get();
+  }
   const char* uring = std::getenv("FOREBAY_IO_URING");
   std::unique_ptr<ReadQueue> queue;
   if (!state.uring_broke && (uring == nullptr || std::strcmp(uring, "0") != 0)) {
@@ -67,7 +69,8 @@ Prefetcher* prefetcher_of(Registry& state) {
   state.queue_descriptors = queue->descriptors();
   for (const int descriptor : state.queue_descriptors) set_internal(descriptor, true);
   try {
-    state.prefetcher = std::make_unique<Prefetcher>(std::move(queue), memory_of_a_process);
+    state.prefetcher =
+        std::make_unique<Prefetcher>(std::move(queue), memory_of_a_process, [] { inside = true; });
   } catch (const std::exception&) {  // No thread is to be had: nothing is read ahead.
     for (const int descriptor : state.queue_descriptors) set_internal(descriptor, false);
     state.queue_descriptors.clear();
@@ -77,6 +80,7 @@ Prefetcher* prefetcher_of(Registry& state) {
 }
 
 Adviser* adviser_of(Registry& state) {
+  if (state.ends_with_last_thread) return nullptr;
   try {
     if (state.adviser == nullptr) state.adviser = std::make_unique<Adviser>([] { inside = true; });
   } catch (const std::system_error&) {  // No thread is to be had: no advice is given.

@@ -83,6 +83,8 @@ struct Registry {
   pid_t process = ::getpid();
   std::unique_ptr<Prefetcher> prefetcher;  ///< Guarded by mutex, as is what follows.
   bool prefetcher_failed = false;
+  /// The first thread has ended: the process does with the last one, which must not be ours.
+  bool ends_with_last_thread = false;
   bool uring_broke = false;
   std::vector<int> queue_descriptors;                 ///< Of the prefetcher.
   std::unique_ptr<Adviser> adviser;                   ///< Null before the first file for it.

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "core/intercept/posix/all_descriptors.hpp"
 #include "core/intercept/posix/cancellation.hpp"
 #include "core/intercept/posix/exported.hpp"
 #include "core/intercept/posix/managed_files.hpp"
@@ -106,11 +107,11 @@ using namespace forebay::posix;
 extern "C" {
 
 FOREBAY_EXPORTED FILE* fopen(const char* path, const char* mode) {
-  return after_open(real().fopen(path, mode), path, mode);
+  return after_open(with_all_descriptors([=] { return real().fopen(path, mode); }), path, mode);
 }
 
 FOREBAY_EXPORTED FILE* fopen64(const char* path, const char* mode) {
-  return after_open(real().fopen64(path, mode), path, mode);
+  return after_open(with_all_descriptors([=] { return real().fopen64(path, mode); }), path, mode);
 }
 
 FOREBAY_EXPORTED FILE* fdopen(int fd, const char* mode) {

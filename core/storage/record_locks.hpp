@@ -1,0 +1,10 @@
+#pragma once
+
+namespace forebay {
+
+/// Whether anybody has a record lock on the file behind `descriptor` (fcntl(2), F_SETLK): this
+/// process, which loses all of its own when it closes any descriptor of the file, or another one.
+/// Not those that were set by `descriptor` itself as F_OFD_SETLK. No where it cannot be told.
+bool has_record_locks(int descriptor);
+
+}  // namespace forebay

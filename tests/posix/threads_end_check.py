@@ -1,0 +1,49 @@
+"""Goal: a program that ends with its last thread does, though threads of ours read ahead of it; and
+one that confines itself (seccomp) is not ended by a call that it does not make.
+
+Method: the programs `last_thread` and `confined`, with a file that is declared: each must print the
+same as without the library, whose record says that the file was read ahead before.
+
+usage: threads_end_check.py LIBRARY uring|threads LAST_THREAD CONFINED
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from preloaded import Preloaded, evict, make_file, total, wait_until_settled
+
+INTENT = '[[file]]\npath = "events"\nwillneed = [[0, 0]]\nbudget = "1MiB"\npolicy = "{}"\n'
+LEFT_OUT = 77
+
+
+def main() -> int:
+    library, queue, *programs = sys.argv[1:5]
+    failures = []
+    with tempfile.TemporaryDirectory(dir=".", prefix="posix-threads-end-") as name:
+        directory = Path(name).resolve()
+        make_file(directory / "events", 4_000_000, 1)
+        wait_until_settled(directory)
+        for policy in ("auto", "page-cache"):
+            preloaded = Preloaded(library, queue, directory / policy, INTENT.format(policy))
+            for program in programs:
+                command = [str(Path(program).absolute()), str(directory / "events")]
+                plain = preloaded.run(command, with_library=False)
+                if plain[0] == LEFT_OUT:
+                    continue
+                emptied = evict(directory / "events")
+                answer = preloaded.run(command)
+                records = preloaded.take_records()
+                if answer != plain:
+                    failures.append(f"{command}, {policy}: {plain}, and {answer} with the library")
+                must_serve = emptied and policy == "auto"
+                if not records or (must_serve and total(records, "bytes_served") == 0):
+                    failures.append(f"{command}, {policy}: {records}")
+    print("\n".join(failures) or "all ended by themselves")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
