@@ -4,10 +4,21 @@
 #include <limits>
 #include <utility>
 
+#include "core/plan/part_ends.hpp"
+
 namespace forebay {
 namespace {
 
 constexpr Bytes beyond = std::numeric_limits<Bytes>::max();
+
+/// How much of a part is looked at for whether its pieces are whole granules: a view is mostly as
+/// regular as its beginning, and else costs flushes.
+constexpr int most_runs_seen = 4096;
+
+/// What of long parts has to be whole granules for an exchange of their ends alone to pay. Domains
+/// of a striped file can be fitted to shorter ones.
+constexpr double least_whole = 0.5;
+constexpr double least_whole_striped = 0.875;
 
 /// The offset of the first byte of `part` at or after `offset`; `beyond` if there is none.
 Bytes next_offset(const RankPart& part, Bytes offset) {
@@ -17,6 +28,46 @@ Bytes next_offset(const RankPart& part, Bytes offset) {
   TreeCursor cursor(part.view);
   cursor.seek_data(position);
   return cursor.offset();
+}
+
+/// Whether each piece of `part` is whole granules.
+bool consists_of(const RankPart& part, Bytes granule) {
+  if (part.length == 0) return true;
+  if (seamless(part.view)) {
+    const Extent bytes = part.hull();
+    return bytes.offset % granule == 0 && bytes.length % granule == 0;
+  }
+  TreeCursor cursor(part.view);
+  cursor.seek_data(part.start);
+  Run run;
+  for (int i = 0; i < most_runs_seen && cursor.next(part.end(), run); ++i) {
+    if (run.offset % granule != 0 || run.block % granule != 0) return false;
+    if (run.count > 1 && run.stride % granule != 0) return false;
+  }
+  return true;
+}
+
+/// Whether the hulls of two of these parts have bytes in the same unit.
+bool hulls_meet(const std::vector<RankPart>& parts, Bytes unit) {
+  std::vector<Extent> units;  // Numbers of those that each part has bytes in.
+  units.reserve(parts.size());
+  for (const RankPart& part : parts) {
+    if (part.length == 0) continue;
+    const Extent bytes = part.hull();
+    const Bytes first = bytes.offset / unit;
+    units.push_back({first, (bytes.end() - 1) / unit + 1 - first});
+  }
+  std::ranges::sort(units, {}, &Extent::offset);
+  return std::ranges::adjacent_find(units, [](const Extent& one, const Extent& next) {
+           return next.offset < one.end();
+         }) != units.end();
+}
+
+/// Whether a granule would have two writers if each rank wrote its own part: another rank, or the
+/// aggregator of an earlier call.
+bool two_would_write(const std::vector<RankPart>& parts, const CachedWrites& cached) {
+  return (cached.gathered || hulls_meet(parts, cached.granule)) &&
+         !whole_granules(parts, cached.granule);
 }
 
 /// How many pieces of the file `part` consists of, near enough.
@@ -91,20 +142,16 @@ bool seamless(const TiledTree& view) {
   return view.tree.dense() && view.extent == view.tree.size();
 }
 
+bool whole_granules(const std::vector<RankPart>& parts, Bytes granule) {
+  return std::ranges::all_of(
+      parts, [granule](const RankPart& part) { return consists_of(part, granule); });
+}
+
 bool lie_apart(const std::vector<RankPart>& parts, Bytes unit) {
-  std::vector<Extent> units;  // Numbers of those that each part has bytes in.
-  units.reserve(parts.size());
-  for (const RankPart& part : parts) {
-    if (part.length == 0) continue;
-    if (!seamless(part.view)) return false;
-    const Extent bytes = part.hull();
-    const Bytes first = bytes.offset / unit;
-    units.push_back({first, (bytes.end() - 1) / unit + 1 - first});
-  }
-  std::ranges::sort(units, {}, &Extent::offset);
-  return std::ranges::adjacent_find(units, [](const Extent& one, const Extent& next) {
-           return next.offset < one.end();
-         }) == units.end();
+  const auto is_one_piece = [](const RankPart& part) {
+    return part.length == 0 || seamless(part.view);
+  };
+  return std::ranges::all_of(parts, is_one_piece) && !hulls_meet(parts, unit);
 }
 
 Path choose_path(const std::vector<RankPart>& parts, const PathQuestion& question) {
@@ -113,8 +160,12 @@ Path choose_path(const std::vector<RankPart>& parts, const PathQuestion& questio
   }
   if (question.collective == Toggle::enable) return Path::exchange;
   if (question.collective == Toggle::disable) return Path::direct;
-  if (question.writing && question.cached_unit > 0 && lie_apart(parts, question.cached_unit)) {
-    return Path::direct;
+  if (question.writing && question.cached.unit > 0) {
+    if (two_would_write(parts, question.cached)) {
+      const double least = question.layout.striped() ? least_whole_striped : least_whole;
+      return mostly_whole(parts, question.cached.granule, least) ? Path::split : Path::exchange;
+    }
+    if (lie_apart(parts, question.cached.unit)) return Path::direct;
   }
 
   const Workload work = workload_of(parts);
@@ -140,12 +191,22 @@ Path choose_path(const std::vector<RankPart>& parts, const PathQuestion& questio
   return direct_ns <= exchange_ns ? Path::direct : Path::exchange;
 }
 
-Schedule build_schedule(std::vector<RankPart> parts, const FileDomains& domains, Path path) {
+Schedule build_schedule(std::vector<RankPart> parts, const FileDomains& domains, Path path,
+                        Bytes granule) {
   Schedule schedule;
   schedule.parts = std::move(parts);
   schedule.path = path;
   for (const RankPart& part : schedule.parts) schedule.total += part.length;
   if (path == Path::direct) return schedule;
+  if (path == Path::split) {
+    std::vector<RankPart> ends;
+    ends.reserve(schedule.parts.size());
+    for (const RankPart& part : schedule.parts) ends.push_back(ends_of(part, granule));
+    Schedule exchange = build_schedule(std::move(ends), domains, Path::exchange);
+    exchange.gaps_are_written = true;
+    schedule.ends = std::make_shared<const Schedule>(std::move(exchange));
+    return schedule;
+  }
 
   schedule.hulls.reserve(schedule.parts.size());
   for (const RankPart& part : schedule.parts) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "core/model/extent.hpp"
@@ -35,10 +36,15 @@ bool seamless(const TiledTree& view);
 /// it: a cache of each rank's own may then take them, whoever serves the units in an exchange.
 bool lie_apart(const std::vector<RankPart>& parts, Bytes unit);
 
+/// Whether each piece of these parts is whole granules, as far as is looked. Views must be
+/// monotone.
+bool whole_granules(const std::vector<RankPart>& parts, Bytes granule);
+
 /// How a collective call is carried out.
 enum class Path {
   exchange,  ///< Through aggregators.
   direct,    ///< Every rank moves its own pieces: there is nothing to gain from an exchange.
+  split,     ///< Every rank moves the whole granules of its part; their ends are exchanged.
 };
 
 /// The plan of one collective call, the same on every rank: computed from all ranks' parts, once,
@@ -46,10 +52,22 @@ enum class Path {
 struct Schedule {
   std::vector<RankPart> parts;  ///< By rank.
   Path path = Path::direct;
-  std::vector<Extent> hulls;  ///< Of each part; none if the path is direct.
+  std::vector<Extent> hulls;  ///< Of each part; none if there is no exchange.
   Extent hull;                ///< Of all parts.
   Bytes total = 0;            ///< Bytes over all ranks.
   std::vector<Bytes> rounds;  ///< The numbers of the domain rounds that hold data, ascending.
+  std::shared_ptr<const Schedule> ends;  ///< Of the exchange, if the path is split.
+  /// It is that of ends: ranks write between them meanwhile, so what was read there is old.
+  bool gaps_are_written = false;
+};
+
+/// What a collective write is to a cache in which each rank has a log of its own.
+struct CachedWrites {
+  Bytes unit = 0;     ///< Two ranks had better not write to the same so many bytes; 0: no cache.
+  Bytes granule = 0;  ///< One rank's at a time: for the next one, a log is flushed. Divides `unit`.
+  bool gathered = false;  ///< Aggregators have written to their logs.
+
+  bool operator==(const CachedWrites&) const = default;
 };
 
 /// What `choose_path` looks at.
@@ -59,17 +77,18 @@ struct PathQuestion {
   StorageCost cost;
   Toggle collective = Toggle::automatic;  ///< The user's word, if any, is the answer.
   FileDomains domains;                    ///< Through which an exchange would go.
-  /// What is written goes to a cache of each rank's own, and two ranks had better not write to the
-  /// same unit of so many bytes; 0 without a cache.
-  Bytes cached_unit = 0;
+  CachedWrites cached = {};
 };
 
 /// Whether an exchange pays for these parts. Direct wins where each rank's pieces are so long that
 /// the calls they cost weigh less than one more copy of the data and the waiting for others; it is
 /// the only choice where a view is not monotone, and the best where each rank's cache takes what is
-/// its own anyway. Worked example, writing to a page cache at 1 us a
-/// call, an exchange at 0.15 ns a byte: rows of 256 KiB cost 1 us against 39 us, so they go direct;
-/// rows of 1 KiB cost 1 us against 0.15 us and are exchanged.
+/// its own anyway. Where ranks' parts meet in a granule of the cache, or may meet what aggregators
+/// hold, they are exchanged whatever that costs: a granule then has one writer, in all calls. Of
+/// long pieces that is true of the granules at their ends alone.
+/// Worked example, writing to a page cache at 1 us a call, an exchange at 0.15 ns a byte: rows of
+/// 256 KiB cost 1 us against 39 us, so they go direct; rows of 1 KiB cost 1 us against 0.15 us and
+/// are exchanged.
 ///
 /// Where the cost is a measured one, the calls that aggregators would make count as well: they are
 /// no longer a trifle. Worked example, writing at 3 ms a call, 4 ranks, windows of 512 KiB: rows of
@@ -77,9 +96,10 @@ struct PathQuestion {
 /// share a window, 24 ms against 3 ms, so they are exchanged.
 Path choose_path(const std::vector<RankPart>& parts, const PathQuestion& question);
 
-/// The plan for `parts` over `domains`. The cost does not depend on the number of pieces in a
-/// regular view: O(rounds * depth) plus O(ranks * depth).
-Schedule build_schedule(std::vector<RankPart> parts, const FileDomains& domains, Path path);
+/// The plan for `parts` over `domains`; `granule` is that of a path that is split. The cost does
+/// not depend on the number of pieces in a regular view: O(rounds * depth) plus O(ranks * depth).
+Schedule build_schedule(std::vector<RankPart> parts, const FileDomains& domains, Path path,
+                        Bytes granule = 0);
 
 /// Bytes of each domain class on each node, sampled over at most `samples` rounds: what the
 /// placement of aggregators by locality goes by. Result[aggregator][node].

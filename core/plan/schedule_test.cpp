@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/plan/part_ends.hpp"
+
 namespace forebay {
 namespace {
 
@@ -147,10 +149,90 @@ TEST(ChoosePath, WhatLiesApartStaysInEachRanksCache) {
   question.cost.call_ns = 3e6;
   question.domains = {.unit = 64 * KiB, .aggregators = 4, .units_per_window = 8};
   EXPECT_EQ(choose_path(parts, question), Path::exchange);
-  question.cached_unit = 64 * KiB;
+  question.cached = {.unit = 64 * KiB, .granule = 64 * KiB};
   EXPECT_EQ(choose_path(parts, question), Path::direct);
   question.collective = Toggle::enable;
   EXPECT_EQ(choose_path(parts, question), Path::exchange) << "the user's word";
+}
+
+/// Ranks write `length` bytes each, one behind the other from `first` on.
+std::vector<RankPart> behind(int ranks, Bytes first, Bytes length) {
+  std::vector<RankPart> parts;
+  for (int r = 0; r < ranks; ++r) {
+    parts.push_back({{StridedTree::contiguous(1), first, 1}, r * length, length});
+  }
+  return parts;
+}
+
+/// Of a file that is not striped, with a cache.
+Path cached_path_for(const std::vector<RankPart>& parts, bool gathered,
+                     Toggle collective = Toggle::automatic) {
+  PathQuestion question{true, {}, expected_cost({}, true), collective, {.unit = 512 * KiB}};
+  question.cached = {.unit = 512 * KiB, .granule = 512 * KiB, .gathered = gathered};
+  return choose_path(parts, question);
+}
+
+TEST(ChoosePath, NoGranuleOfACacheHasTwoWriters) {
+  const auto halves = behind(8, 0, 256 * KiB);
+  EXPECT_EQ(path_for(halves, true), Path::direct) << "without a cache";
+  EXPECT_EQ(cached_path_for(halves, false), Path::exchange);
+  EXPECT_EQ(cached_path_for(halves, false, Toggle::disable), Path::direct) << "the user's word";
+  EXPECT_EQ(cached_path_for(behind(8, 6 * KiB, 3 * MiB / 4), false), Path::exchange);
+  EXPECT_EQ(cached_path_for(behind(8, 0, MiB), false), Path::direct);
+  EXPECT_EQ(cached_path_for(interleaved(8, MiB, 10), false), Path::direct);
+  EXPECT_EQ(cached_path_for(interleaved(8, 3 * MiB / 4, 10), false), Path::exchange);
+}
+
+TEST(ChoosePath, OfLongPiecesOnlyTheEndsAreExchanged) {
+  const auto longer = behind(8, 6 * KiB, 16 * MiB);
+  EXPECT_EQ(cached_path_for(longer, false), Path::split);
+  EXPECT_EQ(cached_path_for(longer, true), Path::split);
+  EXPECT_EQ(path_for(longer, true), Path::direct) << "without a cache";
+  auto some = longer;
+  some[3].view = {StridedTree::contiguous(MiB), 51 * MiB, 2 * MiB};
+  some[3].start = 0;
+  EXPECT_EQ(cached_path_for(some, false), Path::exchange) << "one is no piece";
+}
+
+TEST(Schedule, OfASplitPathThereIsOneOfTheEnds) {
+  constexpr Bytes granule = 1000;
+  const FileDomains domains{.unit = granule, .aggregators = 2, .units_per_window = 1};
+  // They meet at 10,050, and end at 20,000.
+  const Schedule schedule = build_schedule(behind(2, 100, 9950), domains, Path::split, granule);
+  EXPECT_EQ(schedule.total, 2 * 9950);
+  EXPECT_TRUE(schedule.rounds.empty());
+  ASSERT_NE(schedule.ends, nullptr);
+  const Schedule& ends = *schedule.ends;
+  EXPECT_EQ(ends.path, Path::exchange);
+  EXPECT_TRUE(ends.gaps_are_written);
+  EXPECT_EQ(ends.rounds, (std::vector<Bytes>{0, 5}));
+  EXPECT_EQ(ends.parts[0].length, 900 + 50);
+  EXPECT_EQ(ends.parts[0].bytes_in({100, 900}), 900);
+  EXPECT_EQ(ends.parts[0].bytes_in({10'000, 50}), 50);
+  EXPECT_EQ(ends.parts[1].length, 950);
+  EXPECT_EQ(ends.parts[1].hull(), (Extent{10'050, 950}));
+}
+
+TEST(PartEnds, AreWhatIsNoWholeGranule) {
+  const auto inside = [](Bytes first, Bytes length) {
+    return whole_granules_in(behind(1, first, length)[0], 512 * KiB);
+  };
+  EXPECT_EQ(inside(6 * KiB, 5 * MiB), (Extent{512 * KiB, 9 * 512 * KiB}));
+  EXPECT_EQ(inside(0, MiB), (Extent{0, MiB}));
+  EXPECT_TRUE(inside(1, MiB - 2).empty());
+  EXPECT_EQ(ends_of(behind(1, 1, MiB - 2)[0], 512 * KiB).hull(), (Extent{1, MiB - 2}));
+  EXPECT_EQ(ends_of(behind(1, 0, MiB)[0], 512 * KiB).length, 0);
+  EXPECT_EQ(ends_of(behind(1, 7, 0)[0], 512 * KiB).length, 0);
+}
+
+TEST(ChoosePath, WhatAggregatorsMayHoldGoesToThem) {
+  std::vector<RankPart> header = behind(8, 100, 0);
+  header[3].length = 500;
+  EXPECT_EQ(cached_path_for(header, false), Path::direct);
+  EXPECT_EQ(cached_path_for(header, true), Path::exchange);
+  EXPECT_EQ(cached_path_for(behind(8, 0, MiB), true), Path::direct) << "whole granules";
+  EXPECT_EQ(cached_path_for(interleaved(8, MiB, 10), true), Path::direct) << "whole granules";
+  EXPECT_EQ(cached_path_for(behind(8, 0, 0), true), Path::direct) << "nothing";
 }
 
 TEST(LieApart, NoUnitIsTwoRanks) {

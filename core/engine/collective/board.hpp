@@ -69,18 +69,30 @@ class Board {
   /// false if another rank has it.
   class WritingTurn {
    public:
-    explicit WritingTurn(const Board& board)
-        : taken_(*board.writing_),
-          mine_(taken_.load(std::memory_order_relaxed) == 0 && taken_.exchange(1) == 0) {}
+    explicit WritingTurn(const Board& board) : board_(board), mine_(take()) {}
     ~WritingTurn() {
-      if (mine_) taken_.store(0);
+      // Who was refused may be asleep by now.
+      if (mine_ && board_.writing_->exchange(free_turn) == awaited_turn) board_.ring_mates();
     }
     WritingTurn(const WritingTurn&) = delete;
     WritingTurn& operator=(const WritingTurn&) = delete;
     explicit operator bool() const { return mine_; }
 
    private:
-    std::atomic<std::uint32_t>& taken_;
+    static constexpr std::uint32_t free_turn = 0;
+    static constexpr std::uint32_t taken_turn = 1;
+    static constexpr std::uint32_t awaited_turn = 2;  ///< Taken, and somebody was refused.
+
+    bool take() const {
+      std::atomic<std::uint32_t>& turn = *board_.writing_;
+      for (std::uint32_t seen = turn.load(); seen != awaited_turn;) {
+        const std::uint32_t next = seen == free_turn ? taken_turn : awaited_turn;
+        if (turn.compare_exchange_weak(seen, next)) return next == taken_turn;
+      }
+      return false;
+    }
+
+    const Board& board_;
     const bool mine_;
   };
 

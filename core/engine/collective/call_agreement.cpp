@@ -87,8 +87,8 @@ Result<std::shared_ptr<const Schedule>> CallAgreement::planned(std::vector<CallR
                      record.length});
   }
   const Path path = choose_path(parts, question(setting));
-  auto schedule =
-      std::make_shared<const Schedule>(build_schedule(std::move(parts), setting.domains, path));
+  auto schedule = std::make_shared<const Schedule>(
+      build_schedule(std::move(parts), setting.domains, path, setting.cached.granule));
   Counters::add(counters_.schedules_built, 1);
   history_->add({std::move(records), setting, 0, schedule, cost_.changes()});
   return schedule;
@@ -124,8 +124,8 @@ std::shared_ptr<const Schedule> CallAgreement::renewed(Call& known) {
     known.cost_changes = cost_.changes();
     const Path path = choose_path(known.schedule->parts, question(known.setting));
     if (path != known.schedule->path) {
-      known.schedule = std::make_shared<const Schedule>(
-          build_schedule(known.schedule->parts, known.setting.domains, path));
+      known.schedule = std::make_shared<const Schedule>(build_schedule(
+          known.schedule->parts, known.setting.domains, path, known.setting.cached.granule));
       Counters::add(counters_.schedules_built, 1);
       return known.schedule;
     }
@@ -136,7 +136,7 @@ std::shared_ptr<const Schedule> CallAgreement::renewed(Call& known) {
 
 PathQuestion CallAgreement::question(const Setting& setting) const {
   return {setting.writing,    setting.layout,  cost_.of(setting.writing),
-          setting.collective, setting.domains, setting.cached_unit};
+          setting.collective, setting.domains, setting.cached};
 }
 
 Status CallAgreement::gather_trees(const std::vector<CallRecord>& records,

@@ -29,7 +29,7 @@ class CallHistory {
     StripeLayout layout;
     Toggle collective = Toggle::automatic;
     FileDomains domains;
-    Bytes cached_unit = 0;  ///< As PathQuestion says.
+    CachedWrites cached = {};
 
     bool operator==(const Setting&) const = default;
   };
@@ -54,9 +54,9 @@ class CallHistory {
     call.number = ++numbers_;
     calls_.push_back(std::move(call));
     std::size_t rounds = 0;
-    for (const Call& kept : calls_) rounds += kept.schedule->rounds.size();
+    for (const Call& kept : calls_) rounds += rounds_of(kept);
     while (calls_.size() > most_calls || (calls_.size() > 1 && rounds > most_rounds)) {
-      rounds -= calls_.front().schedule->rounds.size();
+      rounds -= rounds_of(calls_.front());
       calls_.pop_front();
     }
   }
@@ -73,6 +73,11 @@ class CallHistory {
   }
 
  private:
+  static std::size_t rounds_of(const Call& call) {
+    const Schedule& schedule = *call.schedule;
+    return (schedule.ends == nullptr ? schedule : *schedule.ends).rounds.size();
+  }
+
   static constexpr std::size_t most_calls = 64;
   static constexpr std::size_t most_rounds = std::size_t{1} << 20;  ///< Of all calls; 8 bytes each.
   static constexpr std::size_t most_trees = 4096;

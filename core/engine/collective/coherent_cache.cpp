@@ -226,6 +226,12 @@ Result<Bytes> CoherentCache::size() {
   return std::max(*size, *end);
 }
 
+StripeLayout CoherentCache::layout() const {
+  StripeLayout layout = file_.layout();
+  layout.one_writer = layout.one_writer && through();
+  return layout;
+}
+
 Status CoherentCache::resize(Bytes size) { return file_.resize(size); }
 
 Status CoherentCache::allocate(Bytes size) { return file_.allocate(size); }
@@ -290,6 +296,8 @@ Status CoherentCache::write_through(const std::string& reason) {
   if (status && emptied) claims_->set_flag(nothing_held);
   return status ? emptied : status;
 }
+
+bool CoherentCache::given_up() const { return (claims_->flags() & for_good) != 0; }
 
 bool CoherentCache::through() const { return (claims_->flags() & (while_atomic | for_good)) != 0; }
 
@@ -369,8 +377,7 @@ Status CoherentCache::protect(Moment moment) {
   const bool in_file = moment == Moment::emptied ||
                        (moment == Moment::sync && place_.options.sync == SyncScope::file);
   if (protection_->delayed() && !in_file) return {};
-  const bool done = (claims_->flags() & for_good) != 0;
-  const auto outlook = protection_->look(log(), done);
+  const auto outlook = protection_->look(log(), given_up());
   if (outlook.needless) {
     end_protection();
     return {};

@@ -61,7 +61,8 @@ class CoherentCache final : public StorageFile {
   Status sync() override;
   Status lock(Extent range, LockKind kind) override { return file_.lock(range, kind); }
   Status unlock(Extent range) override { return file_.unlock(range); }
-  StripeLayout layout() const override { return file_.layout(); }
+  /// The file's; but ranks that write to logs do not wait for each other.
+  StripeLayout layout() const override;
   const std::string& path() const override { return file_.path(); }
 
   /// The epoch that this rank is in. Ranks that end a collective write together agree on a number
@@ -93,6 +94,8 @@ class CoherentCache final : public StorageFile {
   Status set_atomic(bool atomic);
   /// From now on all ranks write to the file. To be called by all of them, or by one.
   Status write_through(const std::string& reason);
+  /// Whether that, or another reason for it, has come to this rank.
+  bool given_up() const;
 
   /// This rank's log is empty and gone. Other ranks may still read and write, until they have heard
   /// of it too. With `discard`, what it holds is forgotten, once nobody reads any more: collective.

@@ -15,6 +15,7 @@
 #include "core/engine/collective/agreed_opening.hpp"
 #include "core/engine/collective/cache_place.hpp"
 #include "core/engine/collective/call_agreement.hpp"
+#include "core/engine/collective/call_notes.hpp"
 #include "core/engine/collective/coherent_cache.hpp"
 #include "core/engine/collective/cost_memory.hpp"
 #include "core/engine/collective/direct_io.hpp"
@@ -22,6 +23,7 @@
 #include "core/engine/collective/rounds.hpp"
 #include "core/engine/collective/scoped_nanoseconds.hpp"
 #include "core/engine/collective/sieve_watch.hpp"
+#include "core/engine/collective/unasked_calls.hpp"
 #include "core/plan/fitted_domains.hpp"
 #include "core/storage/layout.hpp"
 
@@ -31,11 +33,6 @@ namespace {
 /// An aggregator's unit that is fitted to what ranks write: two windows of it a node and
 /// aggregator are kept in memory.
 constexpr Bytes most_fitted_unit = 1 * MiB;
-
-/// How many calls may go without an agreement at first, and at most, before ranks ask each other
-/// again what storage calls cost; each time it is eight times as many.
-constexpr std::int64_t first_unasked_calls = 8;
-constexpr std::int64_t most_unasked_calls = 32768;
 
 /// What a rank says about sieving of writes under new views. The highest of all ranks' counts.
 enum class SieveVote : std::int64_t {
@@ -84,6 +81,7 @@ class EngineFile final : public CollectiveFile {
                                    counters, cache_notes_, std::move(handles))),
         direct_(data(), counters, expected_cost(agreed_.layout, false), watch_) {
     direct_.set_hints(agreed_.hints);
+    if (cache_ != nullptr) cached_ = {.unit = base_.unit, .granule = granule_of(base_.unit)};
     begin_fitted();
   }
 
@@ -94,24 +92,34 @@ class EngineFile final : public CollectiveFile {
 
   Result<Bytes> write_all(const Access& access) override {
     Counters::add(counters_.collective_calls, 1);
-    if (goes_direct_unasked()) return go_unasked(true, access);
+    if (unasked_calls_.take()) return go_unasked(true, access);
     if (atomic_ || others_sieve()) return go_direct(true, access);
     auto agreed = agree(access, true);
     if (agreed && fit_domains(**agreed)) agreed = agree(access, true);
     if (!agreed) return tl::unexpected(agreed.error());
-    const auto& schedule = *agreed;
+    const bool split = (*agreed)->path == Path::split;
+    const auto& schedule = split ? (*agreed)->ends : *agreed;
     if (schedule->path == Path::direct || !prepare_exchange(*schedule)) {
       return go_direct(true, access);
     }
+    cached_.gathered = cached_.unit > 0;
+    DirectIo::Inside inside;
+    if (split) {
+      Counters::add(counters_.direct_calls, 1);
+      inside = direct_.write_inside(access, cached_.granule);
+    }
     WriteRounds rounds(context(*schedule, true));
-    rounds.run(access.memory);
+    // Where there is no memory for ends, the call has failed, and others wait for them all the
+    // same.
+    rounds.run(inside.ends == nullptr ? access.memory : memory_at(inside.ends.get()));
     finish_rounds(*schedule);
-    return conclude(true, worse(rounds.error(), std::exchange(untold_, {})), access, end_unknown);
+    const Error mine = worse(std::move(inside.error), std::exchange(untold_, {}));
+    return conclude(true, worse(rounds.error(), mine), access, end_unknown);
   }
 
   Result<Bytes> read_all(const Access& access) override {
     Counters::add(counters_.collective_calls, 1);
-    if (goes_direct_unasked()) return go_unasked(false, access);
+    if (unasked_calls_.take()) return go_unasked(false, access);
     if (atomic_) return go_direct(false, access);
     const auto agreed = agree(access, false);
     if (!agreed) return tl::unexpected(agreed.error());
@@ -152,7 +160,7 @@ class EngineFile final : public CollectiveFile {
   }
 
   void view_changed(std::int64_t highest_vote) override {
-    unasked_calls_ = 0;
+    unasked_calls_.end();
     const bool sieving = static_cast<SieveVote>(highest_vote) == SieveVote::wanted;
     direct_.set_sieving(sieving ? std::optional(sieving_cost()) : std::nullopt);
     // Only what all processes of the program know alike may be announced.
@@ -250,26 +258,7 @@ class EngineFile final : public CollectiveFile {
   std::vector<int> aggregators() const override { return cast_.aggregator_ranks; }
 
   std::vector<std::string> notes() const override {
-    std::vector<std::string> notes;
-    const std::int64_t exchanged = counters_.exchanged_calls.load();
-    const std::int64_t direct = counters_.direct_calls.load();
-    if (exchanged + direct > 0) {
-      std::string note = fmt::format("collective calls: {} through aggregators", exchanged);
-      if (direct > 0) {
-        note += fmt::format(
-            ", {} in which each rank moved its own pieces, as an exchange was not expected to pay "
-            "or is ruled out by a hint, atomic mode or the view",
-            direct);
-      }
-      notes.push_back(std::move(note));
-    }
-    for (const bool writing : {true, false}) {
-      const StorageCost& cost = cost_.of(writing);
-      if (!cost.measured) continue;
-      notes.push_back(fmt::format("planned for slow {}: about {:.2g} ms a call and {:.2g} ms a MiB",
-                                  writing ? "writing" : "reading", cost.call_ns / 1e6,
-                                  cost.byte_ns * MiB / 1e6));
-    }
+    std::vector<std::string> notes = call_notes(counters_, cost_);
     notes.insert(notes.end(), cache_notes_.begin(), cache_notes_.end());
     if (cache_ != nullptr) {
       for (std::string& note : cache_->notes()) notes.push_back(std::move(note));
@@ -295,6 +284,10 @@ class EngineFile final : public CollectiveFile {
   Exchange& exchange() override { return *exchange_; }
 
  private:
+  static TiledTree memory_at(void* address) {
+    return {StridedTree::contiguous(1), reinterpret_cast<std::intptr_t>(address), 1};
+  }
+
   static constexpr Bytes end_unknown = std::numeric_limits<Bytes>::max();
 
   CostWord cost_to_start_with() const {
@@ -329,7 +322,7 @@ class EngineFile final : public CollectiveFile {
   /// The first exchange that is worth it settles the domains, so that what ranks write stays with
   /// them or near them. True, on every rank, if the plan is another one then.
   bool fit_domains(const Schedule& schedule) {
-    if (!may_fit() || fitted_ || schedule.path == Path::direct ||
+    if (!may_fit() || fitted_ || schedule.path != Path::exchange ||
         schedule.total < exchange_->size() * base_.unit) {
       return false;
     }
@@ -373,28 +366,26 @@ class EngineFile final : public CollectiveFile {
     auto agreed = agreement_.agree(
         access, {writing, agreed_.layout,
                  writing ? agreed_.hints.collective_write : agreed_.hints.collective_read,
-                 cast_.domains, cache_ == nullptr ? 0 : base_.unit});
+                 cast_.domains, writing ? cached_ : CachedWrites{}});
     if (!agreed) return agreed;
     // A page cache takes one piece from each rank at least as fast as an exchange could merge them,
     // whatever their sizes: as long as these views last, calls need no agreement. But that it is a
-    // page cache shows only when calls are made: after some, ranks ask each other again.
+    // page cache shows only when calls are made: after some, ranks ask each other again. With logs
+    // they do it sooner, and each time where pieces may meet: where, differs from call to call.
     const bool slow = std::max(cost_.of(true).call_ns, cost_.of(false).call_ns) > slow_call_ns;
-    if (slow) {
-      next_unasked_calls_ = first_unasked_calls;
-    } else if ((*agreed)->path == Path::direct && agreement_.all_seamless() &&
-               !agreed_.layout.striped() && agreed_.hints.collective_write != Toggle::enable &&
-               agreed_.hints.collective_read != Toggle::enable) {
-      unasked_calls_ = next_unasked_calls_;
-      next_unasked_calls_ = std::min(8 * next_unasked_calls_, most_unasked_calls);
+    if (slow || cached_.unit > 0) unasked_calls_.begin_anew();
+    if (!slow && (*agreed)->path == Path::direct && agreement_.all_seamless() &&
+        !agreed_.layout.striped() && agreed_.hints.collective_write != Toggle::enable &&
+        agreed_.hints.collective_read != Toggle::enable && stays_apart(**agreed)) {
+      unasked_calls_.grant();
     }
     return agreed;
   }
 
-  /// Whether this collective call needs no agreement; the same on every rank.
-  bool goes_direct_unasked() {
-    if (unasked_calls_ == 0) return false;
-    --unasked_calls_;
-    return true;
+  /// Whether calls like this one go on to leave each rank its granules, if there is a cache.
+  bool stays_apart(const Schedule& schedule) const {
+    return cached_.unit == 0 ||
+           (!cached_.gathered && whole_granules(schedule.parts, cached_.granule));
   }
 
   /// Every rank moves its own pieces; what failed on one of them is an error on all.
@@ -433,11 +424,12 @@ class EngineFile final : public CollectiveFile {
   /// settle() at the end of a collective write: what ranks wrote is whole.
   Status settle_write(const Error& mine) {
     commit_own();
-    std::array<std::int64_t, 2> word{pack(mine), epoch()};
+    std::array<std::int64_t, 3> word{pack(mine), epoch(), cache_given_up()};
     {
       const ScopedNanoseconds timer(counters_.waiting_ns);
       exchange_->all_reduce(word, Reduce::max);
     }
+    if (word[2] != 0) cached_ = {};
     commit_epoch(word[1] + 1);
     return word[0] == 0 ? Status{} : tl::unexpected(agreed_error(word[0], mine));
   }
@@ -445,6 +437,9 @@ class EngineFile final : public CollectiveFile {
   std::int64_t epoch() const {
     return cache_ == nullptr ? 0 : static_cast<std::int64_t>(cache_->epoch());
   }
+
+  /// Not 0 where this rank knows that all write to the file for good.
+  std::int64_t cache_given_up() const { return cache_ != nullptr && cache_->given_up() ? 1 : 0; }
 
   /// Before ranks agree on the end of a collective write: its own part is whole. So whatever dies
   /// once a rank has returned, no log ends with a part of what a program had finished.
@@ -542,11 +537,12 @@ class EngineFile final : public CollectiveFile {
   /// What a rank's exchanged call comes to, once every rank's storage calls are known.
   Result<Bytes> conclude(bool writing, const Error& mine, const Access& access, Bytes end_of_file) {
     if (writing) commit_own();
-    std::int64_t word[3] = {pack(mine), -end_of_file, epoch()};
+    std::int64_t word[4] = {pack(mine), -end_of_file, epoch(), cache_given_up()};
     {
       const ScopedNanoseconds timer(counters_.waiting_ns);
       exchange_->all_reduce(word, Reduce::max);
     }
+    if (word[3] != 0) cached_ = {};
     if (writing) commit_epoch(word[2] + 1);
     if (word[0] != 0) return tl::unexpected(agreed_error(word[0], mine));
     if (-word[1] == end_unknown || access.length == 0) return access.length;
@@ -570,6 +566,7 @@ class EngineFile final : public CollectiveFile {
   bool in_order_ = false;                 ///< They fit it, or what ranks wrote to an earlier file.
   std::vector<std::string> cache_notes_;  ///< Why there is none although it was asked for.
   std::unique_ptr<CoherentCache> cache_;  ///< Null: data calls go to the file.
+  CachedWrites cached_;                   ///< Without a unit once all know that it was given up.
   DirectIo direct_;
   TiledTree view_;                  ///< The newest that was voted on.
   std::optional<bool> locks_work_;  ///< None before it mattered.
@@ -578,11 +575,8 @@ class EngineFile final : public CollectiveFile {
   Error no_board_;  ///< Why there are no buffers to exchange through; the same on every rank.
   std::unique_ptr<IoPool> pool_;  ///< After what its jobs use: destroyed first.
   bool atomic_ = false;
-  Error untold_;  ///< Of a write that other ranks do not know of.
-  /// Collective calls that may still go direct without an agreement, until views or hints change;
-  /// the same on every rank.
-  std::int64_t unasked_calls_ = 0;
-  std::int64_t next_unasked_calls_ = first_unasked_calls;
+  Error untold_;                ///< Of a write that other ranks do not know of.
+  UnaskedCalls unasked_calls_;  ///< Until views or hints change.
 };
 
 }  // namespace

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 #include <optional>
 #include <utility>
 
 #include "core/engine/collective/copy_runs.hpp"
+#include "core/plan/part_ends.hpp"
 
 namespace forebay {
 namespace {
@@ -93,7 +95,30 @@ Result<Bytes> DirectIo::write(const Access& access) {
   const RangeLock lock(storage_, locking_, atomic_ ? touched(access) : Extent{},
                        StorageFile::LockKind::exclusive, atomic_);
   if (!lock.status()) return tl::unexpected(lock.status().error());
-  return write_batches(access);
+  const Status written = write_batches(access, access.start, access.start + access.length);
+  return written ? Result<Bytes>(access.length) : tl::unexpected(written.error());
+}
+
+DirectIo::Inside DirectIo::write_inside(const Access& access, Bytes granule) {
+  if (access.length == 0) return {};
+  const RankPart part{access.view, access.start, access.length};
+  const Extent bytes = part.hull();
+  const Extent whole = whole_granules_in(part, granule);
+  const Bytes first = whole.offset - bytes.offset;
+  const Bytes last = bytes.end() - whole.end();
+  const Status written = write_batches(access, access.start + first, part.end() - last);
+  Inside inside{.error = written ? Error{} : written.error(), .ends = {}};
+  inside.ends.reset(new (std::nothrow) std::byte[static_cast<std::size_t>(first + last)]);
+  if (inside.ends == nullptr) {
+    if (written) inside.error = {ErrorKind::no_memory, 0, "a buffer for the ends of a part"};
+    return inside;
+  }
+  TreeCursor memory(access.memory);
+  copy_contiguous(memory, inside.ends.get(), first, Direction::gather);
+  memory.seek_data(access.length - last);
+  copy_contiguous(memory, inside.ends.get() + first, last, Direction::gather);
+  Counters::add(counters_.bytes_copied, first + last);
+  return inside;
 }
 
 Result<Bytes> DirectIo::read(const Access& access) {
@@ -172,7 +197,7 @@ bool DirectIo::sieving_helps(const TiledTree& view, const SievingCost& cost) con
   return false;
 }
 
-Result<Bytes> DirectIo::write_batches(const Access& access) {
+Status DirectIo::write_batches(const Access& access, Bytes begin, Bytes end) {
   const bool allowed = hints_.sieve_write != Toggle::disable && access.view.monotone();
   const std::optional<SievingCost> cost = allowed ? sieving_ : std::nullopt;
   // Who sieves puts old bytes back into the gaps: what is written there meanwhile would be lost.
@@ -180,13 +205,12 @@ Result<Bytes> DirectIo::write_batches(const Access& access) {
   const Extent range = guarded ? touched(access) : Extent{};
   std::optional<RangeLock> guard;
   TreeCursor walk(access.view);
-  walk.seek_data(access.start);
+  walk.seek_data(begin);
   Call call{access, TreeCursor(access.memory), Bounce(*this)};
   Batch batch;
-  const Bytes data_end = access.start + access.length;
-  while (walk.data_position() < data_end) {
+  while (walk.data_position() < end) {
     const Joining joining = cost ? write_joining(*cost, walk.offset()) : Joining{};
-    if (!next_batch(walk, data_end, joining, batch)) break;
+    if (!next_batch(walk, end, joining, batch)) break;
     Status status;
     if (cost && worth_sieving(batch, *cost)) {
       guard.reset();  // Two that hold the shared lock and want the exclusive one wait for ever.
@@ -198,9 +222,9 @@ Result<Bytes> DirectIo::write_batches(const Access& access) {
       }
       if (status) status = write_pieces(call, batch);
     }
-    if (!status) return tl::unexpected(status.error());
+    if (!status) return status;
   }
-  return access.length;
+  return {};
 }
 
 Status DirectIo::write_pieces(Call& call, const Batch& batch) {

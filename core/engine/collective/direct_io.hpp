@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -34,6 +36,14 @@ class DirectIo {
   bool sieving_helps(const TiledTree& view, const SievingCost& cost) const;
 
   Result<Bytes> write(const Access& access);
+  /// What came of a part that was written but for its ends.
+  struct Inside {
+    Error error;
+    /// The data of the ends, one behind the other; null where there was no memory for them.
+    std::unique_ptr<std::byte[]> ends;
+  };
+  /// Writes the whole granules of `access`, which is one piece of the file.
+  Inside write_inside(const Access& access, Bytes granule);
   Result<Bytes> read(const Access& access);
 
  private:
@@ -84,7 +94,7 @@ class DirectIo {
   Status write_sieved(Call& call, const Batch& batch);
   Result<Bytes> read_contiguous(Call& call, const Batch& batch);
   Result<Bytes> read_sieved(Call& call, const Batch& batch);
-  Result<Bytes> write_batches(const Access& access);
+  Status write_batches(const Access& access, Bytes begin, Bytes end);
   Result<Bytes> read_batches(const Access& access);
 
   StorageFile& storage_;

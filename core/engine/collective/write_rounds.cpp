@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -245,7 +246,11 @@ void WriteRounds::write_window(std::size_t round, Storing& storing) {
   };
   for (const Extent& extent : window(my_domain(), round)) {
     std::byte* origin = image + context_.cast.domains.window_position(extent.offset);
-    const Coverage covered = coverage(parts, extent);
+    // What is read of gaps that others write meanwhile must not be put back.
+    const bool by_list = context_.schedule.gaps_are_written;
+    const Coverage covered = by_list
+                                 ? coverage(parts, extent, std::numeric_limits<std::size_t>::max())
+                                 : coverage(parts, extent);
     if (covered.covered == 0 && !covered.too_many) continue;
     const double calls = static_cast<double>(covered.extents.size());
     const double span = static_cast<double>(extent.length);
@@ -254,7 +259,7 @@ void WriteRounds::write_window(std::size_t round, Storing& storing) {
         covered.too_many || calls * context_.cost.call_ns +
                                     static_cast<double>(covered.covered) * context_.cost.byte_ns >
                                 2 * (context_.cost.call_ns + span * context_.cost.byte_ns);
-    if (rewrite) {
+    if (rewrite && !by_list) {
       const Status status = rewrite_with_holes(extent, origin);
       if (!status) fail(status.error());
       continue;
