@@ -463,6 +463,41 @@ TEST(CollectiveFile, IndependentStridedAccessRoundTrips) {
   });
 }
 
+/// How many bytes are copied to write `length` from memory that `tree` describes; all arrive.
+Bytes copied_from(const StridedTree& tree, Bytes extent, Bytes length) {
+  auto inode = std::make_shared<MemoryInode>();
+  Bytes copied = 0;
+  run_ranks(1, 1, [&](const std::shared_ptr<Exchange>& exchange) {
+    Counters counters;
+    const auto file =
+        CollectiveFile::open(exchange, open_memory_file(inode, counters), {}, counters);
+    Buffer out(tree, extent, length);
+    std::vector<std::byte> expected(7);
+    for (const Bytes o : offsets_of(out.type, 0, length)) {
+      out.at(o) = pattern(0, static_cast<Bytes>(expected.size()));
+      expected.push_back(out.at(o));
+    }
+    const TiledTree view{StridedTree::contiguous(1), 7, 1};
+    EXPECT_EQ(file->write({view, 0, out.memory(), length}).value_or(-1), length);
+    EXPECT_EQ(inode->content(), expected);
+    copied = counters.bytes_copied.load();
+  });
+  return copied;
+}
+
+TEST(CollectiveFile, LongBlocksOfMemoryAreWrittenFromWhereTheyLie) {
+  constexpr Bytes length = 2'000'000;
+  const auto rows = [](Bytes row, Bytes stride) {
+    return StridedTree::strided(50, stride, StridedTree::contiguous(row));
+  };
+  EXPECT_EQ(copied_from(rows(1'500, 1'600), 90'000, length), 0);
+  EXPECT_EQ(copied_from(rows(100, 120), 6'100, length), length);
+  // A few short ones among them do not matter.
+  const std::vector<Bytes> offsets{0, 5'100, 5'120};
+  const std::vector<Bytes> lengths{5'000, 10, 90};
+  EXPECT_EQ(copied_from(StridedTree::indexed(offsets, lengths), 6'000, length), 0);
+}
+
 /// A random monotone view without overlap between ranks: a permutation of slots of a tile is dealt
 /// out to the ranks, some to nobody.
 Call random_call(int ranks) {

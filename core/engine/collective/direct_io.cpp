@@ -15,6 +15,11 @@ namespace {
 /// Scattered memory passes through a buffer of this size: small enough to stay in a core's cache
 /// between the two copies.
 constexpr Bytes bounce_bytes = 512 * KiB;
+/// Blocks of memory that are as long as this are written from where they lie: naming one to a
+/// system call costs less than copying it.
+constexpr Bytes least_named_block = KiB;
+/// How many series of blocks are looked at for that.
+constexpr int most_named_samples = 8;
 constexpr Bytes default_sieve_bytes = 4 * MiB;          // ROMIO's ind_rd_buffer_size
 constexpr Bytes default_write_sieve_bytes = 512 * KiB;  // ROMIO's ind_wr_buffer_size
 
@@ -30,6 +35,23 @@ std::optional<std::byte*> contiguous_address(const TiledTree& memory, Bytes leng
   if (!tree.dense()) return {};
   if (length > tree.size() && memory.extent != tree.size()) return {};
   return reinterpret_cast<std::byte*>(memory.displacement + tree.lower());
+}
+
+std::byte* address_of(Bytes offset) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): in a buffer's tree, offsets are addresses.
+  return reinterpret_cast<std::byte*>(static_cast<std::intptr_t>(offset));
+}
+
+/// Whether a part of `memory` lies in long blocks, by the first ones of it.
+bool has_long_blocks(TreeCursor memory, Bytes data_end) {
+  Bytes bytes = 0;
+  std::int64_t blocks = 0;
+  Run run;
+  for (int i = 0; i < most_named_samples && memory.next(data_end, run); ++i) {
+    bytes += run.bytes();
+    blocks += run.count;
+  }
+  return bytes >= blocks * least_named_block;
 }
 
 /// Holds a lock for as long as it lives; without `wanted`, does nothing. `turns` keeps threads of
@@ -244,6 +266,9 @@ Status DirectIo::write_contiguous(Call& call, const Batch& batch) {
                              batch.span.offset);
   }
   call.memory.seek_data(done);
+  if (has_long_blocks(call.memory, done + batch.span.length)) {
+    return write_named(call.memory, batch.span);
+  }
   for (Bytes at = 0; at < batch.span.length; at += bounce_bytes) {
     const std::span<std::byte> buffer =
         call.bounce.take(std::min(bounce_bytes, batch.span.length - at));
@@ -251,6 +276,25 @@ Status DirectIo::write_contiguous(Call& call, const Batch& batch) {
                     Direction::gather);
     Counters::add(counters_.bytes_copied, static_cast<Bytes>(buffer.size()));
     if (auto status = storage_.write_at(buffer, batch.span.offset + at); !status) return status;
+  }
+  return {};
+}
+
+/// What `memory` walks, block by block, to `span`.
+Status DirectIo::write_named(TreeCursor& memory, Extent span) {
+  std::vector<iovec> blocks;
+  for (Bytes at = span.offset; at < span.end();) {
+    blocks.clear();
+    const Bytes length = std::min(bounce_bytes, span.end() - at);
+    const Bytes data_end = memory.data_position() + length;
+    for (Run run; memory.next(data_end, run);) {
+      for (std::int64_t i = 0; i < run.count; ++i) {
+        blocks.push_back(
+            {address_of(run.offset + i * run.stride), static_cast<std::size_t>(run.block)});
+      }
+    }
+    if (auto status = storage_.write_pieces(blocks, at); !status) return status;
+    at += length;
   }
   return {};
 }
