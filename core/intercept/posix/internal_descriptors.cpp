@@ -32,10 +32,12 @@ struct Kept {
 };
 /// Those; without a lock, which a fork would find held.
 std::atomic<Kept*> kept{nullptr};
+/// Whose numbers the program took: to let them go would close what is the program's.
+std::atomic<Kept*> given_away{nullptr};
 
-void keep(Kept* one) {
-  one->next = kept.load();
-  while (!kept.compare_exchange_weak(one->next, one)) {
+void keep(Kept* one, std::atomic<Kept*>& among = kept) {
+  one->next = among.load();
+  while (!among.compare_exchange_weak(one->next, one)) {
   }
 }
 
@@ -126,7 +128,8 @@ void leave_to_program(int descriptor) {
   while (next != nullptr) {
     Kept* const one = std::exchange(next, next->next);
     if (one->source->descriptor() == descriptor) {
-      set_internal(descriptor, false);  // And never closed by us.
+      set_internal(descriptor, false);
+      keep(one, given_away);
     } else {
       keep(one);
     }

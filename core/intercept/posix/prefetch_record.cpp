@@ -54,7 +54,8 @@ void write_prefetch_record(const std::string& path, const PrefetchFigures& figur
 void write_mistakes_record(const std::string& path, const std::vector<std::string>& mistakes) {
   std::string sentences;
   for (const std::string& mistake : mistakes) {
-    sentences += (sentences.empty() ? "[" : ", ") + RecordText::written(mistake);
+    sentences += sentences.empty() ? "[" : ", ";
+    sentences += RecordText::written(mistake);
   }
   RecordText record;
   record.add("version", 1);
