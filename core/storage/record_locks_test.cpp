@@ -29,13 +29,15 @@ TEST(RecordLocks, AreSeenWhicheverDescriptorSetThem) {
   EXPECT_FALSE(has_record_locks(reader));
   for (const short type : {F_WRLCK, F_RDLCK}) {
     set_lock(writer, type);
+    EXPECT_TRUE(process_has_record_locks());
     EXPECT_TRUE(has_record_locks(writer));
     EXPECT_TRUE(has_record_locks(reader));
   }
   set_lock(writer, F_UNLCK);
+  EXPECT_FALSE(process_has_record_locks());
   EXPECT_FALSE(has_record_locks(reader));
   ::close(reader);
-  EXPECT_FALSE(has_record_locks(reader));  // Cannot be told.
+  EXPECT_FALSE(has_record_locks(reader));
   ::close(writer);
   ::unlink(path.c_str());
 }

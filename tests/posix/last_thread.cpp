@@ -1,8 +1,8 @@
 // Reads a file by its first thread, and by another that goes on when the first has ended
-// (pthread_exit): the program ends with that one, by its exit handlers. Prints the sums of the
-// bytes.
+// (pthread_exit, or is cancelled): the program ends with that one, by its exit handlers. Prints the
+// sums of the bytes.
 //
-// usage: last_thread FILE
+// usage: last_thread FILE [cancel]
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -15,6 +15,7 @@
 namespace {
 
 pthread_t first;
+bool cancels = false;
 
 unsigned long sum_of(const char* path) {
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);
@@ -27,6 +28,7 @@ unsigned long sum_of(const char* path) {
 }
 
 void* go_on(void* path) {
+  if (cancels) ::pthread_cancel(first);
   ::pthread_join(first, nullptr);
   std::printf("%lu\n", sum_of(static_cast<const char*>(path)));
   return nullptr;
@@ -35,11 +37,13 @@ void* go_on(void* path) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
+  if (argc < 2 || argc > 3) return 2;
+  cancels = argc == 3;
   if (std::atexit([] { std::puts("at the end"); }) != 0) return 2;
   std::printf("%lu\n", sum_of(argv[1]));
   first = ::pthread_self();
   pthread_t other{};
   if (::pthread_create(&other, nullptr, go_on, argv[1]) != 0) return 2;
+  while (cancels) ::pause();
   ::pthread_exit(nullptr);
 }

@@ -20,7 +20,7 @@ SIZE = 4_000_000
 INTENT = '[[file]]\npath = "events"\nwillneed = [[0, 0]]\nbudget = "1MiB"\n'
 
 BEGIN = """
-import ctypes, fcntl, mmap, os, zlib
+import ctypes, fcntl, mmap, os, sys, zlib
 
 def tell(what):
     read, write = os.pipe()
@@ -67,10 +67,31 @@ tell("opened")
 read(file, 0)
 tell("read")
 """
+#: A lock outlives an `exec`, and so it must the next opening.
+AFTER_EXEC = (
+    BEGIN
+    + """
+tell("executed")
+file = os.open("events", os.O_RDONLY)
+tell("opened")
+read(file, 0)
+tell("read")
+"""
+)
+EXECUTED = f"""
+file = os.open("events", os.O_RDONLY)
+os.set_inheritable(file, True)
+read(file, 0)
+fcntl.lockf(file, fcntl.LOCK_SH)
+tell("set")
+sys.stdout.flush()
+os.execv(sys.executable, [sys.executable, "-c", {AFTER_EXEC!r}])
+"""
 CASES = {
     "shown": SHOWN,
     "opened, by fcntl": OPENED.format(lock="fcntl.lockf(writer, fcntl.LOCK_EX)"),
     "opened, by lockf": OPENED.format(lock="ctypes.CDLL(None).lockf(writer, os.F_LOCK, 0)"),
+    "executed": EXECUTED,
 }
 
 

@@ -28,8 +28,9 @@ def main() -> int:
         wait_until_settled(directory)
         for policy in ("auto", "page-cache"):
             preloaded = Preloaded(library, queue, directory / policy, INTENT.format(policy))
-            for program in programs:
-                command = [str(Path(program).absolute()), str(directory / "events")]
+            last_thread, confined = programs
+            for program, *words in ([last_thread], [last_thread, "cancel"], [confined]):
+                command = [str(Path(program).absolute()), str(directory / "events"), *words]
                 plain = preloaded.run(command, with_library=False)
                 if plain[0] == LEFT_OUT:
                     continue

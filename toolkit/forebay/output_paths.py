@@ -1,7 +1,8 @@
 """The files that a verb is asked to leave: refused before the work, not after an hour of it."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from forebay.errors import ForebayError
@@ -25,9 +26,44 @@ def require_file(path: Path) -> None:
 
 
 def require_other(path: Path, sources: Iterable[Path]) -> None:
-    """Raises ForebayError if `path` is one of the files that are read, which it would replace."""
-    if path.exists() and any(path.samefile(source) for source in sources):
+    """Raises ForebayError if `path` is one of the files that are read, or in a directory that is,
+    which it would replace."""
+    if not path.exists():
+        return
+    if any(one.exists() and path.samefile(one) for source in sources for one in _files_of(source)):
         raise ForebayError(f"{path} is what is to be read", "Name another file to write.")
+
+
+# What commands read of directories, in which they may leave results, too.
+_READ = ("run.json", "*.parquet", "*.sqlite")
+
+
+def _files_of(source: Path) -> Iterable[Path]:
+    return [file for name in _READ for file in source.glob(name)] if source.is_dir() else [source]
+
+
+def require_apart(paths: Iterable[Path]) -> None:
+    """Raises ForebayError if two of the files that are to be written are one."""
+    seen: set[Path] = set()
+    for path in (path.resolve() for path in paths):
+        if path in seen:
+            raise ForebayError(f"{path} would be written twice", "Name two files.")
+        seen.add(path)
+
+
+@contextmanager
+def unfinished(out: Path) -> Iterator[Path]:
+    """Where to write what becomes `out` when all is there; an exception leaves `out` as it was.
+    What is no file (a pipe, /dev/stdout) is written to as it is."""
+    if out.exists() and not out.is_file():
+        yield out
+        return
+    place = out.with_name(f".{out.name}.{os.getpid()}")
+    try:
+        yield place
+        place.replace(out)
+    finally:
+        place.unlink(missing_ok=True)
 
 
 def require_directory(path: Path) -> None:

@@ -62,10 +62,11 @@ def report_command(
     from forebay import output_paths
     from forebay.cli import output_console
 
-    for path in (out, json):
-        if path is not None:
-            output_paths.require_file(path)
-            output_paths.require_other(path, [source, *([system] if system else [])])
+    written = [out, *([json] if json else [])]
+    for path in written:
+        output_paths.require_file(path)
+        output_paths.require_other(path, [source, *([system] if system else [])])
+    output_paths.require_apart(written)
     content, show = _reporter(source, system)(source, out)
     if json is not None:
         json.write_text(json_format.dumps(content, indent=2), encoding="utf-8")

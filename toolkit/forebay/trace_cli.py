@@ -103,9 +103,11 @@ def export_command(
     if window is not None and perfetto is None:
         raise typer.BadParameter("--window is for --perfetto: Darshan's counters are of all calls")
     calls = _window(window)
-    for out in (perfetto, darshan):
-        if out is not None:
-            output_paths.require_file(out)
+    written = [out for out in (perfetto, darshan) if out is not None]
+    for out in written:
+        output_paths.require_file(out)
+        output_paths.require_other(out, [directory])
+    output_paths.require_apart(written)
     from forebay.trace.directory import Trace
 
     trace = Trace(directory)

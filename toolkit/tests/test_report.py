@@ -453,6 +453,15 @@ def test_moments_are_those_that_a_loop_over_them_finds(
     assert (told == expected).all()
 
 
+def test_who_asks_for_all_there_is_asks_for_what_was_moved(tmp_path: Path) -> None:
+    """As `cat` does, with lengths whose sum is no integer of 64 bits."""
+    run = MadeRun(tmp_path / "run")
+    for start in (0, 1):
+        run.posix("copy_file_range", start, 1, 12, length=2**63 - 2**20, argument=1)
+    run.posix("pwrite", 2, 1, 100, length=200, argument=0)
+    assert layers.load(run.trace())["posix"].asked.tolist() == [12, 12, 200]
+
+
 @given(
     spans=st.lists(
         st.tuples(st.integers(0, 3), st.integers(0, 99), st.integers(0, 99)), max_size=20

@@ -208,6 +208,23 @@ def test_the_command_writes_the_page_and_says_the_same(forebay: Forebay, tmp_pat
     assert "Amplification" in (tmp_path / "a page.html").read_text()
 
 
+def test_a_run_is_not_replaced_by_what_is_made_of_it(forebay: Forebay, tmp_path: Path) -> None:
+    full_run(tmp_path / "run").trace()
+    before = (tmp_path / "run" / "run.json").read_bytes()
+    for words, told in (
+        (["report", "run", "-o", "run/run.json"], "is what is to be read"),
+        (["report", "run", "--json", "run/posix.parquet"], "is what is to be read"),
+        (["export", "run", "--perfetto", "run/run.json"], "is what is to be read"),
+        (["report", "run", "-o", "one", "--json", "./one"], "would be written twice"),
+    ):
+        answer = forebay(*words)
+        assert answer.code == 2
+        assert told in answer.errors
+    assert (tmp_path / "run" / "run.json").read_bytes() == before
+    for _ in range(2):  # A page stands beside what it is made of, and is made again.
+        assert forebay("report", "run", "-o", "run/report.html").code == 0
+
+
 def test_what_is_written_is_there_where_nothing_can_be_shown(
     environ: dict[str, str], tmp_path: Path
 ) -> None:

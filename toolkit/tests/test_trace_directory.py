@@ -172,6 +172,10 @@ def test_what_is_not_finished_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(KeyError):
         write("a table that is not there")
     assert not path.exists()
+    path.mkdir()  # by the user, who may want it to be there
+    with pytest.raises(KeyError):
+        write("a table that is not there")
+    assert path.is_dir()
     write("threads")
     assert Trace(path).names() == ["files", "threads"]
 

@@ -194,9 +194,12 @@ def test_a_full_disk_is_left_no_half_a_timeline(
 
     trace = _trace(tmp_path / "run", [_row(0, 1)], [])
     monkeypatch.setattr(perfetto_export, "_events", full)
-    with pytest.raises(OSError, match="No space left"):
-        perfetto_export.export(trace, tmp_path / "o.json")
-    assert not (tmp_path / "o.json").exists()
+    (tmp_path / "earlier.json").write_text("precious")
+    for name in ("o.json", "earlier.json"):
+        with pytest.raises(OSError, match="No space left"):
+            perfetto_export.export(trace, tmp_path / name)
+    assert [path.name for path in tmp_path.glob("*.json*")] == ["earlier.json"]
+    assert (tmp_path / "earlier.json").read_text() == "precious"
 
 
 def test_calls_that_overlap_are_drawn_side_by_side(tmp_path: Path) -> None:

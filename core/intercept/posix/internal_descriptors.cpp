@@ -1,5 +1,6 @@
 #include "core/intercept/posix/internal_descriptors.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -120,6 +121,16 @@ void close_unlocked() {
     } else {
       let_go(std::unique_ptr<Kept>(one));
     }
+  }
+}
+
+void keep_through_exec() {
+  Kept* next = kept.exchange(nullptr);
+  while (next != nullptr) {
+    Kept* const one = std::exchange(next, next->next);
+    const int descriptor = one->source->descriptor();
+    if (may_be_locked(descriptor)) ::fcntl(descriptor, F_SETFD, 0);
+    keep(one);
   }
 }
 

@@ -26,8 +26,11 @@ void close_internal();
 
 /// The program is about to set a record lock.
 void takes_record_lock();
-/// What had to stay open, and need not any more, is closed.
+/// What had to stay open, and need not any more, is closed. Like what follows it takes all of that
+/// away meanwhile: one thread at a time.
 void close_unlocked();
+/// What has to stay open does so through an `exec`, which would lose the locks.
+void keep_through_exec();
 /// The program puts something of its own on the number of what had to stay open.
 void leave_to_program(int descriptor);
 

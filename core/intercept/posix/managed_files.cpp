@@ -30,6 +30,7 @@
 #include "core/intercept/posix/while_memory_lasts.hpp"
 #include "core/model/read_intent.hpp"
 #include "core/storage/file_version.hpp"
+#include "core/storage/record_locks.hpp"
 
 namespace forebay::posix {
 
@@ -127,7 +128,19 @@ void after_fork_in_parent() {
   inside = false;
 }
 
+/// Has a value in the first thread alone, whose destructor is called however that thread ends, but
+/// not where it ends the process.
+pthread_key_t of_first_thread;
+bool watches_first_thread = false;
+
+void first_thread_ends(void* value);
+
+void watch_first_thread() {
+  if (watches_first_thread) ::pthread_setspecific(of_first_thread, &of_first_thread);
+}
+
 void after_fork_in_child() {
+  watch_first_thread();  // It is the one that forked.
   if (forks_past_us > 0) {
     --forks_past_us;
     return;
@@ -166,7 +179,10 @@ bool has_memory_for_exceptions() {
     if (declared == nullptr && !is_recorded) return;
     registry.store(new Registry);
     recording = is_recorded;
+    if (process_has_record_locks()) takes_record_lock();
     ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    watches_first_thread = ::pthread_key_create(&of_first_thread, first_thread_ends) == 0;
+    watch_first_thread();
   });
 }
 
@@ -314,7 +330,10 @@ void duplicated(int descriptor, int copy) {
 
 void before_exit() { write_last_records(true); }
 
-void before_exec() {
+namespace {
+
+/// Nothing is read ahead any more of what is open.
+void end_reading() {
   Registry* state = registry.load();
   if (state == nullptr || inside || !is_own_process(*state)) return;
   const int before = errno;
@@ -333,6 +352,18 @@ void before_exec() {
     write_records_of_mappings(*state);
     state->mappings.clear();
   });
+  errno = before;
+}
+
+}  // namespace
+
+void before_exec() {
+  Registry* state = registry.load();
+  if (state == nullptr || inside || !is_own_process(*state)) return;
+  end_reading();
+  const int before = errno;
+  const Inside guard;
+  if (const RegistryLock lock(*state); lock) keep_through_exec();
   errno = before;
 }
 
@@ -393,7 +424,7 @@ namespace {
 
 /// What is open is read ahead no more, and none of our threads is left; `for_good`: nor made later.
 void end_threads(Registry& state, const char* why, bool for_good) {
-  before_exec();
+  end_reading();
   const int before = errno;
   {
     const Inside guard;
@@ -407,6 +438,14 @@ void end_threads(Registry& state, const char* why, bool for_good) {
   errno = before;
 }
 
+/// The process ends with its last thread then (pthread_exit(3)), for which none of ours may be
+/// left.
+void first_thread_ends(void*) {
+  Registry* state = registry.load();
+  if (state == nullptr || inside || recording || !is_own_process(*state)) return;
+  if (::gettid() == state->process) end_threads(*state, "the program's first thread ended", true);
+}
+
 }  // namespace
 
 bool before_confinement() {
@@ -418,12 +457,6 @@ bool before_confinement() {
 }
 
 void after_no_confinement() { inside = false; }
-
-void before_thread_end() {
-  Registry* state = registry.load();
-  if (state == nullptr || inside || recording || !is_own_process(*state)) return;
-  if (::gettid() == state->process) end_threads(*state, "the program's first thread ended", true);
-}
 
 size_t serve_at(int descriptor, void* buffer, size_t count, off_t offset) {
   if (inside) return 0;

@@ -87,11 +87,6 @@ bool before_confinement();
 /// It was not to be.
 void after_no_confinement();
 
-/// Before the calling thread ends. If it is the first, the process ends with its last thread
-/// (pthread_exit(3)), for which none of ours may be left: nothing is read ahead any more. errno
-/// stays.
-void before_thread_end();
-
 /// Before the program puts something of its own on the number of a descriptor of ours: what is read
 /// ahead ends, and begins anew with the next opening. False: not in this call, from a signal
 /// handler.

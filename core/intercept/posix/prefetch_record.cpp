@@ -62,7 +62,8 @@ void write_mistakes_record(const std::string& path, const std::vector<std::strin
   record.add("path", path);
   record.add_written("mistakes", sentences + "]");
   if (leave_record(record.take(), ".mistakes")) return;
-  for (const std::string& mistake : mistakes) complain(path + ": " + mistake);
+  const std::string about = path + ": ";
+  for (const std::string& mistake : mistakes) complain(about + mistake);
 }
 
 void write_gave_up_record(const std::string& why) {

@@ -86,18 +86,6 @@ FOREBAY_EXPORTED int execle(const char* path, const char* first, ...) noexcept {
   return failed;
 }
 
-FOREBAY_EXPORTED void pthread_exit(void* result) {
-  before_thread_end();
-  real().pthread_exit(result);
-  __builtin_unreachable();
-}
-
-FOREBAY_EXPORTED void thrd_exit(int result) {
-  before_thread_end();
-  real().thrd_exit(result);
-  __builtin_unreachable();
-}
-
 // All commands take four words or less (prctl(2)).
 FOREBAY_EXPORTED int prctl(int command, ...) noexcept {
   va_list rest;

@@ -210,8 +210,9 @@ void manage(int descriptor, const FileVersion& version, const char* path,
             const DeclaredReads::Sections& sections, Reader reader) {
   Registry& state = *registry.load();
   const RegistryLock lock(state);
+  if (!lock) return;
   close_unlocked();
-  if (!lock || take_up_advised(state, descriptor, version, reader)) return;
+  if (take_up_advised(state, descriptor, version, reader)) return;
   ReadIntent wishes = combined(sections);
   if (descriptors_run_short()) return end_parked(state);
   const auto by_page_cache = [&] {
@@ -460,7 +461,7 @@ void close_listed(int descriptor) {
   }
   if (ended) write_record(*ended);
   if (state.has_abandoned.exchange(false)) close_abandoned(state);
-  close_unlocked();
+  if (const RegistryLock lock(state); lock) close_unlocked();
 }
 
 void stop_serving(FileId id) {

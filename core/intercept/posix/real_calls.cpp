@@ -68,8 +68,6 @@ void find_calls() {
   find(found_calls.lockf, "lockf64");
   find(found_calls._exit, "_exit");
   find(found_calls._Exit, "_Exit");
-  find(found_calls.pthread_exit, "pthread_exit");
-  find(found_calls.thrd_exit, "thrd_exit");
   find(found_calls.prctl, "prctl");
   find(found_calls.execve, "execve");
   find(found_calls.execv, "execv");

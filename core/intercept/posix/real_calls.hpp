@@ -58,8 +58,6 @@ struct RealCalls {
   int (*lockf)(int, int, off_t);
   void (*_exit)(int);
   void (*_Exit)(int);  // NOLINT(bugprone-reserved-identifier): the C library's name.
-  void (*pthread_exit)(void*);
-  void (*thrd_exit)(int);
   int (*prctl)(int, ...);
   int (*execve)(const char*, char* const*, char* const*);
   int (*execv)(const char*, char* const*);

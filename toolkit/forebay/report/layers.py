@@ -101,7 +101,7 @@ def _layer(trace: Trace, name: str) -> Layer:
         file=tables.integers(table, "file"),
         kind=kind,
         offset=tables.integers(table, "offset"),
-        asked=np.where(data, np.maximum(tables.integers(table, "length", 0), 0), 0),
+        asked=np.where(data, _asked(name, table), 0),
         moved=np.where(data, calls.moved_bytes(table), 0),
         start_ns=start,
         end_ns=start + np.maximum(tables.integers(table, "duration_ns", 0), 0),
@@ -111,6 +111,18 @@ def _layer(trace: Trace, name: str) -> Layer:
         behind=nothing,
         timed=_is_timed(table),
     )
+
+
+# What one system call moves at most (read(2)).
+_MOST_MOVED = 0x7FFFF000
+
+
+def _asked(name: str, table: pa.Table) -> NDArray[np.int64]:
+    """Who asks for more than a call can move (`cat`, by copy_file_range) asks for what there is."""
+    length = np.maximum(tables.integers(table, "length", 0), 0)
+    if name != "posix":
+        return length
+    return np.where(length > _MOST_MOVED, calls.moved_bytes(table), length)
 
 
 def _is_timed(table: pa.Table) -> Flags:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import xxhash
 from numpy.typing import NDArray
 
+from forebay import output_paths
 from forebay.errors import ForebayError
 from forebay.trace import calls, darshan_counters, places, tables
 from forebay.trace.calls import Kind
@@ -33,18 +34,15 @@ def export(trace: Trace, out: Path) -> list[str]:
     """Writes a log: the counters that the trace has from Darshan or what Darshan would have counted
     of its calls, and the calls that move data as extended traces. Gives what was left out. Raises
     ForebayError if that fails."""
-    unfinished = out.with_name(f".{out.name}.{os.getpid()}")
     partial = _partial(trace)
     try:
-        with DarshanWriter(unfinished, partial) as writer:
-            export = _Export(trace, writer)
-            export.carry_out()
-        unfinished.chmod(0o666 & ~_umask())
-        unfinished.replace(out)
+        with output_paths.unfinished(out) as place:
+            with DarshanWriter(place, partial) as writer:
+                export = _Export(trace, writer)
+                export.carry_out()
+            place.chmod(0o666 & ~_umask())
     except LogNotWrittenError as error:
         raise ForebayError(f"{out}: {error}", "Is there room, and a permission?", 1) from error
-    finally:
-        unfinished.unlink(missing_ok=True)
     others = [n for n in trace.names() if n.startswith(tables.COUNTERS_PREFIX)]
     notes = [f"{name} is left out" for name in others if name not in _KNOWN_TABLES]
     if export.others:

@@ -4,7 +4,6 @@ import contextlib
 import multiprocessing
 import os
 import re
-import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from forebay.errors import ForebayError
 from forebay.output_paths import require_new_directory
-from forebay.trace.directory import Run, TraceWriter, paths
+from forebay.trace.directory import Run, TraceWriter, paths, remove_made
 from forebay.trace.tables import COUNTERS_PREFIX
 from forebay.units import show_count
 
@@ -52,15 +51,19 @@ def import_log(log: Path, directory: Path) -> Imported:
     if log.is_dir():
         raise ForebayError(f"{log} is a directory", "Name one .darshan log.")
     require_new_directory(directory)
+    is_made = not directory.exists()
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         try:
             with _interrupts_held_back():  # while it loads: it inherits this
                 future = pool.submit(_import_quietly, log.absolute(), directory)
             outcome = future.result()
         except BrokenProcessPool as error:
-            raise _damaged(log, "Darshan's library broke down on it", directory) from error
+            remove_made(directory, is_made)
+            raise _damaged(log, "Darshan's library broke down on it") from error
     if isinstance(outcome, str):
-        raise _damaged(log, outcome, directory)
+        # What was written is no trace, also where all of it was before the library complained.
+        remove_made(directory, is_made)
+        raise _damaged(log, outcome)
     return outcome
 
 
@@ -73,9 +76,7 @@ def _interrupts_held_back() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _damaged(log: Path, why: str, directory: Path) -> ForebayError:
-    # What was written of it is no trace, also where all of it was before the library complained.
-    shutil.rmtree(directory, ignore_errors=True)
+def _damaged(log: Path, why: str) -> ForebayError:
     reason, advice = _of_versions(why) or (why, _NO_WHOLE_LOG)
     return ForebayError(f"{log} cannot be imported: {reason}", advice, exit_code=1)
 

@@ -53,6 +53,15 @@ class Run:
         return said
 
 
+def remove_made(path: Path, is_made: bool) -> None:
+    """What was written into a directory goes; so does the directory unless it was there before."""
+    if is_made:
+        shutil.rmtree(path, ignore_errors=True)
+    elif path.is_dir():
+        for file in path.iterdir():
+            file.unlink()
+
+
 class TraceWriter:
     """Makes a trace directory. As a context: an exception leaves nothing, which would only be in
     the way of the next try. What is killed leaves no run.json, so nobody takes it for a trace."""
@@ -60,6 +69,7 @@ class TraceWriter:
     def __init__(self, path: Path) -> None:
         """Raises ForebayError if `path` is there and not an empty directory."""
         require_new_directory(path)
+        self._is_made = not path.exists()
         path.mkdir(parents=True, exist_ok=True)
         self.path = path
         self._files: dict[str, tables.TableFile] = {}
@@ -69,7 +79,7 @@ class TraceWriter:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
-            shutil.rmtree(self.path, ignore_errors=True)
+            remove_made(self.path, self._is_made)
 
     def add(self, name: str, table: pa.Table) -> None:
         """Appends rows to a table. Calls come sorted by process, thread and start. Raises KeyError,

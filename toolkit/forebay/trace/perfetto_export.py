@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from forebay import output_paths
 from forebay.trace import tables
 from forebay.trace.directory import Trace
 
@@ -20,22 +21,18 @@ _Window = tuple[float, float]
 
 def export(trace: Trace, out: Path, window: _Window = (0.0, float("inf"))) -> int:
     """Writes the calls that touch `window`, in seconds of the run's clock; compressed if the name
-    ends with .gz. Gives their number. Raises OSError, and leaves no half a file then."""
-    try:
-        return _write(trace, out, window)
-    except OSError:
-        if out.is_file():
-            out.unlink()
-        raise
+    ends with .gz. Gives their number. Raises OSError, and leaves what was there before, then."""
+    with output_paths.unfinished(out) as place:
+        return _write(trace, place, window, out.suffix == ".gz")
 
 
-def _write(trace: Trace, out: Path, window: _Window) -> int:
+def _write(trace: Trace, out: Path, window: _Window, is_compressed: bool) -> int:
     count = 0
     paths = trace.table("files").column("path").to_pylist()
     shown = pa.array([*map(_quoted, paths), "null"], pa.string())
     plain = _plain_threads(trace)
     file = tables.opened(out, "wb")
-    with file, pa.output_stream(file, "gzip" if out.suffix == ".gz" else None) as stream:
+    with file, pa.output_stream(file, "gzip" if is_compressed else None) as stream:
         stream.write(b'{"displayTimeUnit":"ns","traceEvents":[\n')
         stream.write(",\n".join(_process_names(trace)).encode())
         for name in tables.CALLS:
