@@ -37,6 +37,9 @@ READ = range(0, 16 * MIB, PIECE)
 #: The program's own first reads, which were not served, and the kernel's read-ahead of them.
 UNSERVED = MIB
 
+ATTEMPTS = 3
+GONE = "what somebody else had read is gone"
+
 #: Runs a command that cannot open anything with O_DIRECT.
 NOT_DIRECT = """
 import ctypes, errno, os, sys
@@ -89,7 +92,7 @@ def check(preloaded: Preloaded, content: bytes, before: list[str]) -> list[str]:
     if peak > BUDGET + UNSERVED:
         failures.append(f"{peak} bytes in the page cache, for a budget of {BUDGET}: {record}")
     if resident_bytes(data, *OTHERS) < OTHERS[1]:
-        failures.append("what somebody else had read is gone")
+        failures.append(GONE)
     if not 0 < int(str(record["memory_peak"])) <= BUDGET:
         failures.append(f"memory of {record['memory_peak']} bytes")
     if resident_bytes(data) - OTHERS[1] > UNSERVED:
@@ -113,7 +116,11 @@ def main() -> int:
         for way, (policy, before) in ways.items():
             preloaded = Preloaded(library, queue, directory / way, declared + policy)
             (directory / way / "events").symlink_to(directory / "events")
-            found = check(preloaded, content, before)
+            # A kernel that is short of memory takes pages as well, now and then. We would each time.
+            for _ in range(ATTEMPTS):
+                found = check(preloaded, content, before)
+                if GONE not in found:
+                    break
             if found == ["left out"]:
                 print(f"{way} is left out: the kernel does not allow it")
                 return SKIPPED

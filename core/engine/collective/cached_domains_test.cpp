@@ -265,9 +265,21 @@ TEST_F(CachedDomains, LongPartsMeetAtAggregators) {
     Told told;
     write(calls, 1, told);
     EXPECT_EQ(told.absorbed, 8 * ranks * length);
-    EXPECT_EQ(told.direct, 8 * ranks);
+    EXPECT_EQ(told.exchanged, 8 * ranks);
+    EXPECT_EQ(told.direct, 0);
     EXPECT_LE(told.message_bytes, 8 * (ranks + 1) * stripe);
   }
+}
+
+/// It says nothing of what comes.
+TEST_F(CachedDomains, AnEmptyCallIsNoneOfWholeGranules) {
+  constexpr Bytes length = stripe / 4;
+  std::vector<Write> calls{{}};
+  for (Bytes k = 0; k < 24; ++k) calls.push_back({100 + k * ranks * length, length});
+  without_stripes();
+  Told told;
+  write(calls, 1, told);
+  EXPECT_EQ(told.absorbed, 24 * ranks * length);
 }
 
 TEST_F(CachedDomains, WhatIsWholeGranulesIsNotExchanged) {

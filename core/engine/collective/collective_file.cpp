@@ -105,7 +105,6 @@ class EngineFile final : public CollectiveFile {
     cached_.gathered = cached_.unit > 0;
     DirectIo::Inside inside;
     if (split) {
-      Counters::add(counters_.direct_calls, 1);
       inside = direct_.write_inside(access, cached_.granule);
     }
     WriteRounds rounds(context(*schedule, true));
@@ -376,16 +375,17 @@ class EngineFile final : public CollectiveFile {
     if (slow || cached_.unit > 0) unasked_calls_.begin_anew();
     if (!slow && (*agreed)->path == Path::direct && agreement_.all_seamless() &&
         !agreed_.layout.striped() && agreed_.hints.collective_write != Toggle::enable &&
-        agreed_.hints.collective_read != Toggle::enable && stays_apart(**agreed)) {
+        agreed_.hints.collective_read != Toggle::enable && stays_apart(**agreed, writing)) {
       unasked_calls_.grant();
     }
     return agreed;
   }
 
   /// Whether calls like this one go on to leave each rank its granules, if there is a cache.
-  bool stays_apart(const Schedule& schedule) const {
-    return cached_.unit == 0 ||
-           (!cached_.gathered && whole_granules(schedule.parts, cached_.granule));
+  bool stays_apart(const Schedule& schedule, bool writing) const {
+    if (cached_.unit == 0) return true;
+    return writing && schedule.total > 0 && !cached_.gathered &&
+           whole_granules(schedule.parts, cached_.granule);
   }
 
   /// Every rank moves its own pieces; what failed on one of them is an error on all.

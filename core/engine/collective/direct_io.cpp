@@ -18,6 +18,9 @@ constexpr Bytes bounce_bytes = 512 * KiB;
 /// Blocks of memory that are as long as this are written from where they lie: naming one to a
 /// system call costs less than copying it.
 constexpr Bytes least_named_block = KiB;
+constexpr std::size_t most_named_blocks = bounce_bytes / least_named_block;
+/// Of a shorter piece it is not asked how its memory lies.
+constexpr Bytes least_named_piece = 64 * KiB;
 /// How many series of blocks are looked at for that.
 constexpr int most_named_samples = 8;
 constexpr Bytes default_sieve_bytes = 4 * MiB;          // ROMIO's ind_rd_buffer_size
@@ -266,37 +269,41 @@ Status DirectIo::write_contiguous(Call& call, const Batch& batch) {
                              batch.span.offset);
   }
   call.memory.seek_data(done);
-  if (has_long_blocks(call.memory, done + batch.span.length)) {
-    return write_named(call.memory, batch.span);
-  }
-  for (Bytes at = 0; at < batch.span.length; at += bounce_bytes) {
-    const std::span<std::byte> buffer =
-        call.bounce.take(std::min(bounce_bytes, batch.span.length - at));
+  for (Bytes at = 0; at < batch.span.length;) {
+    const Bytes length = std::min(bounce_bytes, batch.span.length - at);
+    if (length >= least_named_piece && has_long_blocks(call.memory, done + at + length)) {
+      const auto written = write_named(call.memory, length, batch.span.offset + at);
+      if (!written) return tl::unexpected(written.error());
+      at += *written;
+      continue;
+    }
+    const std::span<std::byte> buffer = call.bounce.take(length);
     copy_contiguous(call.memory, buffer.data(), static_cast<Bytes>(buffer.size()),
                     Direction::gather);
     Counters::add(counters_.bytes_copied, static_cast<Bytes>(buffer.size()));
     if (auto status = storage_.write_at(buffer, batch.span.offset + at); !status) return status;
+    at += length;
   }
   return {};
 }
 
-/// What `memory` walks, block by block, to `span`.
-Status DirectIo::write_named(TreeCursor& memory, Extent span) {
+/// The next `length` bytes of `memory`, or as many as lie in its next most_named_blocks, from where
+/// they lie. Returns how many.
+Result<Bytes> DirectIo::write_named(TreeCursor& memory, Bytes length, Bytes offset) {
   std::vector<iovec> blocks;
-  for (Bytes at = span.offset; at < span.end();) {
-    blocks.clear();
-    const Bytes length = std::min(bounce_bytes, span.end() - at);
-    const Bytes data_end = memory.data_position() + length;
-    for (Run run; memory.next(data_end, run);) {
-      for (std::int64_t i = 0; i < run.count; ++i) {
-        blocks.push_back(
-            {address_of(run.offset + i * run.stride), static_cast<std::size_t>(run.block)});
-      }
+  blocks.reserve(most_named_blocks);
+  const Bytes begin = memory.data_position();
+  Bytes named = 0;
+  for (Run run; blocks.size() < most_named_blocks && memory.next(begin + length, run);) {
+    for (std::int64_t i = 0; i < run.count && blocks.size() < most_named_blocks; ++i) {
+      blocks.push_back(
+          {address_of(run.offset + i * run.stride), static_cast<std::size_t>(run.block)});
+      named += run.block;
     }
-    if (auto status = storage_.write_pieces(blocks, at); !status) return status;
-    at += length;
   }
-  return {};
+  memory.seek_data(begin + named);
+  const auto status = storage_.write_pieces(blocks, offset);
+  return status ? Result<Bytes>(named) : tl::unexpected(status.error());
 }
 
 Status DirectIo::write_sieved(Call& call, const Batch& batch) {

@@ -91,7 +91,7 @@ class DirectIo {
   static bool next_batch(TreeCursor& walk, Bytes data_end, const Joining& joining, Batch& batch);
   Status write_contiguous(Call& call, const Batch& batch);
   Status write_pieces(Call& call, const Batch& batch);
-  Status write_named(TreeCursor& memory, Extent span);
+  Result<Bytes> write_named(TreeCursor& memory, Bytes length, Bytes offset);
   Status write_sieved(Call& call, const Batch& batch);
   Result<Bytes> read_contiguous(Call& call, const Batch& batch);
   Result<Bytes> read_sieved(Call& call, const Batch& batch);

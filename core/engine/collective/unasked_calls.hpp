@@ -19,7 +19,7 @@ class UnaskedCalls {
     left_ = next_;
     next_ = std::min(8 * next_, most);
   }
-  /// Calls are too dear for that.
+  /// For few calls again: they are dear, or where ranks meet may change.
   void begin_anew() { next_ = first; }
   /// What was agreed does not hold any more.
   void end() { left_ = 0; }
