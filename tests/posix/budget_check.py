@@ -116,7 +116,7 @@ def main() -> int:
         for way, (policy, before) in ways.items():
             preloaded = Preloaded(library, queue, directory / way, declared + policy)
             (directory / way / "events").symlink_to(directory / "events")
-            # A kernel that is short of memory takes pages as well, now and then. We would each time.
+            # A kernel that is short of memory takes pages too, now and then. We would each time.
             for _ in range(ATTEMPTS):
                 found = check(preloaded, content, before)
                 if GONE not in found:
