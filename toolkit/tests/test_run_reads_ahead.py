@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Forebay, read_json
+from conftest import Answer, Forebay, read_json
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 REAL_LIBRARY = Path(os.environ.get("FOREBAY_LIBRARY_DIR", REPOSITORY / "build" / "lib"))
@@ -76,15 +76,18 @@ def test_extents_that_do_not_fit_are_told_once_with_their_line(
     }
 
 
+def mistaken(forebay: Forebay, tmp_path: Path, words: list[str]) -> Answer:
+    """Runs this with an intent file that does not fit what it reads."""
+    (tmp_path / "reads.toml").write_text(INTENT)
+    (tmp_path / "other.dat").write_text("x" * SIZE)
+    return forebay("run", "-q", "--intent", "reads.toml", "--", *words)
+
+
 def test_without_a_directory_of_records_mistakes_are_told_by_the_program_itself(
     forebay: Forebay, tmp_path: Path
 ) -> None:
-    (tmp_path / "reads.toml").write_text(INTENT)
-    (tmp_path / "other.dat").write_text("x" * SIZE)
-    answer = forebay(
-        "run", "-q", "--intent", "reads.toml",
-        "--", "sh", "-c", "unset FOREBAY_REPORT_DIR; exec wc -c other.dat",
-    )  # fmt: skip
+    words = ["sh", "-c", "unset FOREBAY_REPORT_DIR; exec wc -c other.dat"]
+    answer = mistaken(forebay, tmp_path, words)
     assert (answer.code, answer.output) == (0, f"{SIZE} other.dat\n")
     assert "forebay: other.dat: " in answer.errors
     assert answer.errors.count("reads.toml:11: willneed [300000, 1] lies outside") == 1
@@ -93,14 +96,11 @@ def test_without_a_directory_of_records_mistakes_are_told_by_the_program_itself(
 def test_mistakes_are_not_told_to_a_file_that_has_the_number_of_the_error_stream(
     forebay: Forebay, tmp_path: Path
 ) -> None:
-    (tmp_path / "reads.toml").write_text(INTENT)
-    (tmp_path / "other.dat").write_text("x" * SIZE)
-    answer = forebay(
-        "run", "-q", "--intent", "reads.toml",
-        "--", sys.executable, "-c",
+    program = (
         "import os; os.close(2); assert os.open('result', os.O_CREAT | os.O_WRONLY) == 2; "
-        "os.open('other.dat', os.O_RDONLY)",
-    )  # fmt: skip
+        "os.open('other.dat', os.O_RDONLY)"
+    )
+    answer = mistaken(forebay, tmp_path, [sys.executable, "-c", program])
     assert (answer.code, (tmp_path / "result").read_text()) == (0, "")
 
 
