@@ -20,10 +20,12 @@ void side_by_side(std::size_t count, int threads, Each each) {
   };
   const std::size_t most = std::min(count, static_cast<std::size_t>(std::max(threads, 1)));
   std::vector<std::future<void>> others;
-  try {
-    while (others.size() + 1 < most) others.push_back(std::async(std::launch::async, work));
-  } catch (const std::system_error&) {
-    // Those that there are do it all.
+  for (bool more = true; more && others.size() + 1 < most;) {
+    try {
+      others.push_back(std::async(std::launch::async, work));
+    } catch (const std::system_error&) {
+      more = false;  // Those that there are do it all.
+    }
   }
   work();
   for (std::future<void>& other : others) other.get();
