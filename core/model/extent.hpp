@@ -12,6 +12,10 @@ constexpr Bytes KiB = 1024;
 constexpr Bytes MiB = 1024 * KiB;
 constexpr Bytes GiB = 1024 * MiB;
 
+/// To whole multiples of `unit`, of values that are not negative.
+constexpr Bytes round_down(Bytes value, Bytes unit) { return value - value % unit; }
+constexpr Bytes round_up(Bytes value, Bytes unit) { return round_down(value + unit - 1, unit); }
+
 /// The half-open byte range [offset, offset + length).
 struct Extent {
   Bytes offset = 0;

@@ -13,9 +13,6 @@ namespace forebay {
 /// largest logical block size of devices in use (open(2), "O_DIRECT").
 constexpr Bytes direct_alignment = 4 * KiB;
 
-constexpr Bytes round_down(Bytes value, Bytes unit) { return value - value % unit; }
-constexpr Bytes round_up(Bytes value, Bytes unit) { return round_down(value + unit - 1, unit); }
-
 /// What has to be transferred to have `extent`: whole units of direct_alignment.
 constexpr Extent transfer_of(Extent extent) {
   const Bytes from = round_down(extent.offset, direct_alignment);

@@ -7,8 +7,8 @@ namespace forebay {
 
 Extent whole_granules_in(const RankPart& part, Bytes granule) {
   const Extent bytes = part.hull();
-  const Bytes first = (bytes.offset + granule - 1) / granule * granule;
-  const Bytes end = bytes.end() / granule * granule;
+  const Bytes first = round_up(bytes.offset, granule);
+  const Bytes end = round_down(bytes.end(), granule);
   return first < end ? Extent{first, end - first} : Extent{bytes.end(), 0};
 }
 

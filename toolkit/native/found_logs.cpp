@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <utility>
@@ -51,7 +50,7 @@ constexpr int reads_at_once = 8;
 class Search {
  public:
   Search(const LogSelection& selection, ReadDepth depth, const ScanProgress& progress)
-      : selection_(selection), depth_(depth), progress_(progress) {
+      : selection_(selection), depth_(depth), progress_(in_turn(progress)) {
     for (const std::string& file : selection.files) files_.insert(real_path(file));
   }
 
@@ -119,7 +118,7 @@ class Search {
     std::vector<Result<std::optional<LogSummary>>> summaries(names->size());
     const int threads = reads_at_once / std::max(static_cast<int>(names->size()), 1);
     side_by_side(names->size(), reads_at_once, [&](std::size_t at) {
-      summaries[at] = summarise(*directory, (*names)[at], depth_, threads, tell_);
+      summaries[at] = summarise(*directory, (*names)[at], depth_, threads, progress_);
     });
     for (std::size_t at = 0; at < names->size(); ++at) {
       note(*directory, (*names)[at], std::move(summaries[at]));
@@ -170,13 +169,7 @@ class Search {
 
   const LogSelection& selection_;
   const ReadDepth depth_;
-  const ScanProgress& progress_;
-  std::mutex progress_mutex_;
-  const ScanProgress tell_ = [this](Bytes more) {
-    if (!progress_) return;
-    const std::scoped_lock lock(progress_mutex_);
-    progress_(more);
-  };
+  const ScanProgress progress_;
   std::set<std::string> files_;
   std::map<std::string, DirtyNotice> notices_;  ///< By log.
   std::set<std::string> seen_;                  ///< Directories.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <mutex>
 #include <numeric>
 #include <utility>
 
@@ -264,9 +263,10 @@ class Reading {
 Bytes LogContents::complete_bytes() const { return payload_bytes(complete); }
 Bytes LogContents::incomplete_bytes() const { return payload_bytes(incomplete); }
 
-Result<LogContents> read_log(LogStore& store, ReadDepth depth, const ScanProgress& progress) {
+Result<LogContents> read_log(LogStore& store, ReadDepth depth, const ScanProgress& progress,
+                             int threads) {
   LogStore* const only = &store;
-  return std::move(read_logs({&only, 1}, depth, 1, progress).front());
+  return std::move(read_logs({&only, 1}, depth, threads, progress).front());
 }
 
 std::vector<Result<LogContents>> read_logs(std::span<LogStore* const> stores, ReadDepth depth,
@@ -279,12 +279,7 @@ std::vector<Result<LogContents>> read_logs(std::span<LogStore* const> stores, Re
     reading.open();
     for (std::size_t i = 0; i < reading.segments(); ++i) segments.emplace_back(&reading, i);
   }
-  std::mutex progress_mutex;
-  const ScanProgress tell = [&](Bytes more) {
-    if (!progress) return;
-    const std::scoped_lock lock(progress_mutex);
-    progress(more);
-  };
+  const ScanProgress tell = in_turn(progress);
   side_by_side(segments.size(), threads, [&](std::size_t at) {
     const auto& [reading, segment] = segments[at];
     reading->scan(segment, tell);

@@ -57,10 +57,11 @@ struct LogContents {
 
 /// Reads a log. Errors, with a message for a person: no_such_file (it holds no segment: nothing was
 /// written), unsupported (of another version), io (unreadable, or no superblock is intact).
-Result<LogContents> read_log(LogStore& store, ReadDepth depth, const ScanProgress& progress = {});
+/// Up to `threads` threads read its segments, side by side.
+Result<LogContents> read_log(LogStore& store, ReadDepth depth, const ScanProgress& progress = {},
+                             int threads = 1);
 
-/// The same of several logs, in their order. Up to `threads` threads read their segments, side by
-/// side.
+/// The same of several logs, in their order.
 std::vector<Result<LogContents>> read_logs(std::span<LogStore* const> stores, ReadDepth depth,
                                            int threads, const ScanProgress& progress = {});
 

@@ -17,8 +17,7 @@ Result<std::optional<LogSummary>> summarise(const std::shared_ptr<CacheDirectory
   summary.path = (*log)->path();
   summary.in_use = (*log)->in_use();
   if (auto status = StatusPage::read(**log)) summary.progress = *status;
-  LogStore* const store = log->get();
-  auto contents = std::move(read_logs({&store, 1}, depth, threads, progress).front());
+  auto contents = read_log(**log, depth, progress, threads);
   if (!contents) {
     summary.readable = tl::unexpected(contents.error());
     return summary;

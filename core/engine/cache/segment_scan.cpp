@@ -1,8 +1,11 @@
 #include "core/engine/cache/segment_scan.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "core/engine/cache/crc32c.hpp"
 #include "core/engine/compression/adaptive_compressor.hpp"
@@ -132,6 +135,14 @@ class Scan {
 };
 
 }  // namespace
+
+ScanProgress in_turn(ScanProgress progress) {
+  if (!progress) return {};
+  return [progress = std::move(progress), mutex = std::make_shared<std::mutex>()](Bytes more) {
+    const std::scoped_lock lock(*mutex);
+    progress(more);
+  };
+}
 
 SegmentFindings scan_segment(const LogSegment& segment, ReadDepth depth,
                              const ScanProgress& progress) {

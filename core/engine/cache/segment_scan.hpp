@@ -18,6 +18,8 @@ enum class ReadDepth {
 /// Told of bytes of the log that were dealt with since it was told last. Called by several threads
 /// in turn, where several read.
 using ScanProgress = std::function<void(Bytes)>;
+/// The same for several threads: one at a time calls it.
+ScanProgress in_turn(ScanProgress progress);
 
 struct FoundRecord {
   LogRecord record;

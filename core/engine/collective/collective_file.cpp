@@ -104,9 +104,7 @@ class EngineFile final : public CollectiveFile {
     }
     cached_.gathered = cached_.unit > 0;
     DirectIo::Inside inside;
-    if (split) {
-      inside = direct_.write_inside(access, cached_.granule);
-    }
+    if (split) inside = direct_.write_inside(access, cached_.granule);
     WriteRounds rounds(context(*schedule, true));
     // Where there is no memory for ends, the call has failed, and others wait for them all the
     // same.

@@ -179,15 +179,18 @@ void copy_sides(Side& memory, Side& file, Direction direction) {
 
 }  // namespace
 
+std::byte* address_of(Bytes offset) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): in a buffer's tree, offsets are addresses.
+  return reinterpret_cast<std::byte*>(static_cast<std::intptr_t>(offset));
+}
+
 void copy_run(TreeCursor& memory, const Run& file_run, std::byte* image, Bytes image_origin,
               Direction direction) {
   const Bytes end = memory.data_position() + file_run.bytes();
   Side file{image + (file_run.offset - image_origin), file_run.block, file_run.stride,
             file_run.count};
   for (Run run; file.left > 0 && memory.next(end, run);) {
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): in a buffer's tree, offsets are addresses.
-    auto* address = reinterpret_cast<std::byte*>(static_cast<std::intptr_t>(run.offset));
-    Side piece{address, run.block, run.stride, run.count};
+    Side piece{address_of(run.offset), run.block, run.stride, run.count};
     copy_sides(piece, file, direction);
   }
   if (direction == Direction::scatter_uncached) finish_uncached();

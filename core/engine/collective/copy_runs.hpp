@@ -24,6 +24,9 @@ constexpr Direction scatter_of(Bytes length) {
   return length < cache_bytes ? Direction::scatter : Direction::scatter_uncached;
 }
 
+/// What a buffer's tree says is an offset is an address.
+std::byte* address_of(Bytes offset);
+
 /// Moves data bytes [memory.data_position(), + length) between the program's buffer, which `memory`
 /// walks (its offsets are addresses), and the contiguous `buffer`. `memory` moves on by `length`.
 void copy_contiguous(TreeCursor& memory, std::byte* buffer, Bytes length, Direction direction);

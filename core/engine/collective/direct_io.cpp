@@ -37,12 +37,7 @@ std::optional<std::byte*> contiguous_address(const TiledTree& memory, Bytes leng
   const StridedTree& tree = memory.tree;
   if (!tree.dense()) return {};
   if (length > tree.size() && memory.extent != tree.size()) return {};
-  return reinterpret_cast<std::byte*>(memory.displacement + tree.lower());
-}
-
-std::byte* address_of(Bytes offset) {
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): in a buffer's tree, offsets are addresses.
-  return reinterpret_cast<std::byte*>(static_cast<std::intptr_t>(offset));
+  return address_of(memory.displacement + tree.lower());
 }
 
 /// Whether a part of `memory` lies in long blocks, by the first ones of it.

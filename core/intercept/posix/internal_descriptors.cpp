@@ -42,6 +42,13 @@ void keep(Kept* one, std::atomic<Kept*>& among = kept) {
   }
 }
 
+/// Hands each of those to `visit`, which keeps it or does not.
+template <typename Visit>
+void take_apart(Visit visit) {
+  Kept* next = kept.exchange(nullptr);
+  while (next != nullptr) visit(std::exchange(next, next->next));
+}
+
 void let_go(std::unique_ptr<Kept> one) { set_internal(one->source->descriptor(), false); }
 
 /// A source whose descriptor the program cannot close.
@@ -113,38 +120,29 @@ void takes_record_lock() {
 }
 
 void close_unlocked() {
-  Kept* next = kept.exchange(nullptr);
-  while (next != nullptr) {
-    Kept* const one = std::exchange(next, next->next);
+  take_apart([](Kept* one) {
     if (may_be_locked(one->source->descriptor())) {
       keep(one);
     } else {
       let_go(std::unique_ptr<Kept>(one));
     }
-  }
+  });
 }
 
 void keep_through_exec() {
-  Kept* next = kept.exchange(nullptr);
-  while (next != nullptr) {
-    Kept* const one = std::exchange(next, next->next);
+  take_apart([](Kept* one) {
     const int descriptor = one->source->descriptor();
     if (may_be_locked(descriptor)) ::fcntl(descriptor, F_SETFD, 0);
     keep(one);
-  }
+  });
 }
 
 void leave_to_program(int descriptor) {
-  Kept* next = kept.exchange(nullptr);
-  while (next != nullptr) {
-    Kept* const one = std::exchange(next, next->next);
-    if (one->source->descriptor() == descriptor) {
-      set_internal(descriptor, false);
-      keep(one, given_away);
-    } else {
-      keep(one);
-    }
-  }
+  take_apart([descriptor](Kept* one) {
+    const bool is_taken = one->source->descriptor() == descriptor;
+    if (is_taken) set_internal(descriptor, false);
+    keep(one, is_taken ? given_away : kept);
+  });
 }
 
 Result<std::unique_ptr<FetchSource>> open_protected_source(int descriptor, const std::string& path,

@@ -179,7 +179,7 @@ bool has_memory_for_exceptions() {
     if (declared == nullptr && !is_recorded) return;
     registry.store(new Registry);
     recording = is_recorded;
-    if (process_has_record_locks()) takes_record_lock();
+    if (declared != nullptr && process_has_record_locks()) takes_record_lock();
     ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     watches_first_thread = ::pthread_key_create(&of_first_thread, first_thread_ends) == 0;
     watch_first_thread();
@@ -333,24 +333,22 @@ void before_exit() { write_last_records(true); }
 namespace {
 
 /// Nothing is read ahead any more of what is open.
-void end_reading() {
-  Registry* state = registry.load();
-  if (state == nullptr || inside || !is_own_process(*state)) return;
+void end_reading(Registry& state) {
   const int before = errno;
-  const auto with_registry = [state](auto&& act) {
+  const auto with_registry = [&state](auto&& act) {
     const Inside guard;
     while_memory_lasts([&] {
-      if (const RegistryLock lock(*state); lock) act();
+      if (const RegistryLock lock(state); lock) act();
     });
   };
-  with_registry([state] {
-    if (state->prefetcher != nullptr) state->prefetcher->finish_shared();
+  with_registry([&state] {
+    if (state.prefetcher != nullptr) state.prefetcher->finish_shared();
   });
   closing_range(0, UINT_MAX);
-  with_registry([state] {
-    end_parked(*state);
-    write_records_of_mappings(*state);
-    state->mappings.clear();
+  with_registry([&state] {
+    end_parked(state);
+    write_records_of_mappings(state);
+    state.mappings.clear();
   });
   errno = before;
 }
@@ -360,7 +358,7 @@ void end_reading() {
 void before_exec() {
   Registry* state = registry.load();
   if (state == nullptr || inside || !is_own_process(*state)) return;
-  end_reading();
+  end_reading(*state);
   const int before = errno;
   const Inside guard;
   if (const RegistryLock lock(*state); lock) keep_through_exec();
@@ -424,7 +422,7 @@ namespace {
 
 /// What is open is read ahead no more, and none of our threads is left; `for_good`: nor made later.
 void end_threads(Registry& state, const char* why, bool for_good) {
-  end_reading();
+  end_reading(state);
   const int before = errno;
   {
     const Inside guard;
