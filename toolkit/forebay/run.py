@@ -55,7 +55,8 @@ def run(options: RunOptions, console: Console) -> int:
     tracing = None
     if options.trace_to is not None:
         tracing = trace_run.Tracing(options.command, options.trace_to)
-    preload = _preload(options, tracing)
+    reads_ahead = _reads_ahead(options)
+    preload = _preload(options, tracing, reads_ahead)
     dialect = launcher.identify(options.command, options.settings.mpi)
     mode = "observe" if options.observe else "engine"
     shared = launcher.spans_hosts(options.command, dialect, os.environ)
@@ -71,7 +72,7 @@ def run(options: RunOptions, console: Console) -> int:
             start = time.perf_counter()
             exit_code = job.run_attached(launch)
             wall = time.perf_counter() - start
-        if _reads_ahead(options):
+        if reads_ahead:
             leftovers.remove_orphaned_readers()  # of processes that were killed
         found = records.load(directory)
         read_ahead = prefetch_records.load(directory)
@@ -121,13 +122,13 @@ def run(options: RunOptions, console: Console) -> int:
     return exit_code
 
 
-def _preload(options: RunOptions, tracing: trace_run.Tracing | None) -> str:
+def _preload(options: RunOptions, tracing: trace_run.Tracing | None, reads_ahead: bool) -> str:
     """What the command's processes preload: where they are traced, what traces; where the intent
     speaks of reads, also what reads ahead, to which a call comes after that."""
     preload = str(native.preload_library())
     if tracing is not None:
         preload += f":{tracing.library}"
-    if options.pages or (options.record_to is None and not _reads_ahead(options)):
+    if options.pages or (options.record_to is None and not reads_ahead):
         return preload
     return f"{preload}:{native.posix_library()}"
 

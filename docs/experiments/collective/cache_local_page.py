@@ -157,9 +157,9 @@ def _bandwidths(cases: list[Case]) -> list[str]:
         [
             case.workload.name,
             case.logs,
-            *(_rate(case.perceived(mode)) for mode in _SHOWN),
+            *(parts.median_rate(case.perceived(mode)) for mode in _SHOWN),
             parts.ratio_text(case.times(STOCK)),
-            _rate(case.exposed()),
+            parts.median_rate(case.exposed()),
             parts.ratio_text(case.durable_of_synced()),
             case.identical_text(),
         ]
@@ -179,13 +179,13 @@ def _logs(
         [
             case.workload.name,
             case.logs,
-            _rate(case.fio(FIO_FILES)),
-            _rate(case.fio(FIO_LOGS)),
-            _rate(case.flushed()),
+            parts.median_rate(case.fio(FIO_FILES)),
+            parts.median_rate(case.fio(FIO_LOGS)),
+            parts.median_rate(case.flushed()),
             parts.ratio_text(case.flushed_of_fio()),
             _bar(place.flushed_at_least),
             parts.verdict_text(claim.flushed),
-            f"{show_bytes(median(case.left()))} at {_rate(case.recovered())}",
+            f"{show_bytes(median(case.left()))} at {parts.median_rate(case.recovered())}",
             parts.ratio_text(case.recovered_of_fio()),
             _bar(described.recovered_at_least),
             parts.verdict_text(claim.recovered),
@@ -196,10 +196,6 @@ def _logs(
         for case, claim in zip(cases, claims, strict=True)
     ]
     return parts.table(names, rows, left=2)
-
-
-def _rate(rates: list[float]) -> str:
-    return f"{show_bytes(median(rates))}/s"
 
 
 def _bar(bar: float | None) -> str:

@@ -162,7 +162,7 @@ def _table(cases: list[Case], verdicts: list[Verdict], servers: float) -> list[s
             [
                 str(case.aggregators),
                 case.buffer,
-                *(f"{show_bytes(median(case.perceived(mode)))}/s" for mode in MODES),
+                *(parts.median_rate(case.perceived(mode)) for mode in MODES),
                 parts.ratio_text(case.times(STOCK)),
                 f"{show_bytes(exposed)}/s",
                 parts.percent(exposed / case.bound(servers)),
@@ -194,10 +194,10 @@ def _log_table(cases: list[Case], claims: list[list[Verdict]], servers: float) -
             [
                 str(case.aggregators),
                 case.buffer,
-                f"{show_bytes(median(case.flushed()))}/s",
+                parts.median_rate(case.flushed()),
                 parts.percent(median(case.flushed()) / servers),
                 parts.verdict_text(flush),
-                f"{show_bytes(median(case.recovered()))}/s",
+                parts.median_rate(case.recovered()),
                 parts.percent(median(case.recovered()) / servers),
                 parts.verdict_text(recovery),
                 f"{100 * case.log_overhead():.2f} %",

@@ -5,7 +5,7 @@ from pathlib import Path
 import page_parts as parts
 import verdicts
 from campaign import Campaign
-from forebay.statistics import median, median_ratio
+from forebay.statistics import median_ratio
 from forebay.units import show_bytes
 from local_page import Section, sections
 from log_runs import FIO, LOG, OFF, ON, ONE_BUFFER
@@ -58,10 +58,7 @@ def _section(campaign: Campaign, section: Section) -> list[str]:
                 workload.name,
                 workload.about,
                 show_bytes(result.raw["bytes"]),
-                *(
-                    f"{show_bytes(median(rates[side]))}/s"
-                    for side in (OFF, ON, LOG, FIO, ONE_BUFFER)
-                ),
+                *(parts.median_rate(rates[side]) for side in (OFF, ON, LOG, FIO, ONE_BUFFER)),
                 parts.ratio_text(ratio),
                 f"{least:g}",
                 parts.verdict_text(verdict),

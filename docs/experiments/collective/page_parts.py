@@ -3,6 +3,7 @@ person."""
 
 from collections.abc import Iterable
 from pathlib import Path
+from statistics import median
 
 from forebay.statistics import Ratio
 from forebay.units import show_bytes
@@ -81,6 +82,11 @@ def ratio_text(ratio: Ratio | None) -> str:
     if ratio is None:
         return "-"
     return f"{digits(ratio.median)} [{digits(ratio.low)}, {digits(ratio.high)}]"
+
+
+def median_rate(rates: Iterable[float]) -> str:
+    """The median of bytes a second: 15.8 MiB/s."""
+    return f"{show_bytes(median(rates))}/s"
 
 
 def digits(value: float) -> str:
