@@ -25,7 +25,7 @@ import measuring
 import results
 import traced_runs
 from campaign import Mpi
-from configure_pairs import Pair, System
+from configure_pairs import Pair
 from forebay.configure import candidate, space, workload
 from forebay.configure.constraints import Constraints, parse
 from forebay.configure.factors import KNOWN, Kind, Settings, Variable
@@ -64,10 +64,8 @@ def limits(output: Path) -> dict[str, Any]:
     return document
 
 
-def characterise(
-    tools: Tools, directories: Mapping[str, Path], systems: Sequence[System], output: Path
-) -> None:
-    """Measures the limits of these systems by `forebay characterise system --quick`, which has five
+def characterise(tools: Tools, directory: Path, output: Path) -> None:
+    """Measures the limits of a system by `forebay characterise system --quick`, which has five
     minutes, and adds them to those that are there. Raises MeasuringError."""
     stolen = Stolen()
     before = results.load(limits_file(output))
@@ -78,8 +76,7 @@ def characterise(
         if before is not None:
             out.write_text(json.dumps(before.raw["system"]))
             words.append("--again")
-        words += [str(directories[system.name]) for system in systems]
-        forebay(tools, words)
+        forebay(tools, [*words, str(directory)])
         found = {
             "version": 1,
             "stolen_share": stolen.share(),

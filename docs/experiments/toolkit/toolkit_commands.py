@@ -133,9 +133,8 @@ def measure(
             add("files", lambda shuffle: striping_runs.measure_files(layouts, shuffle))
     elif what is What.SYSTEMS:
         with configure_pairs.mounted(tools, tmpfs) as systems:
-            configure_runs.characterise(
-                tools, systems, named("system", SYSTEMS, only or []), output
-            )
+            for system in named("system", SYSTEMS, only or []):
+                configure_runs.characterise(tools, systems[system.name], output)
     elif what is What.CONFIGURE:
         limits = configure_runs.limits(output)
         with configure_pairs.mounted(tools, tmpfs) as systems:
