@@ -25,6 +25,12 @@ void RequestTimes::add(const RequestShape& shape, double mean, double seconds) {
   std::ranges::sort(measured_, {}, &Measured::mean);
 }
 
+std::optional<double> RequestTimes::mean_of(const RequestShape& shape) const {
+  const auto known = std::ranges::find(measured_, shape, &Measured::shape);
+  if (known == measured_.end()) return std::nullopt;
+  return known->mean;
+}
+
 double RequestTimes::least(const RequestShape& shape, double mean) const {
   const auto known = std::ranges::find(measured_, shape, &Measured::shape);
   if (known != measured_.end()) return known->seconds;

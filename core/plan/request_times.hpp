@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "core/plan/fetch_piece.hpp"
@@ -15,6 +16,9 @@ class RequestTimes {
   /// before counts as much as this.
   void add(const RequestShape& shape, double mean, double seconds);
   void clear() { measured_.clear(); }
+
+  /// Bytes of a request of `shape`; none: it was not measured.
+  std::optional<double> mean_of(const RequestShape& shape) const;
 
   /// Seconds from one request to the next: as measured with `shape`, or else the least that is
   /// possible for a mean of `mean` bytes after what was measured with the next smaller and the next

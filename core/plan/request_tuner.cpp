@@ -40,6 +40,10 @@ constexpr double least_gain_in_all = 1.1;
 /// Of the time, what the reader waits for the storage if that is what holds it up.
 constexpr double least_waiting = 0.2;
 
+/// By how much requests of other files may be larger or smaller, on the mean, for what was measured
+/// there to say anything here.
+constexpr double most_unlike = 1.5;
+
 /// Too few to be worth a trial.
 constexpr std::size_t fewest_coming = 32;
 
@@ -165,6 +169,7 @@ double RequestTuner::rate_follows_size() const {
 
 void RequestTuner::join(const std::vector<Extent>& coming) {
   const Rates usual = usual_rates_.mean();
+  is_refuted_ = false;
   times_.clear();
   times_.add(usual_, usual.mean(), 1 / usual.requests);
   shape_ = larger_;
@@ -195,7 +200,10 @@ void RequestTuner::follow(const std::vector<Extent>& coming, const Rates& rates)
     shortest = seconds;
     best = shape;
   }
-  if (shortest * least_gain_in_all > seconds_for(coming, usual_)) return settle();
+  if (shortest * least_gain_in_all > seconds_for(coming, usual_)) {
+    is_refuted_ = true;
+    return settle();
+  }
   if (best == shape_ && stage_ == Stage::joined) {
     forget_arrivals();
   } else {
@@ -208,6 +216,27 @@ double RequestTuner::seconds_for(const std::vector<Extent>& coming,
                                  const RequestShape& shape) const {
   const RequestLoad load = load_of(coming, shape);
   return load.requests * times_.least(shape, load.mean());
+}
+
+std::optional<RequestTuner::Found> RequestTuner::found() const {
+  if (stage_ != Stage::joined || !times_.mean_of(shape_)) return std::nullopt;
+  return Found{usual_, shape_, times_};
+}
+
+Bytes RequestTuner::gap_found() const {
+  return stage_ == Stage::joined && times_.mean_of(shape_) ? shape_.gap.value_or(0) : 0;
+}
+
+void RequestTuner::begin_with(const Found& found, const std::vector<Extent>& coming) {
+  const bool is_new = stage_ == Stage::usual && trial_ == 0 && arrivals_.empty();
+  const bool is_for_these = found.usual == usual_ && found.joined.most == most_joined_;
+  if (!is_new || !is_for_these || coming.size() < fewest_coming) return;
+  for (const RequestShape& shape : {found.usual, found.joined}) {
+    const double times_larger = load_of(coming, shape).mean() / found.times.mean_of(shape).value();
+    if (std::max(times_larger, 1 / times_larger) > most_unlike) return;
+  }
+  times_ = found.times;
+  try_shape(found.joined, Stage::joined);
 }
 
 void RequestTuner::begin_anew() {

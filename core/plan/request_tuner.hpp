@@ -59,6 +59,23 @@ class RequestTuner {
   /// of its own. Nothing is measured here any more.
   void obey(std::optional<Bytes> gap);
 
+  /// What was found out about a storage of which extents are joined.
+  struct Found {
+    RequestShape usual;
+    RequestShape joined;  ///< That which is best.
+    RequestTimes times;   ///< Of both, and of what else was tried.
+  };
+  /// None: it is not known yet, or joining gains nothing.
+  std::optional<Found> found() const;
+  /// Of what was found, what is between two extents that are joined; 0: none is.
+  Bytes gap_found() const;
+  /// What was found to be best gains nothing any more.
+  bool is_refuted() const { return is_refuted_; }
+  /// Begins with what was found where another file of the same storage was read, if `coming`, the
+  /// extents that will be fetched first, makes requests of about those sizes; it goes on being
+  /// measured. Of no effect after the first measurement, or where the user said what is joined.
+  void begin_with(const Found& found, const std::vector<Extent>& coming);
+
   /// What is measured is not our own requests: nothing is joined any more, but by order.
   void stop();
   /// After stop(): it is again, and is measured anew.
@@ -119,6 +136,7 @@ class RequestTuner {
   MeanRates usual_rates_;
   MeanRates larger_rates_;
   RequestTimes times_;  ///< Since it was found that operations count.
+  bool is_refuted_ = false;
   int until_next_ = 0;  ///< Requests, once settled; then it begins anew.
   int between_trials_;
   std::optional<int> between_trials_then_;  ///< Before it was stopped, if it is.

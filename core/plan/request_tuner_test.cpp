@@ -115,12 +115,14 @@ struct Outcome {
   double bytes = 0;
   double needed = 0;
   RequestShape last;
+  std::optional<RequestTuner::Found> found;
+  bool is_refuted = false;
 };
 
 /// Fetches all of the plan, as much ahead of the reader as the budget holds. The reader takes
-/// `byte_s` for each declared byte, in the order of fetching.
+/// `byte_s` for each declared byte, in the order of fetching. `known`: of a file before.
 Outcome fetch(const std::vector<Extent>& extents, std::optional<Bytes> gap, Storage storage,
-              double byte_s = 0) {
+              double byte_s = 0, const std::optional<RequestTuner::Found>& known = {}) {
   struct Request {
     double answer;
     Bytes bytes;
@@ -131,6 +133,7 @@ Outcome fetch(const std::vector<Extent>& extents, std::optional<Bytes> gap, Stor
   for (const Extent& extent : extents) size = std::max(size, extent.end());
   FetchPlan plan(extents, size);
   RequestTuner tuner(usual, RequestTuner::longest_request, gap);
+  if (known) tuner.begin_with(*known, plan.coming(RequestTuner::extents_to_weigh));
   Outcome outcome;
   outcome.needed = static_cast<double>(plan.bytes());
   std::deque<Request> under_way;
@@ -161,6 +164,8 @@ Outcome fetch(const std::vector<Extent>& extents, std::optional<Bytes> gap, Stor
   }
   outcome.seconds = now;
   outcome.last = tuner.shape();
+  outcome.found = tuner.found();
+  outcome.is_refuted = tuner.is_refuted();
   return outcome;
 }
 
@@ -266,6 +271,41 @@ TEST(RequestTuner, OneThatGoesOnMeasuresAnew) {
     knows_enough |= tuner.arrive(tuner.trial(), 4 * KiB, i * 10'000'000, i * 10'000'000);
   }
   EXPECT_TRUE(knows_enough);
+}
+
+TEST(RequestTuner, BeginsWithWhatAnotherFileOfTheStorageShowed) {
+  const auto extents = analysis(600);
+  const Outcome first = fetch(extents, std::nullopt, throttled(300, 200e6));
+  ASSERT_TRUE(first.found.has_value());
+  const Outcome second = fetch(extents, std::nullopt, throttled(300, 200e6), 0, first.found);
+  const Outcome best = fetch(extents, 256 * KiB, throttled(300, 200e6));
+  EXPECT_GT(first.seconds, 1.1 * best.seconds);
+  EXPECT_LT(second.seconds, 1.05 * best.seconds);
+}
+
+TEST(RequestTuner, WhatWasFoundForOtherSizesSaysNothing) {
+  const auto found = fetch(analysis(600), std::nullopt, throttled(300, 200e6)).found;
+  ASSERT_TRUE(found.has_value());
+  std::vector<Extent> small;
+  for (Bytes i = 0; i < 400; ++i) small.push_back({i * MiB, 4 * KiB});
+  RequestTuner tuner(usual, RequestTuner::longest_request, std::nullopt);
+  tuner.begin_with(*found, small);
+  EXPECT_EQ(tuner.shape(), usual);
+  RequestTuner ordered(usual, RequestTuner::longest_request, 0);
+  ordered.begin_with(*found, analysis(600));
+  EXPECT_EQ(ordered.shape(), usual);
+}
+
+TEST(RequestTuner, WhatWasFoundIsRefutedWhereBandwidthIsTheLimit) {
+  const auto extents = analysis(2000);
+  const auto found = fetch(extents, std::nullopt, throttled(300, 200e6)).found;
+  ASSERT_TRUE(found.has_value());
+  const Outcome plain = fetch(extents, 0, testbed(0.003, 400e6, 10));
+  const Outcome other = fetch(extents, std::nullopt, testbed(0.003, 400e6, 10), 0, found);
+  EXPECT_TRUE(other.is_refuted);
+  EXPECT_FALSE(other.found.has_value());
+  EXPECT_EQ(other.last, usual);
+  EXPECT_LT(other.seconds, 1.1 * plain.seconds);
 }
 
 TEST(RequestLoad, CountsWhatIsTransferred) {

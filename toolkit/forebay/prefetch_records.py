@@ -49,6 +49,7 @@ class PrefetchedFile:
     openings: int
     totals: dict[str, float]
     memory_peak: int  # bytes; the largest of one opening
+    gap_found: int  # bytes; the largest that was fetched along in the end, as measured; 0: none
     latency_seconds: float | None  # the shortest request; None: there was none
     stopped: list[str]  # why some openings were read ahead no further
     mistakes: list[str]  # what of the intent file does not fit it, with the lines
@@ -114,7 +115,7 @@ def _mistakes(record: dict[str, Any]) -> tuple[str, list[str]]:
 
 
 def _checked(record: dict[str, Any]) -> dict[str, Any]:
-    for name in (*_SUMS, "memory_peak"):
+    for name in (*_SUMS, "memory_peak", "gap_found"):
         if name not in _SECONDS:
             record_files.count(record[name], name)
     for name in (*_SECONDS, "latency_seconds"):
@@ -143,6 +144,7 @@ def _files(
                 openings=len(openings),
                 totals={name: sum(r[name] for r in openings) for name in _SUMS},
                 memory_peak=max((int(r["memory_peak"]) for r in openings), default=0),
+                gap_found=max((int(r["gap_found"]) for r in openings), default=0),
                 latency_seconds=min(latencies, default=None),
                 stopped=sorted({r["stopped"] for r in openings if r["stopped"]}),
                 mistakes=list(wrong.get(path, {})),
@@ -161,6 +163,7 @@ def as_json(records: PrefetchRecords) -> dict[str, Any]:
             "bytes_unique": file.bytes_unique,
             "share_declared": file.share_declared,
             "memory_peak": file.memory_peak,
+            "gap_found": file.gap_found,
             "latency_seconds": file.latency_seconds,
             "stopped": file.stopped,
             "mistakes": file.mistakes,
@@ -226,7 +229,13 @@ def _lines(file: PrefetchedFile) -> list[Text]:
         lines.append(Text(f"  processor time of reading ahead: {helper}"))
     if total["bytes_between"]:
         between = show_bytes(total["bytes_between"])
-        lines.append(Text(f"  fetched with it, for fewer requests: {between} of gaps"))
+        said = f'gap = "{file.gap_found >> 10}KiB" in the intent file spares finding that out'
+        lines.append(
+            Text(
+                f"  fetched with it, for fewer requests: {between} of gaps"
+                + (f" ({said})" if file.gap_found else "")
+            )
+        )
     if total["bytes_resident"]:
         resident = show_bytes(total["bytes_resident"])
         lines.append(Text(f"  left to the page cache, which had it: {resident}"))

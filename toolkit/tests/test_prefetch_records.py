@@ -3,8 +3,10 @@
 import json
 from pathlib import Path
 
+import pytest
 import xxhash
 from conftest import Forebay, read_json
+from rich.console import Console
 
 from forebay import prefetch_records
 
@@ -19,6 +21,7 @@ def record(**values: object) -> dict[str, object]:
         "path": "/data/a.dat",
         **numbers,
         "memory_peak": 0,
+        "gap_found": 0,
         "latency_seconds": 0.0,
         "bytes_per_second": 0.0,
         "stopped": "",
@@ -45,6 +48,13 @@ def test_openings_of_a_file_are_added_up(tmp_path: Path) -> None:
     assert (first.openings, first.totals["reads"], first.memory_peak) == (2, 15, 8)
     assert (first.share_served, first.latency_seconds) == (0.75, 0.2)
     assert (second.latency_seconds, second.stopped) == (None, ["the file was changed"])
+
+
+def test_a_gap_that_was_found_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    between = record(bytes_between=1 << 20)
+    leave(tmp_path, {**between, "gap_found": 64 << 10}, {**between, "gap_found": 256 << 10})
+    prefetch_records.show(Console(width=200), prefetch_records.load(tmp_path))
+    assert 'of gaps (gap = "256KiB" in the intent file' in capsys.readouterr().out
 
 
 def test_records_that_are_not_whole_are_named(tmp_path: Path) -> None:

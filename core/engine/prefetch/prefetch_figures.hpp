@@ -25,6 +25,7 @@ struct PrefetchFigures {
   Bytes bytes_fetched = 0;
   Bytes bytes_refetched = 0;  ///< Of them, those that were fetched before.
   Bytes bytes_between = 0;    ///< Of them, what lay between extents, for fewer requests.
+  Bytes gap_found = 0;        ///< The largest that is fetched along, as measured; 0: none is.
   Bytes bytes_unused = 0;     ///< Of them, those of pieces of which the program read nothing.
   Bytes bytes_resident = 0;   ///< Not fetched, as the page cache had them.
   Bytes bytes_planned = 0;    ///< Declared, inside the file.

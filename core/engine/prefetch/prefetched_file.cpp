@@ -26,11 +26,12 @@ Bytes most_ahead(const FetchBuffer& buffer, Bytes block, const ReadIntent& inten
 
 PrefetchedFile::PrefetchedFile(std::string path, std::unique_ptr<FetchSource> source,
                                ReadIntent intent, FetchBuffer buffer, Bytes block,
-                               std::function<void()> wake)
+                               std::function<void()> wake, std::shared_ptr<RequestMemory> memory)
     : path_(std::move(path)),
       intent_(std::move(intent)),
       source_(std::move(source)),
       wake_(std::move(wake)),
+      memory_(std::move(memory)),
       buffer_(std::move(buffer)),
       window_(block, most_ahead(buffer_, block, intent_)),
       most_live_(static_cast<std::size_t>(buffer_.bytes() / block)),
@@ -50,6 +51,8 @@ void PrefetchedFile::begin(const FileVersion& version, std::int64_t now_ns) {
   declared_ = ExtentSet(plan_.extents());
   figures_.bytes_planned = plan_.bytes();
   figures_.extents_outside = static_cast<std::int64_t>(plan_.outside());
+  if (memory_ == nullptr) return;
+  memory_->teach(version_.id.device, tuner_, plan_.coming(RequestTuner::extents_to_weigh));
 }
 
 void PrefetchedFile::halt(const char* why) {
@@ -334,6 +337,7 @@ void PrefetchedFile::ended(const ReadOutcome& outcome) {
     // Before that it is ourselves who hold the storage up.
     if (window_.is_open() && tuner_.arrive(piece->trial, outcome.moved, now, figures_.waited_ns)) {
       tuner_.decide(plan_.coming(RequestTuner::extents_to_weigh));
+      if (memory_ != nullptr) memory_->learn(version_.id.device, tuner_);
     }
     figures_.bytes_between += piece->wanted.hull().length - piece->wanted.needed();
     piece->ready = true;
@@ -401,6 +405,7 @@ PrefetchFigures PrefetchedFile::figures() const {
   for (const Live& live : live_) {
     if (live.ready && live.served == 0) result.bytes_unused += live.held.length;
   }
+  result.gap_found = tuner_.gap_found();
   result.memory_peak = buffer_.peak_bytes();
   result.latency_ns = window_.latency_ns();
   result.bytes_per_second = window_.bytes_per_second();

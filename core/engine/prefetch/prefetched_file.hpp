@@ -15,6 +15,7 @@
 
 #include "core/engine/prefetch/fetch_buffer.hpp"
 #include "core/engine/prefetch/prefetch_figures.hpp"
+#include "core/engine/prefetch/request_memory.hpp"
 #include "core/engine/prefetch/served_file.hpp"
 #include "core/model/extent_set.hpp"
 #include "core/model/read_intent.hpp"
@@ -36,9 +37,11 @@ class PrefetchedFile final : public ServedFile {
  public:
   /// `path`: for messages and figures. `block`: the longest request of a usual shape, as for
   /// FetchWindow. `wake` tells whoever asks next_request() that a reader waits
-  /// for it to ask; without it, readers do not wait for what has not begun.
+  /// for it to ask; without it, readers do not wait for what has not begun. `memory`: of earlier
+  /// files; null: of none.
   PrefetchedFile(std::string path, std::unique_ptr<FetchSource> source, ReadIntent intent,
-                 FetchBuffer buffer, Bytes block, std::function<void()> wake = nullptr);
+                 FetchBuffer buffer, Bytes block, std::function<void()> wake = nullptr,
+                 std::shared_ptr<RequestMemory> memory = nullptr);
 
   void start(const FileVersion& version, std::int64_t now_ns) override;
   Served serve(std::span<std::byte> into, Bytes offset, const FileVersion& version,
@@ -97,6 +100,7 @@ class PrefetchedFile final : public ServedFile {
   const ReadIntent intent_;
   std::unique_ptr<FetchSource> source_;  ///< Used by who fetches; null after close_source().
   const std::function<void()> wake_;
+  const std::shared_ptr<RequestMemory> memory_;
   /// Whether its reads leave pages in the page cache, which the first request shows: not every file
   /// system that takes O_DIRECT goes past it, and before Linux 6.5 the kernel does not tell.
   enum class Leaves { unknown, nothing, pages };

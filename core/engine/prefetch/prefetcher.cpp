@@ -84,7 +84,8 @@ Result<std::shared_ptr<ServedFile>> Prefetcher::add(std::string path,
   auto buffer = FetchBuffer::make(bytes);
   if (!buffer) return tl::unexpected(buffer.error());
   return join(std::make_shared<PrefetchedFile>(std::move(path), std::move(source), intent,
-                                               *std::move(buffer), block, [this] { wake(); }),
+                                               *std::move(buffer), block, [this] { wake(); },
+                                               requests_),
               *std::move(holder));
 }
 
@@ -106,7 +107,7 @@ Result<std::shared_ptr<ServedFile>> Prefetcher::add_shared(
   }
   auto file =
       std::make_shared<SharedFile>(std::move(path), std::move(source), intent, std::move(window),
-                                   version, block, before, [this] { wake(); });
+                                   version, block, before, [this] { wake(); }, requests_);
   {
     const std::lock_guard lock(mutex_);
     std::erase_if(shared_, [](const auto& known) { return known.expired(); });

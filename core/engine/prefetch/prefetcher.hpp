@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/engine/cache/resource.hpp"
+#include "core/engine/prefetch/request_memory.hpp"
 #include "core/engine/prefetch/served_file.hpp"
 #include "core/engine/prefetch/shared_file.hpp"
 #include "core/engine/prefetch/shared_window.hpp"
@@ -91,6 +92,7 @@ class Prefetcher {
   std::vector<std::shared_ptr<Member>> members();
 
   const std::shared_ptr<Resource> memory_;
+  const std::shared_ptr<RequestMemory> requests_ = std::make_shared<RequestMemory>();
   std::atomic<bool> idle_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> queue_broke_{false};

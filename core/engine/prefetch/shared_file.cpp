@@ -55,7 +55,8 @@ std::unique_ptr<SharedWindow> SharedFile::window_for(const FileVersion& version,
 
 SharedFile::SharedFile(std::string path, std::unique_ptr<FetchSource> source, ReadIntent intent,
                        std::unique_ptr<SharedWindow> window, const FileVersion& version,
-                       Bytes block, const SharedWindow::Before& before, std::function<void()> wake)
+                       Bytes block, const SharedWindow::Before& before, std::function<void()> wake,
+                       std::shared_ptr<RequestMemory> memory)
     : path_(std::move(path)),
       intent_(std::move(intent)),
       source_(std::move(source)),
@@ -63,6 +64,7 @@ SharedFile::SharedFile(std::string path, std::unique_ptr<FetchSource> source, Re
       block_(block),
       before_(before),
       wake_(std::move(wake)),
+      memory_(std::move(memory)),
       window_(std::move(window)),
       plan_(intent_.willneed, version.size),
       places_(plan_.extents()),
@@ -365,7 +367,11 @@ bool SharedFile::begin_fetching() {
   }
   if (!window_->begin_fetching()) return false;
   cursor_ = -1;
-  if (const auto told = window_->told_gap()) tuner_.obey(*told);
+  if (const auto told = window_->told_gap()) {
+    tuner_.obey(*told);
+  } else if (memory_ != nullptr) {
+    memory_->teach(version_.id.device, tuner_, plan_.coming(RequestTuner::extents_to_weigh));
+  }
   return true;
 }
 
@@ -480,6 +486,7 @@ void SharedFile::ended(const ReadOutcome& outcome) {
       tuner_.arrive(done.trial, outcome.moved, now_ns, figures_.waited_ns)) {
     tuner_.decide(plan_.coming(RequestTuner::extents_to_weigh));
     window_->tell_gap(tuner_.shape().gap);
+    if (memory_ != nullptr) memory_->learn(version_.id.device, tuner_);
   }
   if (version != version_) halt("the file was changed");
 }
@@ -506,6 +513,7 @@ PrefetchFigures SharedFile::figures() const {
   const std::lock_guard lock(mutex_);
   PrefetchFigures result = figures_;
   result.bytes_unused = window_->unused_bytes();
+  result.gap_found = tuner_.gap_found();
   result.memory_peak = window_->is_maker() ? window_->bytes() : 0;
   result.latency_ns = measured_.latency_ns();
   result.bytes_per_second = measured_.bytes_per_second();

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/engine/prefetch/request_memory.hpp"
 #include "core/engine/prefetch/served_file.hpp"
 #include "core/engine/prefetch/shared_window.hpp"
 #include "core/model/extent_set.hpp"
@@ -39,10 +40,11 @@ class SharedFile final : public ServedFile {
                                                   Bytes bytes, std::int64_t now_ns);
 
   /// `window`: of this version, intent and block. `before`: what the program has read of it until
-  /// now; if the others are too far from there, is_done(). `wake`: as for PrefetchedFile.
+  /// now; if the others are too far from there, is_done(). `wake`, `memory`: as for PrefetchedFile.
   SharedFile(std::string path, std::unique_ptr<FetchSource> source, ReadIntent intent,
              std::unique_ptr<SharedWindow> window, const FileVersion& version, Bytes block,
-             const SharedWindow::Before& before, std::function<void()> wake);
+             const SharedWindow::Before& before, std::function<void()> wake,
+             std::shared_ptr<RequestMemory> memory = nullptr);
   ~SharedFile() override;
   SharedFile(const SharedFile&) = delete;
   SharedFile& operator=(const SharedFile&) = delete;
@@ -108,6 +110,7 @@ class SharedFile final : public ServedFile {
   const Bytes block_;
   const SharedWindow::Before before_;
   const std::function<void()> wake_;
+  const std::shared_ptr<RequestMemory> memory_;
   const std::unique_ptr<SharedWindow> window_;
 
   mutable std::mutex mutex_;

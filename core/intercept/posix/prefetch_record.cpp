@@ -32,6 +32,7 @@ std::string content_of(const std::string& path, const PrefetchFigures& figures) 
   record.add("bytes_fetched", figures.bytes_fetched);
   record.add("bytes_refetched", figures.bytes_refetched);
   record.add("bytes_between", figures.bytes_between);
+  record.add("gap_found", figures.gap_found);
   record.add("bytes_unused", figures.bytes_unused);
   record.add("bytes_resident", figures.bytes_resident);
   record.add("bytes_planned", figures.bytes_planned);

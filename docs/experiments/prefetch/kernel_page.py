@@ -15,8 +15,8 @@ from kernel_runs import (
     CASES,
     EXACT,
     EXT4_CASES,
+    JOINED,
     KERNEL,
-    LIMITED_CASES,
     MERCURY,
     PAGES,
     PAGES_JOINED,
@@ -79,7 +79,7 @@ MEMORY_PAGE = Subject(
     f"{ON_TESTBED} The programs, with what the page cache holds of their file, have a quarter of "
     "its size (a control group of version 1, `memory.limit_in_bytes`).",
     BANDWIDTH,
-    LIMITED_CASES,
+    CASES,
 )
 EXT4_PAGE = Subject(
     "ext4",
@@ -246,8 +246,8 @@ def _ext4_claims(
     seconds = {name: median(run["seconds"] for run in runs) for name, runs in by_case.items()}
     best = min(KERNEL, key=lambda case: seconds[case.name]).name
     of_kernel = f"best of the kernel ({best.removeprefix('kernel, ')})"
-    several = () if processes == 1 else (SHARED, PAGES, PAGES_JOINED)
-    ways = [case.name for case in (EXACT, *several) if case.name in by_case]
+    others = (JOINED,) if processes == 1 else (SHARED, PAGES, PAGES_JOINED)
+    ways = [case.name for case in (EXACT, *others) if case.name in by_case]
     claims = [
         Claim(
             f"{of_kernel} / {way}",

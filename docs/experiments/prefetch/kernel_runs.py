@@ -71,6 +71,7 @@ SHARED = Case("Forebay, shared memory", intent="exact.toml")  # of several proce
 PAGES = Case("Forebay, through the page cache", intent="pages.toml")
 WRONG = Case("Forebay, wrong extents", intent="wrong.toml")
 WRONG_PAGES = Case("Forebay, wrong extents", intent="wrong-pages.toml")
+JOINED = Case("Forebay, gap = 256 KiB", intent="joined.toml")
 APART = Case("Forebay, gap = 0", intent="apart.toml")
 PAGES_JOINED = Case("Forebay, through the page cache, gap = 256 KiB", intent="pages-joined.toml")
 
@@ -82,9 +83,8 @@ CASES = {
     4: _SHARING,
     8: _SHARING,
 }
-LIMITED_CASES = {processes: CASES[processes] for processes in (1, 4)}
 EXT4_CASES = {
-    1: [*KERNEL, MERCURY, EXACT, APART, PAGES, WRONG],
+    1: [*KERNEL, MERCURY, EXACT, JOINED, APART, PAGES, WRONG],
     2: [*KERNEL, SHARED, PAGES, WRONG_PAGES],
     4: [*KERNEL, MERCURY, SHARED, PAGES, PAGES_JOINED, WRONG_PAGES],
     8: [*KERNEL, SHARED, PAGES, WRONG_PAGES],
@@ -132,7 +132,7 @@ def measure_limited(
         testbed(tools, memory, "--page-cache") as bed,
         control_group("memory", {"memory.limit_in_bytes": str(limit)}) as group,
     ):
-        found = measure_at(tools, LittleMemory(bed, group), SMALL, LIMITED_CASES, shuffle)
+        found = measure_at(tools, LittleMemory(bed, group), SMALL, CASES, shuffle)
     return {**found, "memory_limit": limit}
 
 
@@ -192,6 +192,7 @@ def _write_intents(intents: Path, size: int) -> None:
     (intents / "pages.toml").write_text(exact.read_text() + through_pages)
     (intents / "wrong-pages.toml").write_text(wrong.read_text() + through_pages)
     (intents / "apart.toml").write_text(exact.read_text() + "gap = 0\n")
+    (intents / "joined.toml").write_text(exact.read_text() + 'gap = "256KiB"\n')
     (intents / "pages-joined.toml").write_text(
         exact.read_text() + through_pages + 'gap = "256KiB"\n'
     )

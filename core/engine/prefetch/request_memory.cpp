@@ -1,0 +1,24 @@
+#include "core/engine/prefetch/request_memory.hpp"
+
+#include <utility>
+
+namespace forebay {
+
+void RequestMemory::learn(std::uint64_t device, const RequestTuner& tuner) {
+  auto found = tuner.found();
+  const std::scoped_lock lock(mutex_);
+  if (found) {
+    of_device_.insert_or_assign(device, *std::move(found));
+  } else if (tuner.is_refuted()) {
+    of_device_.erase(device);
+  }
+}
+
+void RequestMemory::teach(std::uint64_t device, RequestTuner& tuner,
+                          const std::vector<Extent>& coming) const {
+  const std::scoped_lock lock(mutex_);
+  const auto known = of_device_.find(device);
+  if (known != of_device_.end()) tuner.begin_with(known->second, coming);
+}
+
+}  // namespace forebay

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "core/model/extent.hpp"
+#include "core/plan/request_tuner.hpp"
+
+namespace forebay {
+
+/// What files of this process showed of their storage, for the next file that lies there: a program
+/// that reads one file after the other would measure for each which gaps are worth fetching.
+/// Storage is told apart by the number of its device. Thread-safe.
+class RequestMemory {
+ public:
+  /// `tuner`, of a file there, has decided something.
+  void learn(std::uint64_t device, const RequestTuner& tuner);
+  /// `tuner`: of a file there of which nothing was fetched yet; `coming` as for
+  /// RequestTuner::begin_with().
+  void teach(std::uint64_t device, RequestTuner& tuner, const std::vector<Extent>& coming) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::uint64_t, RequestTuner::Found> of_device_;  ///< Guarded by mutex_.
+};
+
+}  // namespace forebay
