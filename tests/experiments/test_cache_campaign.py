@@ -11,11 +11,13 @@ import pytest
 import cache_case
 import cache_page
 import cache_picture
+import cache_runs
 import campaign
 import measuring
 import results
 from cache_case import NEVER, OFF, ON, STOCK
-from measuring import MeasuringError
+from local_runs import Task
+from measuring import MeasuringError, Tools
 
 HERE = Path(campaign.__file__).resolve().parent
 KIB = 1024
@@ -195,3 +197,13 @@ def test_only_ranks_that_poll_on_too_few_cores_sleep(
     assert cache_case.sleeping(described.mpis["mpich"], 5) == library
     assert cache_case.sleeping(described.mpis["mpich"], 4) is None
     assert cache_case.sleeping(described.mpis["openmpi"], 5) is None
+
+
+def test_a_part_of_the_grid_that_there_is_not_is_named(tmp_path: Path) -> None:
+    described = campaign.load(HERE / "campaign.toml")
+    nothing = Tools(tmp_path / "forebay", tmp_path / "workloads")
+    task = Task(described, nothing, tmp_path, [], pairs=5, timeout_s=1, say=print)
+    with pytest.raises(MeasuringError, match="no number of aggregators '3'; there are 1, 2, 4, 8"):
+        cache_runs.measure(task, tmp_path, cache_runs.Part([], [3], []))
+    with pytest.raises(MeasuringError, match="no buffer '64KiB'; there are 1MiB"):
+        cache_runs.measure(task, tmp_path, cache_runs.Part(["slow"], [], ["64KiB"]))

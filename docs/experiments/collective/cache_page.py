@@ -112,6 +112,9 @@ def _section(
             name: [median(case.perceived(mode)) for case in cases]
             for mode, name in zip(MODES, NAMES, strict=True)
         }
+        if workload.published_times is not None:
+            times = workload.published_times
+            curves[f"{times:g} times stock, as E10"] = [times * rate for rate in curves[NAMES[0]]]
         marks = [f"{case.aggregators}\n{case.buffer}" for case in cases]
         cache_picture.draw(directory / picture, f"{workload.name}: {workload.about}", marks, curves)
         verdicts = [_verdict(cache, device, workload, case, servers) for case in cases]

@@ -3,7 +3,14 @@ it."""
 
 from pathlib import Path
 
-_COLOURS = ("#757575", "#1565c0", "#2e7d32", "#ef6c00")
+# The last is what was published.
+_STYLES = (
+    ("#757575", "o-"),
+    ("#1565c0", "o-"),
+    ("#2e7d32", "o-"),
+    ("#ef6c00", "o-"),
+    ("#bdbdbd", "--"),
+)
 
 
 def draw(path: Path, title: str, marks: list[str], curves: dict[str, list[float]]) -> None:
@@ -17,9 +24,9 @@ def draw(path: Path, title: str, marks: list[str], curves: dict[str, list[float]
     from matplotlib import pyplot, ticker
 
     figure, axes = pyplot.subplots(figsize=(8, 3.6), layout="constrained")
-    for (name, rates), colour in zip(curves.items(), _COLOURS, strict=True):
+    for (name, rates), (colour, line) in zip(curves.items(), _STYLES[: len(curves)], strict=True):
         mebibytes = [rate / 2**20 for rate in rates]
-        axes.plot(range(len(marks)), mebibytes, "o-", color=colour, label=name, markersize=4)
+        axes.plot(range(len(marks)), mebibytes, line, color=colour, label=name, markersize=4)
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
@@ -28,7 +35,7 @@ def draw(path: Path, title: str, marks: list[str], curves: dict[str, list[float]
     axes.set_xlabel("aggregators, buffer")
     axes.set_ylabel("MiB/s perceived")
     axes.set_title(title, fontsize=11, loc="left")
-    axes.legend(fontsize=8, frameon=False, ncols=4, loc="lower center", bbox_to_anchor=(0.5, -0.42))
+    axes.legend(fontsize=8, frameon=False, ncols=5, loc="lower center", bbox_to_anchor=(0.5, -0.42))
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     axes.grid(axis="y", color="#eeeeee")

@@ -47,6 +47,7 @@ class Workload:
     bars: dict[str, float | dict[str, float]]  # by quantity; a dict is by MPI
     floors: dict[str, float]  # least part of the limit, by file system
     published: str | None = None  # what others measured in the experiment that it repeats
+    published_times: float | None = None  # how many times as fast as without, of that
 
     def bar(self, quantity: str, mpi: str) -> float | None:
         """The least median ratio of this quantity against this MPI; None where none is claimed."""
@@ -260,6 +261,7 @@ def _setting(raw: Mapping[str, Any]) -> Setting:
                 bars=workload.get("bar", {}),
                 floors=workload.get("floor", {}),
                 published=workload.get("published"),
+                published_times=workload.get("published_times"),
             )
             for workload in raw["workload"]
         ],

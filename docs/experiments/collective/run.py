@@ -80,6 +80,18 @@ PlaceOption = Annotated[
     list[str] | None,
     typer.Option("--place", help="Of 'cache-local': this place only; may be repeated."),
 ]
+DeviceOption = Annotated[
+    list[str] | None,
+    typer.Option("--device", help="Of 'cache': logs on this device only; may be repeated."),
+]
+AggregatorsOption = Annotated[
+    list[int] | None,
+    typer.Option("--aggregators", help="Of 'cache': so many only; may be repeated."),
+]
+BufferOption = Annotated[
+    list[str] | None,
+    typer.Option("--buffer", help="Of 'cache': of this size only; may be repeated."),
+]
 TimeoutOption = Annotated[float, typer.Option("--timeout", help="Seconds for one run.")]
 AgainOption = Annotated[bool, typer.Option("--again", help="Measure also what is there already.")]
 ForebayOption = Annotated[Path, typer.Option("--forebay", help="The command.")]
@@ -98,6 +110,9 @@ def measure(
     mpi: MpiOption = None,
     only: OnlyOption = None,
     place: PlaceOption = None,
+    device: DeviceOption = None,
+    aggregators: AggregatorsOption = None,
+    buffer: BufferOption = None,
     timeout: TimeoutOption = 300,
     again: AgainOption = False,
     forebay: ForebayOption = ROOT / ".venv/bin/forebay",
@@ -134,7 +149,8 @@ def measure(
         elif what is What.TESTBED:
             testbed_runs.measure(task, tmpfs)
         elif what is What.CACHE:
-            cache_runs.measure(task, tmpfs)
+            part = cache_runs.Part(device or [], aggregators or [], buffer or [])
+            cache_runs.measure(task, tmpfs, part)
         else:
             internals_runs.measure(task, tmpfs)
     for page in PAGES:
