@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 
 #include "core/plan/fetch_plan.hpp"
 
@@ -189,6 +190,12 @@ void RequestTuner::try_larger(const std::vector<Extent>& coming) {
 
 /// With a shape that joins, for as long as it gains anything.
 void RequestTuner::follow(const std::vector<Extent>& coming, const Rates& rates) {
+  const double as_taught = times_.least(shape_, rates.mean()) * rates.requests;
+  if (std::exchange(is_taught_, false) && std::max(as_taught, 1 / as_taught) > most_unlike) {
+    // The storage is another than it was: what usual requests took there says nothing, either.
+    is_refuted_ = true;
+    return begin_anew();
+  }
   times_.add(shape_, rates.mean(), 1 / rates.requests);
   if (coming.size() < fewest_coming) return forget_arrivals();
   RequestShape best = shape_;
@@ -236,6 +243,7 @@ void RequestTuner::begin_with(const Found& found, const std::vector<Extent>& com
     if (std::max(times_larger, 1 / times_larger) > most_unlike) return;
   }
   times_ = found.times;
+  is_taught_ = true;
   try_shape(found.joined, Stage::joined);
 }
 

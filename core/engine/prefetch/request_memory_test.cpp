@@ -17,20 +17,14 @@ namespace {
 
 constexpr Bytes block = 64 * KiB;
 constexpr Bytes buffer_bytes = 8 * MiB;
-constexpr Bytes extent_bytes = 32 * KiB;
 constexpr Bytes gap_bytes = 16 * KiB;
 constexpr int count = 200;
 constexpr std::uint64_t here = 7;
 constexpr std::uint64_t elsewhere = 8;
 
-/// Two by two they touch.
 std::vector<Extent> extents() {
   std::vector<Extent> result;
-  Bytes at = 0;
-  for (int i = 0; i < count; ++i) {
-    result.push_back({at, extent_bytes});
-    at += extent_bytes + (i % 2 == 0 ? 0 : gap_bytes);
-  }
+  for (int i = 0; i < count; ++i) result.push_back({i * (block + gap_bytes), block});
   return result;
 }
 
@@ -84,10 +78,10 @@ TEST(RequestMemory, TheNextFileOfTheStorageJoinsFromTheBeginning) {
   const auto memory = std::make_shared<RequestMemory>();
   memory->learn(here, tuned());
   VersionedContent content(16 * MiB, {here, 1});
-  EXPECT_EQ(first_request_of(content, nullptr), extent_bytes);
-  EXPECT_GT(first_request_of(content, memory), 4 * extent_bytes);
+  EXPECT_EQ(first_request_of(content, nullptr), block);
+  EXPECT_GT(first_request_of(content, memory), 4 * block);
   VersionedContent other(16 * MiB, {elsewhere, 1});
-  EXPECT_EQ(first_request_of(other, memory), extent_bytes);
+  EXPECT_EQ(first_request_of(other, memory), block);
 }
 
 TEST(RequestMemory, WhatGainsNothingAnyMoreIsForgotten) {
@@ -96,8 +90,8 @@ TEST(RequestMemory, WhatGainsNothingAnyMoreIsForgotten) {
   RequestTuner tuner = new_tuner();
   memory.teach(here, tuner, extents());
   ASSERT_TRUE(tuner.shape().gap.has_value());
-  // Now it is bytes that count, and what is joined has a fifth more of them.
-  answer(tuner, 300, [](Bytes bytes) { return bytes * operation_ns / extent_bytes; });
+  // Now it is bytes that count, and what is joined has a quarter more of them.
+  answer(tuner, 300, [](Bytes bytes) { return bytes * operation_ns / block; });
   ASSERT_TRUE(tuner.is_refuted());
   memory.learn(here, tuner);
   RequestTuner next = new_tuner();
