@@ -28,8 +28,7 @@ std::string state_of(const LogSummary& log) {
 std::string file_state(const FileIdentity& file) {
   const auto now = identify(file.path);
   if (!now) return now.error().kind == ErrorKind::no_such_file ? "gone" : "unreachable";
-  // Device numbers of network file systems change from mount to mount; inodes do not.
-  return now->inode == file.inode ? "there" : "replaced";
+  return same_file(*now, file) ? "there" : "replaced";
 }
 
 json log_json(const FoundLog& log) {

@@ -26,6 +26,7 @@ std::string encode_notice(const DirtyNotice& notice) {
   return sealed_entry(notice_format, {{"path", notice.file.path},
                                       {"device", notice.file.device},
                                       {"inode", notice.file.inode},
+                                      {"file_made_unix_ns", notice.file.made_unix_ns},
                                       {"log", notice.log},
                                       {"log_path", notice.log_path},
                                       {"host", notice.host},
@@ -48,6 +49,8 @@ Result<DirtyNotice> parse_notice(std::string_view text) {
       get_field(*content, "process", notice.process) && get_field(*content, "rank", notice.rank) &&
       get_field(*content, "since_unix_s", notice.since_unix_s);
   if (!complete) return wrong(ErrorKind::io, "the forebay dirty notice lacks a field");
+  // Older ones do not say it.
+  get_field(*content, "file_made_unix_ns", notice.file.made_unix_ns);
   return notice;
 }
 

@@ -135,6 +135,7 @@ RC_GTEST_PROP(DirtyNoticeProperty, is_read_as_it_was_written, ()) {
   DirtyNotice notice = some_notice("log");
   notice.file.path = draw();
   notice.file.inode = *rc::gen::arbitrary<std::uint64_t>();
+  notice.file.made_unix_ns = *rc::gen::arbitrary<std::int64_t>();
   notice.host = draw();
   notice.process = *rc::gen::arbitrary<std::int64_t>();
   notice.rank = *rc::gen::arbitrary<int>();
