@@ -33,7 +33,8 @@ std::string encode_notice(const DirtyNotice& notice) {
                                       {"job", notice.job},
                                       {"process", notice.process},
                                       {"rank", notice.rank},
-                                      {"since_unix_s", notice.since_unix_s}});
+                                      {"since_unix_s", notice.since_unix_s},
+                                      {"protected", notice.is_protected}});
 }
 
 Result<DirtyNotice> parse_notice(std::string_view text) {
@@ -49,7 +50,8 @@ Result<DirtyNotice> parse_notice(std::string_view text) {
       get_field(*content, "process", notice.process) && get_field(*content, "rank", notice.rank) &&
       get_field(*content, "since_unix_s", notice.since_unix_s);
   if (!complete) return wrong(ErrorKind::io, "the forebay dirty notice lacks a field");
-  // Older ones do not say it.
+  // Older ones do not say these.
+  get_field(*content, "protected", notice.is_protected);
   get_field(*content, "file_made_unix_ns", notice.file.made_unix_ns);
   return notice;
 }
