@@ -159,6 +159,8 @@ _ADVICE = {
     "in use": "it will drain by itself",
     "partial": "recover where all its logs are; if a node is lost and they are protected, say "
     "--lost NODE; say --partial if ranks of different nodes never write the same bytes",
+    "unreadable": "say --partial to bring what its other logs hold to the file; 'forebay cache "
+    "drop --log NAME' gives the unreadable one up",
     "gone": "--into FILE brings the data to another file; 'forebay cache drop' gives it up",
     "replaced": "--into FILE brings the data to another file; 'forebay cache drop' gives it up",
     "elsewhere": "run this on those nodes ('forebay cache ls FILE' names them)",
@@ -185,8 +187,15 @@ def show_recovery(console: Console, outcome: Outcome) -> None:
         if entry["rebuilt_logs"]:
             _line(
                 console,
-                f"  {entry['rebuilt_logs']} of the logs were lost, and rebuilt from what protected "
-                f"them ({show_bytes(entry['rebuilt_bytes'])})",
+                f"  {entry['rebuilt_logs']} of the logs were lost or damaged, and rebuilt from "
+                f"what protected them ({show_bytes(entry['rebuilt_bytes'])})",
+            )
+        if entry["kept_logs"]:
+            _line(
+                console,
+                f"  {entry['kept_logs']} of the logs stay: one that is not here may have to be "
+                "rebuilt from them. Recover again when that one is in the file; if its node is "
+                "lost, say --lost NODE where all others are",
             )
         for amount, what in (
             (entry["dropped_bytes"], "of an access that was not finished were dropped"),

@@ -120,6 +120,11 @@ def advice(unsafe: Unsafe) -> list[str]:
         lines.append(
             f"Bring it there, on each: forebay cache recover --partial {shlex.quote(file)}"
         )
+        if any(notice["protected"] for notice in unsafe.elsewhere if notice["file"] == file):
+            lines.append(
+                "If one is lost, then from where the logs of all others are reached: forebay cache "
+                f"recover --lost NODE {shlex.quote(file)}"
+            )
     return lines
 
 

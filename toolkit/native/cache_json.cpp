@@ -28,8 +28,7 @@ std::string state_of(const LogSummary& log) {
 std::string file_state(const FileIdentity& file) {
   const auto now = identify(file.path);
   if (!now) return now.error().kind == ErrorKind::no_such_file ? "gone" : "unreachable";
-  // Device numbers of network file systems change from mount to mount; inodes do not.
-  return now->inode == file.inode ? "there" : "replaced";
+  return same_file(*now, file) ? "there" : "replaced";
 }
 
 json log_json(const FoundLog& log) {
@@ -95,6 +94,7 @@ json missing_json(const DirtyNotice& notice) {
           {"process", notice.process},
           {"rank", notice.rank},
           {"since_unix_s", notice.since_unix_s},
+          {"protected", notice.is_protected},
           {"state", gone ? "lost" : "elsewhere"}};
 }
 
@@ -104,6 +104,7 @@ json problem_json(const LogProblem& problem) {
 
 json report_json(const RecoveryReport& report) {
   return {{"logs", report.logs},
+          {"kept_logs", report.kept},
           {"records", report.replay.records},
           {"record_bytes", report.replay.record_bytes},
           {"written_bytes", report.replay.written},
@@ -112,6 +113,12 @@ json report_json(const RecoveryReport& report) {
           {"replayed_incomplete_bytes", report.replayed_incomplete_bytes},
           {"unusable_bytes", report.unusable_bytes},
           {"damage", report.damage}};
+}
+
+json refused(json result, const char* state, const std::string& why) {
+  result["state"] = state;
+  result["error"] = why;
+  return result;
 }
 
 }  // namespace forebay

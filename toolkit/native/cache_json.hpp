@@ -21,5 +21,7 @@ nlohmann::json log_json(const FoundLog& log);
 nlohmann::json missing_json(const DirtyNotice& notice);
 nlohmann::json problem_json(const LogProblem& problem);
 nlohmann::json report_json(const RecoveryReport& report);
+/// `result` with a state that says why nothing was done, and a message for a person.
+nlohmann::json refused(nlohmann::json result, const char* state, const std::string& why);
 
 }  // namespace forebay

@@ -143,10 +143,14 @@ class Search {
     return names.empty() || std::ranges::find(names, log) != names.end();
   }
 
-  /// Notices of logs that were not found.
+  /// Notices of logs that were not found, or cannot be read.
   void name_missing() {
     std::set<std::string> here;
-    for (const FoundLog& log : found_.logs) here.insert(log.summary.name);
+    for (FoundLog& log : found_.logs) {
+      here.insert(log.summary.name);
+      const auto notice = notices_.find(log.summary.name);
+      if (!log.summary.readable && notice != notices_.end()) log.notice = notice->second;
+    }
     for (const auto& [name, notice] : notices_) {
       if (!here.contains(name) && named(name)) found_.missing.push_back(notice);
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct LogSelection {
 struct FoundLog {
   std::shared_ptr<CacheDirectory> directory;
   LogSummary summary;
+  /// Of a log that cannot be read, which does not say itself of what file it is.
+  std::optional<DirtyNotice> notice = std::nullopt;
 };
 
 /// What something was, and why it cannot be looked at.

@@ -153,6 +153,13 @@ def program() -> list[str]:
     return [sys.executable, str(FAKE_PROGRAM)]
 
 
+def result_of(answer: Answer) -> dict[str, Any]:
+    """What the command printed as JSON."""
+    content = json.loads(answer.output)
+    assert isinstance(content, dict)
+    return content
+
+
 def read_json(path: Path) -> dict[str, Any]:
     content = json.loads(path.read_text())
     assert isinstance(content, dict)

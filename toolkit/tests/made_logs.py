@@ -14,6 +14,7 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parents[2]
 NATIVE = ("forebay-cache", "forebay-leave-log", "forebay-leave-protected-logs")
 BLOCK = 10_000  # bytes of one write
+SUPERBLOCK = 8192  # bytes
 USER_DIRECTORY = f"forebay-cache-{os.getuid()}"
 
 
@@ -92,6 +93,16 @@ class Nodes:
 
     def left(self) -> list[Path]:
         return sorted(path for path in self.base.iterdir() if path.is_dir())
+
+
+def spoil(log: Path, start: int, content: bytes) -> None:
+    """Puts `content` at `start` of each segment."""
+    segments = list(log.glob("segment-*"))
+    assert segments
+    for segment in segments:
+        with segment.open("r+b") as file:
+            file.seek(start)
+            file.write(content)
 
 
 def leave_nodes(left: Left, *options: str) -> Nodes:

@@ -8,17 +8,15 @@ import random
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from conftest import Answer, Forebay
+from conftest import Forebay, result_of
 from made_logs import (
     BLOCK,
     USER_DIRECTORY,
     Left,
     environ_with_tool,
     leave_newer,
-    leave_nodes,
 )
 
 
@@ -68,12 +66,6 @@ def damage(left: Left) -> None:
     content = bytearray(segment.read_bytes())
     content[content.index(left.data[:64])] ^= 1
     segment.write_bytes(content)
-
-
-def result_of(answer: Answer) -> dict[str, Any]:
-    content = json.loads(answer.output)
-    assert isinstance(content, dict)
-    return content
 
 
 def test_no_logs_are_said_to_be_none(forebay: Forebay, left: Left) -> None:
@@ -427,68 +419,3 @@ def test_the_native_part_that_is_missing_is_named(forebay: Forebay, left: Left) 
     if answer.code == 0:
         pytest.skip("the package is installed with its native parts")
     assert "forebay-cache is not installed" in answer.errors
-
-
-@pytest.mark.parametrize(
-    "lost",
-    [(), ("member-1",), ("member-0", "member-2"), ("member-0", "parity-0"), ("parity-1",)],
-)
-def test_logs_of_lost_nodes_are_rebuilt_from_parity(
-    forebay: Forebay, left: Left, lost: tuple[str, ...]
-) -> None:
-    nodes = leave_nodes(left)
-    nodes.lose(*lost)
-    answer = forebay("cache", "recover", "--json", *nodes.left())
-    assert answer.code == 0, answer.output
-    (entry,) = result_of(answer)["files"]
-    members = [name for name in lost if name.startswith("member")]
-    assert entry["rebuilt_logs"] == len(members)
-    assert (entry["rebuilt_bytes"] > 0) == bool(members)
-    assert nodes.file.read_bytes() == nodes.data
-    assert not left.notices.exists()
-    for local in nodes.left():
-        assert list((local / USER_DIRECTORY).iterdir()) == []
-
-
-def test_more_lost_nodes_than_parity_are_said_to_be_too_many(forebay: Forebay, left: Left) -> None:
-    nodes = leave_nodes(left)
-    nodes.lose("member-0", "member-1", "parity-1")
-    answer = forebay("cache", "recover", "--json", *nodes.left())
-    assert answer.code == 1
-    (entry,) = result_of(answer)["files"]
-    assert entry["state"] == "failed"
-    assert "2 logs are not there (log-0, log-1), and 1 parity pieces are" in entry["error"]
-    assert nodes.file.read_bytes() == b""
-    assert left.notices.exists()
-
-
-def test_a_log_on_another_node_is_rebuilt_only_if_that_is_said_to_be_lost(
-    forebay: Forebay, left: Left
-) -> None:
-    nodes = leave_nodes(left, "--host", "node17")
-    nodes.lose("member-1")
-    answer = forebay("cache", "recover", *nodes.left())
-    assert answer.code == 1
-    assert "--lost NODE" in answer.output
-    assert nodes.file.read_bytes() == b""
-    answer = forebay("cache", "recover", "--lost", "node17", *nodes.left())
-    assert answer.code == 0
-    assert "1 of the logs were lost, and rebuilt" in answer.output
-    assert nodes.file.read_bytes() == nodes.data
-
-
-def test_parity_is_listed_as_what_it_is(forebay: Forebay, left: Left) -> None:
-    nodes = leave_nodes(left)
-    found = result_of(forebay("cache", "ls", "--json", nodes.local("parity-0")))["logs"]
-    (parity,) = [log for log in found if log["purpose"] == "protection"]
-    assert parity["state"] == "protects"
-    assert len(found) == 1 + nodes.members, "notices lead to the members"
-    assert forebay("cache", "verify", *nodes.left()).code == 0
-    assert "protects: parity of logs" in forebay("cache", "ls", *nodes.left()).output
-
-
-def test_dropping_the_logs_of_a_file_drops_its_parity(forebay: Forebay, left: Left) -> None:
-    nodes = leave_nodes(left)
-    assert forebay("cache", "drop", "--yes", *nodes.left()).code == 0
-    for local in nodes.left():
-        assert list((local / USER_DIRECTORY).iterdir()) == []

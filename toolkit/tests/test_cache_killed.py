@@ -16,11 +16,13 @@ import pytest
 from conftest import Answer, Forebay
 from made_logs import (
     BLOCK,
+    SUPERBLOCK,
     USER_DIRECTORY,
     Left,
     environ_with_tool,
     leave_newer,
     leave_nodes,
+    spoil,
 )
 
 MOST_CALLS = 300  # more are no test of a small recovery any more
@@ -89,6 +91,12 @@ def lost_nodes(left: Left) -> Scenario:
     return scenario(left, left.data, directories=nodes.left())
 
 
+def a_damaged_log(left: Left) -> Scenario:
+    nodes = leave_nodes(left)
+    spoil(nodes.local("member-1") / USER_DIRECTORY / "log-1", SUPERBLOCK + BLOCK // 2, b"damage")
+    return scenario(left, left.data, directories=nodes.left())
+
+
 def killed_everywhere(forebay: Forebay, case: Scenario) -> Iterator[Answer]:
     """What each recovery said that was killed. Ends where one was not."""
     preload = case.left.native / "forebay-killed-at-call.so"
@@ -104,7 +112,10 @@ def killed_everywhere(forebay: Forebay, case: Scenario) -> Iterator[Answer]:
     pytest.fail("the recovery never ends")
 
 
-@pytest.mark.parametrize("make", [two_logs, an_unfinished_access, two_programs, lost_nodes])
+@pytest.mark.parametrize(
+    "make",
+    [two_logs, an_unfinished_access, two_programs, lost_nodes, a_damaged_log],
+)
 def test_a_recovery_that_is_killed_is_finished_by_the_next(
     forebay: Forebay, left: Left, make: Callable[[Left], Scenario]
 ) -> None:
@@ -127,4 +138,23 @@ def test_a_recovery_that_is_killed_is_finished_by_the_next(
         third = forebay("cache", "recover", left.file, *case.directories)
         assert (third.code, third.output) == (0, "there is nothing to recover\n"), where
         assert left.file.read_bytes() == case.expected, where
+    assert kills > 10
+
+
+def test_a_killed_recovery_keeps_what_rebuilds_the_lost_log(forebay: Forebay, left: Left) -> None:
+    nodes = leave_nodes(left, "--host", "node17")
+    nodes.lose("member-1")
+    case = scenario(left, left.data, "--partial", directories=nodes.left())
+    kills = 0
+    for killed in killed_everywhere(forebay, case):
+        where = f"killed at call {kills}"
+        kills += 1
+        assert killed.code == 1, where
+        again = forebay("cache", "recover", *case.options, *case.directories)
+        assert again.code == 0, (where, again)
+        last = forebay("cache", "recover", "--lost", "node17", *case.directories)
+        assert last.code == 0, (where, last)
+        assert left.file.read_bytes() == case.expected, where
+        assert case.logs_left() == [], where
+        assert not left.notices.exists(), where
     assert kills > 10

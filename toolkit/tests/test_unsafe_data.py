@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Forebay, read_json
+from conftest import Forebay, read_json, result_of
 from made_logs import BLOCK, native_directory
 
 from forebay.records import Record
@@ -136,6 +136,21 @@ def test_where_logs_are_here_and_elsewhere_each_host_recovers_its_own(
     file = tmp_path / "out.dat"
     assert f"Bring them there: forebay cache recover --partial {file}" in answer.errors
     assert f"{file} lacks what is in write-behind logs on node9" in answer.errors
+    assert "--lost" not in answer.errors, "nothing is protected"
+
+
+def test_where_a_host_may_be_rebuilt_that_is_told_and_the_advice_keeps_it_so(
+    forebay: Forebay, dying: list[str], dying_elsewhere: list[str], tmp_path: Path
+) -> None:
+    both = f"{shlex.join([*dying_elsewhere, '--log', 'log-9', '--protected'])}; {shlex.join(dying)}"
+    hint = f"e10_cache_path={tmp_path / 'local'}"
+    answer = forebay("run", "--hint", hint, "--", "bash", "-c", both)
+    file = tmp_path / "out.dat"
+    assert f"forebay cache recover --lost NODE {file}" in answer.errors
+    recovered = forebay("cache", "recover", "--json", "--partial", file, tmp_path / "local")
+    (entry,) = result_of(recovered)["files"]
+    assert (entry["logs"], entry["kept_logs"]) == (1, 1)
+    assert file.read_bytes() == (tmp_path / "source").read_bytes()
 
 
 def test_a_run_without_a_cache_that_went_well_is_not_looked_after(

@@ -23,9 +23,10 @@ struct CacheOptions {
   /// it.
   std::chrono::milliseconds lull{0};
   SyncScope sync = SyncScope::file;
-  bool keep_log = false;  ///< Also after all of it is in the file.
-  bool announce = true;   ///< By a sidecar beside the file.
-  int flush_threads = 0;  ///< Writes to the file under way at a time; 0: two for each server.
+  bool keep_log = false;      ///< Also after all of it is in the file.
+  bool announce = true;       ///< By a sidecar beside the file.
+  bool is_protected = false;  ///< Against the loss of the node, as the sidecar says.
+  int flush_threads = 0;      ///< Writes to the file under way at a time; 0: two for each server.
   Bytes flush_bytes =
       4 * MiB;            ///< Of one write to the file at most; stripes that are larger are cut.
   int first_server = 0;   ///< Where flushing starts; a different one for each writer.

@@ -404,7 +404,8 @@ Status CachedFile::announce() {
                                         .job = identity.job,
                                         .process = identity.process,
                                         .rank = identity.rank,
-                                        .since_unix_s = now.count()});
+                                        .since_unix_s = now.count(),
+                                        .is_protected = options_.is_protected});
     if (!announced) return announced;
   }
   announced_ = true;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 
 #include "core/engine/cache/log_store.hpp"
@@ -11,6 +12,9 @@
 namespace forebay {
 
 inline constexpr const char* flush_mark_name = "flushed";
+/// Of a log that stays though the file has everything: above every sequence number.
+inline constexpr auto all_flushed =
+    static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
 
 /// The file "flushed" in a log's store: up to which sequence number records are durable in the
 /// file, itself durable at once. The log's own flushed records say the same where only a process

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "core/engine/cache/flush_mark.hpp"
@@ -36,7 +37,8 @@ struct Located {
 /// One log that is read: opened, then each of its segments scanned, then judged.
 class Reading {
  public:
-  Reading(LogStore& store, ReadDepth depth) : store_(store), depth_(depth) {}
+  Reading(const LogParts& parts, ReadDepth depth)
+      : store_(*parts.store), remade_(parts.remade), depth_(depth) {}
 
   void open() {
     opened_ = open_segments();
@@ -62,9 +64,12 @@ class Reading {
         [](const Located& a, const Located& b) { return a.sequence() == b.sequence(); });
     records_.erase(end, records_.end());
     find_marks();
-    const auto marked = FlushMark::read(store_);
-    if (!marked) return tl::unexpected(marked.error());
-    contents_.flushed = std::max(contents_.flushed, *marked);
+    for (LogStore* const store : {&store_, remade_}) {
+      if (store == nullptr) continue;
+      const auto marked = FlushMark::read(*store);
+      if (!marked) return tl::unexpected(marked.error());
+      contents_.flushed = std::max(contents_.flushed, *marked);
+    }
     judge_unopened();
     sort_out();
     return std::move(contents_);
@@ -72,30 +77,19 @@ class Reading {
 
  private:
   Status open_segments() {
-    const auto names = store_.list();
-    if (!names) return tl::unexpected(names.error());
-    std::vector<std::uint64_t> never_written;
-    for (const std::string& name : *names) {
-      if (!is_segment_name(name)) continue;
-      auto segment = open_segment(name);
-      if (!segment) {
-        // What a newer version wrote is not for us to judge.
-        if (segment.error().kind == ErrorKind::unsupported) return tl::unexpected(segment.error());
-        unopened_.push_back({segment_number(name), segment.error()});
-        continue;
-      }
-      if (*segment == nullptr) {
-        never_written.push_back(segment_number(name));
-        continue;
-      }
-      segments_.push_back(std::move(*segment));
+    if (auto opened = open_segments_of(store_); !opened) return opened;
+    if (remade_ != nullptr) {
+      if (auto opened = open_segments_of(*remade_); !opened) return opened;
     }
     // In the middle of a log that is damage; at its end a crash of the node did it.
-    for (const std::uint64_t number : never_written) {
+    for (const std::uint64_t number : never_written_) {
       const bool last = std::ranges::all_of(
           segments_, [&](const auto& segment) { return segment->superblock().segment < number; });
       if (!last) unopened_.push_back({number, {ErrorKind::io, 0, "its superblock is all zeros"}});
     }
+    std::erase_if(unopened_, [this](const Unopened& unopened) {
+      return remade_numbers_.contains(unopened.number);
+    });
     if (segments_.empty()) {
       if (!unopened_.empty()) return tl::unexpected(unopened_.front().error);
       return tl::unexpected(Error{ErrorKind::no_such_file, 0,
@@ -117,9 +111,32 @@ class Reading {
     return {};
   }
 
+  Status open_segments_of(LogStore& store) {
+    const auto names = store.list();
+    if (!names) return tl::unexpected(names.error());
+    for (const std::string& name : *names) {
+      if (!is_segment_name(name)) continue;
+      auto segment = open_segment(store, name);
+      if (!segment) {
+        // What a newer version wrote is not for us to judge.
+        if (segment.error().kind == ErrorKind::unsupported) return tl::unexpected(segment.error());
+        unopened_.push_back({segment_number(name), segment.error()});
+        continue;
+      }
+      if (*segment == nullptr) {
+        never_written_.push_back(segment_number(name));
+        continue;
+      }
+      if (&store == remade_) remade_numbers_.insert((*segment)->superblock().segment);
+      segments_.push_back(std::move(*segment));
+    }
+    return {};
+  }
+
   /// Null: what was written to it never reached the device.
-  Result<std::shared_ptr<LogSegment>> open_segment(const std::string& name) {
-    auto file = store_.open(name);
+  static Result<std::shared_ptr<LogSegment>> open_segment(LogStore& store,
+                                                          const std::string& name) {
+    auto file = store.open(name);
     if (!file) return tl::unexpected(file.error());
     std::vector<std::byte> block(static_cast<std::size_t>(superblock_bytes));
     const auto got = (*file)->read_at(block, 0);
@@ -131,7 +148,7 @@ class Reading {
     auto superblock = parse_superblock(block);
     if (!superblock) {
       Error error = superblock.error();
-      error.what = store_.path() + "/" + name + ": " + error.what;
+      error.what = store.path() + "/" + name + ": " + error.what;
       return tl::unexpected(std::move(error));
     }
     return std::make_shared<LogSegment>(LogFile{std::move(*file), nullptr, 0},
@@ -164,7 +181,8 @@ class Reading {
     for (const FoundRecord& found : findings.records) {
       records_.push_back({found, segments_[segment]});
     }
-    if (!findings.readable) {
+    const std::uint64_t number = segments_[segment]->superblock().segment;
+    if (!findings.readable && !remade_numbers_.contains(number)) {
       contents_.damage.push_back({0, 0, std::nullopt, to_string(findings.readable.error())});
     }
   }
@@ -249,11 +267,14 @@ class Reading {
   }
 
   LogStore& store_;
+  LogStore* const remade_;  ///< Or null.
   const ReadDepth depth_;
   Status opened_;
   std::vector<std::shared_ptr<LogSegment>> segments_;
   std::vector<SegmentFindings> findings_;  ///< By segment.
   std::vector<Unopened> unopened_;
+  std::vector<std::uint64_t> never_written_;  ///< Segments whose superblocks are zeros.
+  std::set<std::uint64_t> remade_numbers_;    ///< Of segments that were made again.
   std::vector<Located> records_;
   LogContents contents_;
 };
@@ -265,17 +286,17 @@ Bytes LogContents::incomplete_bytes() const { return payload_bytes(incomplete); 
 
 Result<LogContents> read_log(LogStore& store, ReadDepth depth, const ScanProgress& progress,
                              int threads) {
-  LogStore* const only = &store;
+  const LogParts only{&store};
   return std::move(read_logs({&only, 1}, depth, threads, progress).front());
 }
 
-std::vector<Result<LogContents>> read_logs(std::span<LogStore* const> stores, ReadDepth depth,
+std::vector<Result<LogContents>> read_logs(std::span<const LogParts> logs, ReadDepth depth,
                                            int threads, const ScanProgress& progress) {
   std::vector<Reading> readings;
-  readings.reserve(stores.size());
+  readings.reserve(logs.size());
   std::vector<std::pair<Reading*, std::size_t>> segments;
-  for (LogStore* const store : stores) {
-    Reading& reading = readings.emplace_back(*store, depth);
+  for (const LogParts& parts : logs) {
+    Reading& reading = readings.emplace_back(parts, depth);
     reading.open();
     for (std::size_t i = 0; i < reading.segments(); ++i) segments.emplace_back(&reading, i);
   }

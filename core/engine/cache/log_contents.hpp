@@ -61,8 +61,15 @@ struct LogContents {
 Result<LogContents> read_log(LogStore& store, ReadDepth depth, const ScanProgress& progress = {},
                              int threads = 1);
 
+/// Where a log is. Segments that are in both places are read in both: what is damaged in one may be
+/// intact in the other.
+struct LogParts {
+  LogStore* store = nullptr;
+  LogStore* remade = nullptr;  ///< What could be made again of it; null: nothing was.
+};
+
 /// The same of several logs, in their order.
-std::vector<Result<LogContents>> read_logs(std::span<LogStore* const> stores, ReadDepth depth,
+std::vector<Result<LogContents>> read_logs(std::span<const LogParts> logs, ReadDepth depth,
                                            int threads, const ScanProgress& progress = {});
 
 }  // namespace forebay

@@ -16,7 +16,7 @@ std::string this_host() {
 }
 
 nlohmann::json identity_map(const LogIdentity& identity) {
-  return {
+  nlohmann::json map = {
       {"log", identity.log},
       {"path", byte_string(identity.file.path)},
       {"device", identity.file.device},
@@ -30,6 +30,8 @@ nlohmann::json identity_map(const LogIdentity& identity) {
       {"rank", identity.rank},
       {"made_unix_s", identity.made_unix_s},
   };
+  if (identity.file.made_unix_ns != 0) map["file_made_unix_ns"] = identity.file.made_unix_ns;
+  return map;
 }
 
 bool get_identity(const nlohmann::json& map, LogIdentity& identity) {
@@ -43,6 +45,7 @@ bool get_identity(const nlohmann::json& map, LogIdentity& identity) {
       get_field(map, "job", identity.job) && get_field(map, "host", identity.host) &&
       get_field(map, "process", identity.process) && get_field(map, "rank", identity.rank) &&
       get_field(map, "made_unix_s", identity.made_unix_s);
+  get_field(map, "file_made_unix_ns", identity.file.made_unix_ns);  // Older logs have none.
   return complete && identity.layout.stripe_size >= 0 && identity.layout.servers > 0;
 }
 

@@ -1,8 +1,18 @@
 #include "core/engine/cache/log_summary.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace forebay {
+namespace {
+
+/// A segment has its name only once something was written to it, so one of zeros has lost that.
+bool has_segments(LogStore& log) {
+  const auto names = log.list();
+  return names && std::ranges::any_of(*names, is_segment_name);
+}
+
+}  // namespace
 
 Result<std::optional<LogSummary>> summarise(const std::shared_ptr<CacheDirectory>& directory,
                                             const std::string& name, ReadDepth depth, int threads,
@@ -19,7 +29,11 @@ Result<std::optional<LogSummary>> summarise(const std::shared_ptr<CacheDirectory
   if (auto status = StatusPage::read(**log)) summary.progress = *status;
   auto contents = read_log(**log, depth, progress, threads);
   if (!contents) {
-    summary.readable = tl::unexpected(contents.error());
+    Error error = contents.error();
+    if (error.kind == ErrorKind::no_such_file && has_segments(**log)) {
+      error = {ErrorKind::io, 0, "the superblocks of " + summary.path + " are all zeros"};
+    }
+    summary.readable = tl::unexpected(std::move(error));
     return summary;
   }
   summary.complete_bytes = contents->complete_bytes();

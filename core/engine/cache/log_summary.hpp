@@ -17,7 +17,7 @@ struct LogSummary {
   std::string name;
   std::string path;
   bool in_use = false;   ///< A running process writes it: all else may change at any moment.
-  Status readable;       ///< no_such_file: it holds nothing, or nothing yet.
+  Status readable;       ///< no_such_file: it holds nothing, or nothing yet, not even zeros.
   LogContents contents;  ///< Without its entries, where the log is readable.
   Bytes complete_bytes = 0;
   std::size_t complete_records = 0;

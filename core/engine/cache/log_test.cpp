@@ -438,18 +438,17 @@ TEST(Log, IsReadBesideOthersAsAlone) {
   MemoryLog damaged(files);
   MemoryLog empty;
   const std::array opened = {many.log->open(), damaged.open(), empty.open()};
-  std::vector<LogStore*> stores;
-  for (const auto& store : opened) stores.push_back(store.get());
+  std::vector<LogParts> logs;
+  for (const auto& store : opened) logs.push_back({store.get()});
 
   Bytes told = 0;
-  const auto together =
-      read_logs(stores, ReadDepth::payloads, 4, [&](Bytes more) { told += more; });
+  const auto together = read_logs(logs, ReadDepth::payloads, 4, [&](Bytes more) { told += more; });
   ASSERT_EQ(together.size(), 3U);
   EXPECT_EQ(together[2].error().kind, ErrorKind::no_such_file);
   Bytes told_alone = 0;
   for (std::size_t log = 0; log < 2; ++log) {
     const auto alone =
-        read_log(*stores[log], ReadDepth::payloads, [&](Bytes more) { told_alone += more; });
+        read_log(*opened[log], ReadDepth::payloads, [&](Bytes more) { told_alone += more; });
     ASSERT_TRUE(alone && together[log]);
     EXPECT_EQ(flat_entries(together[log]->complete), flat_entries(alone->complete));
     EXPECT_EQ(together[log]->damage.size(), alone->damage.size());
@@ -458,6 +457,30 @@ TEST(Log, IsReadBesideOthersAsAlone) {
   EXPECT_EQ(told, told_alone);
   EXPECT_EQ(together[0]->complete.size(), 50U);
   EXPECT_EQ(together[1]->damage.size(), 1U);
+}
+
+TEST(Log, IsReadWithWhatCouldBeMadeAgainOfIt) {
+  Rig rig({16 * KiB, 1 * KiB});
+  for (int i = 0; i < 40; ++i) ASSERT_TRUE(rig.append({1, i * KiB, counting(KiB, i)}).status);
+  ASSERT_TRUE(rig.writer->commit(1));
+  const LogContents whole = rig.read();
+  const auto files = rig.log->files();
+  auto damaged_files = files;
+  damaged_files.at(segment_name(0)).at(superblock_bytes + record_header_bytes) ^= std::byte{1};
+  damaged_files.at(segment_name(1)).at(30) ^= std::byte{1};
+  std::ranges::fill(damaged_files.at(segment_name(2)), std::byte{0});
+  MemoryLog damaged(damaged_files);
+  const auto store = damaged.open();
+  EXPECT_EQ(read_log(*store, ReadDepth::payloads)->damage.size(), 4U) << "a gap is damage, too";
+  MemoryLog remade({{segment_name(0), files.at(segment_name(0))},
+                    {segment_name(1), files.at(segment_name(1))},
+                    {segment_name(2), files.at(segment_name(2))}});
+  const auto remade_store = remade.open();
+  const LogParts parts{store.get(), remade_store.get()};
+  const auto together = read_logs({&parts, 1}, ReadDepth::payloads, 1);
+  ASSERT_TRUE(together[0]);
+  EXPECT_TRUE(together[0]->damage.empty());
+  EXPECT_EQ(flat_entries(together[0]->complete), flat_entries(whole.complete));
 }
 
 /// What is asked for before it is read, of all files of one store; the superblocks aside.

@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/engine/cache/flush_mark.hpp"
 #include "core/engine/cache/log_contents.hpp"
 
 namespace forebay {
@@ -16,23 +17,33 @@ int readers() {
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, most_readers);
 }
 
+/// Nobody replays it any more.
+Status let_go(const LeftLog& log, bool keep) {
+  if (!keep) return log.store->destroy();
+  if (log.purpose == LogPurpose::protection) return {};
+  if (log.remade != nullptr) {
+    if (auto destroyed = log.remade->destroy(); !destroyed) return destroyed;
+  }
+  auto mark = FlushMark::open(*log.store);
+  if (!mark) return tl::unexpected(mark.error());
+  return mark->put(all_flushed);
+}
+
 /// The notice goes last: as long as there is a log, the file is said to be incomplete.
-Status remove(Sidecar& sidecar, const LeftLog& log) {
-  if (auto destroyed = log.store->destroy(); !destroyed) return destroyed;
+Status finish(Sidecar& sidecar, const LeftLog& log, bool keep) {
+  if (auto gone = let_go(log, keep); !gone) return gone;
   return sidecar.withdraw(log.name);
 }
 
-/// Removes those that an interrupted recovery had replayed, and returns how many that were.
-Result<int> finish_interrupted(Sidecar& sidecar, std::vector<LeftLog>& logs) {
+/// Finishes those that an interrupted recovery had replayed, and returns how many that were.
+Result<int> finish_interrupted(Sidecar& sidecar, std::vector<LeftLog>& logs, bool keep) {
   const auto replayed = sidecar.recovered();
   if (!replayed) return tl::unexpected(replayed.error());
   const auto rest = std::stable_partition(logs.begin(), logs.end(), [&](const LeftLog& log) {
     return std::ranges::find(*replayed, log.name) != replayed->end();
   });
   for (auto log = logs.begin(); log != rest; ++log) {
-    if (auto destroyed = log->store->destroy(); !destroyed) {
-      return tl::unexpected(destroyed.error());
-    }
+    if (auto gone = let_go(*log, keep); !gone) return tl::unexpected(gone.error());
   }
   const int removed = static_cast<int>(rest - logs.begin());
   logs.erase(logs.begin(), rest);
@@ -60,16 +71,17 @@ Status decided(const std::vector<LogContents>& contents, const RecoveryChoices& 
 
 Result<RecoveryReport> recover(StorageFile& file, Sidecar& sidecar, std::vector<LeftLog> logs,
                                const RecoveryChoices& choices, const RecoveryProgress& progress) {
-  const auto finished = finish_interrupted(sidecar, logs);
+  const auto finished = finish_interrupted(sidecar, logs, choices.keep);
   if (!finished) return tl::unexpected(finished.error());
   std::stable_partition(logs.begin(), logs.end(),
                         [](const LeftLog& log) { return log.purpose == LogPurpose::protection; });
-  std::vector<LogStore*> stores;
+  std::vector<LogParts> parts;
   for (const LeftLog& log : logs) {
-    if (log.purpose != LogPurpose::protection) stores.push_back(log.store.get());
+    if (log.purpose == LogPurpose::protection) continue;
+    parts.push_back({log.store.get(), log.remade.get()});
   }
   std::vector<LogContents> contents;
-  for (auto& read : read_logs(stores, ReadDepth::payloads, readers(), progress.checked)) {
+  for (auto& read : read_logs(parts, ReadDepth::payloads, readers(), progress.checked)) {
     // One that holds nothing was just begun, or is removed in part.
     if (!read && read.error().kind == ErrorKind::no_such_file) continue;
     if (!read) return tl::unexpected(read.error());
@@ -102,18 +114,19 @@ Result<RecoveryReport> recover(StorageFile& file, Sidecar& sidecar, std::vector<
     if (!noted && names.size() > 1) return tl::unexpected(noted.error());
   }
   for (const LeftLog& log : logs) {
-    if (auto gone = remove(sidecar, log); !gone) return tl::unexpected(gone.error());
+    if (auto done = finish(sidecar, log, choices.keep); !done) return tl::unexpected(done.error());
   }
   if (auto forgotten = sidecar.forget_recovered(names); !forgotten) {
     return tl::unexpected(forgotten.error());
   }
   report.logs = *finished + static_cast<int>(logs.size());
+  if (choices.keep) report.kept = report.logs;
   return report;
 }
 
-Status drop(Sidecar& sidecar, std::span<const LeftLog> logs) {
+Status drop(Sidecar& sidecar, std::span<const LeftLog> logs, bool keep) {
   for (const LeftLog& log : logs) {
-    if (auto gone = remove(sidecar, log); !gone) return gone;
+    if (auto gone = finish(sidecar, log, keep); !gone) return gone;
   }
   return {};
 }

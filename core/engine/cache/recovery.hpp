@@ -21,6 +21,8 @@ struct LeftLog {
   std::unique_ptr<LogStore> store;
   /// What protects other logs is not replayed; it goes first when the file has everything.
   LogPurpose purpose = LogPurpose::data;
+  /// Where the log is damaged: what of it could be made again, in a part of its store. Or null.
+  std::unique_ptr<LogStore> remade = nullptr;
 };
 
 struct RecoveryChoices {
@@ -29,6 +31,9 @@ struct RecoveryChoices {
   /// Replays what is intact although something that was promised is not; else that is an error.
   bool skip_damage = false;
   int threads = 0;  ///< As in ReplayChoices.
+  /// Logs that are not here may have to be rebuilt from these, so these stay, with marks which say
+  /// that the file has everything.
+  bool keep = false;
 };
 
 struct RecoveryProgress {
@@ -38,23 +43,25 @@ struct RecoveryProgress {
 
 struct RecoveryReport {
   ReplayReport replay;
-  int logs = 0;             ///< That were removed.
+  int logs = 0;             ///< That were removed, or kept as was chosen.
+  int kept = 0;             ///< Of these.
   Bytes dropped_bytes = 0;  ///< Of incomplete records that were not replayed, as was chosen.
   Bytes replayed_incomplete_bytes = 0;  ///< Of those that were, as was chosen.
   Bytes unusable_bytes = 0;  ///< Behind a gap after the last commit: never acknowledged as whole.
   std::vector<std::string> damage;  ///< What was skipped.
 };
 
-/// Brings what `logs` hold into their file, makes it durable, and removes the logs and their
-/// notices. `logs` are all that hold anything of this file: the order among them counts. May be
-/// interrupted anywhere and done again. Errors: io (damage, with what is damaged), invalid_argument
-/// (incomplete records and no choice) - then nothing was touched -, unsupported (a log of another
-/// version), and those of the file and the stores.
+/// Brings what `logs` hold into their file, makes it durable, and removes the logs, or keeps them,
+/// and their notices. `logs` are all that hold anything of this file: the order among them counts.
+/// May be interrupted anywhere and done again. Errors: io (damage, with what is damaged),
+/// invalid_argument (incomplete records and no choice) - then nothing was touched -, unsupported (a
+/// log of another version), and those of the file and the stores.
 Result<RecoveryReport> recover(StorageFile& file, Sidecar& sidecar, std::vector<LeftLog> logs,
                                const RecoveryChoices& choices,
                                const RecoveryProgress& progress = {});
 
-/// Removes the logs and their notices: what they hold is given up.
-Status drop(Sidecar& sidecar, std::span<const LeftLog> logs);
+/// Removes the logs, or keeps them as recover() does, and their notices: what they hold is given
+/// up.
+Status drop(Sidecar& sidecar, std::span<const LeftLog> logs, bool keep = false);
 
 }  // namespace forebay

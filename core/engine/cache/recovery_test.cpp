@@ -273,6 +273,51 @@ TEST_F(RecoveryTest, RemovesWhatProtectsTheLogsBeforeThem) {
   expect_done();
 }
 
+TEST_F(RecoveryTest, KeepsLogsFromWhichOthersMayHaveToBeRebuilt) {
+  leave_logs(true);
+  const auto before = rigs_[0].log->files();
+  const RecoveryChoices choices{.incomplete = Incomplete::drop, .keep = true};
+  const auto report = recover_all(choices);
+  ASSERT_TRUE(report) << to_string(report.error());
+  EXPECT_EQ(report->logs, 2);
+  EXPECT_EQ(report->kept, 2);
+  EXPECT_EQ(file_->content(), model_.content());
+  EXPECT_TRUE(fs::is_empty(base_)) << "the file has all that they hold";
+  for (const auto& [name, content] : before) {
+    if (!is_segment_name(name)) continue;
+    EXPECT_EQ(rigs_[0].log->files().at(name), content);
+  }
+  // Somebody goes on with the file, and then they are not needed any more.
+  ASSERT_TRUE(open_volatile_file(file_)->write_at(filled(6000, 8), 0));
+  const auto again = recover_all();
+  ASSERT_TRUE(again) << to_string(again.error());
+  EXPECT_EQ(again->replay.records, 0);
+  EXPECT_EQ(again->dropped_bytes, 0) << "that was decided before";
+  EXPECT_EQ(file_->content(), filled(6000, 8));
+  expect_done();
+}
+
+TEST_F(RecoveryTest, KeepsThemAlsoWhereItWasInterrupted) {
+  leave_logs(false);
+  {
+    auto logs = left();
+    const auto plan = std::make_shared<FaultPlan>(std::vector<Fault>{
+        {.call = StorageCall::write, .nth = 0, .os_errno = EIO, .lasting = true}});
+    logs[1].store = rigs_[1].log->open(plan);  // Its mark cannot be written.
+    const auto stopped = recover(*open_volatile_file(file_), sidecar_, std::move(logs),
+                                 {.incomplete = {}, .keep = true});
+    EXPECT_EQ(stopped.error().kind, ErrorKind::io);
+  }
+  ASSERT_TRUE(open_volatile_file(file_)->write_at(filled(6000, 8), 0));
+  const auto report = recover_all({.incomplete = {}, .keep = true});
+  ASSERT_TRUE(report) << to_string(report.error());
+  EXPECT_EQ(report->replay.records, 0);
+  EXPECT_FALSE(rigs_[1].log->destroyed());
+  ASSERT_TRUE(recover_all());
+  EXPECT_EQ(file_->content(), filled(6000, 8));
+  expect_done();
+}
+
 TEST_F(RecoveryTest, RemovesLogsThatHoldNothing) {
   {
     const auto opened = rigs_[0].open();

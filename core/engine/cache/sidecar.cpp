@@ -26,13 +26,15 @@ std::string encode_notice(const DirtyNotice& notice) {
   return sealed_entry(notice_format, {{"path", notice.file.path},
                                       {"device", notice.file.device},
                                       {"inode", notice.file.inode},
+                                      {"file_made_unix_ns", notice.file.made_unix_ns},
                                       {"log", notice.log},
                                       {"log_path", notice.log_path},
                                       {"host", notice.host},
                                       {"job", notice.job},
                                       {"process", notice.process},
                                       {"rank", notice.rank},
-                                      {"since_unix_s", notice.since_unix_s}});
+                                      {"since_unix_s", notice.since_unix_s},
+                                      {"protected", notice.is_protected}});
 }
 
 Result<DirtyNotice> parse_notice(std::string_view text) {
@@ -48,6 +50,9 @@ Result<DirtyNotice> parse_notice(std::string_view text) {
       get_field(*content, "process", notice.process) && get_field(*content, "rank", notice.rank) &&
       get_field(*content, "since_unix_s", notice.since_unix_s);
   if (!complete) return wrong(ErrorKind::io, "the forebay dirty notice lacks a field");
+  // Older ones do not say these.
+  get_field(*content, "protected", notice.is_protected);
+  get_field(*content, "file_made_unix_ns", notice.file.made_unix_ns);
   return notice;
 }
 

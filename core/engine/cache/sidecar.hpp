@@ -22,6 +22,8 @@ struct DirtyNotice {
   std::int64_t process = 0;
   int rank = 0;
   std::int64_t since_unix_s = 0;
+  /// Other nodes keep what rebuilds the log, or will: it may take any log of the file to do so.
+  bool is_protected = false;
 
   bool operator==(const DirtyNotice&) const = default;
 };

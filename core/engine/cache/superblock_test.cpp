@@ -27,7 +27,8 @@ Superblock draw_superblock() {
   result.identity.log = "0123456789abcdef";
   result.identity.purpose = *rc::gen::element(LogPurpose::data, LogPurpose::protection);
   result.identity.file = {"/" + bytes(), *rc::gen::arbitrary<std::uint64_t>(),
-                          *rc::gen::arbitrary<std::uint64_t>()};
+                          *rc::gen::arbitrary<std::uint64_t>(),
+                          *rc::gen::arbitrary<std::int64_t>()};
   result.identity.layout = {count(), *rc::gen::inRange(1, 1000), *rc::gen::arbitrary<bool>()};
   result.identity.job = bytes();
   result.identity.host = bytes();

@@ -52,7 +52,10 @@ std::unique_ptr<CoherentCache> CoherentCache::open(Exchange& exchange, StorageFi
       LogProtection::make(exchange, file, hints.cache_redundancy.value_or(CacheRedundancy{}),
                           claims->name, *place, counters, note);
   if (!note.empty()) notes.push_back(std::move(note));
-  if (protection != nullptr) protection->delay(hints.delayed.value_or(false));
+  if (protection != nullptr) {
+    protection->delay(hints.delayed.value_or(false));
+    place->options.is_protected = true;
+  }
   std::unique_ptr<CoherentCache> cache(new CoherentCache(
       exchange, file, std::move(*claims), std::move(*place), std::move(protection), counters));
   if (handles != nullptr) {

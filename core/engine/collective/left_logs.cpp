@@ -38,7 +38,7 @@ Found find(const FileIdentity& file, const Sidecar& sidecar) {
     const bool here = on_this_host(notice.host);
     // What was written to a file that is gone is no matter of this one. Each host has numbers of
     // its own for the devices of a network.
-    if (notice.file.inode != file.inode || (here && notice.file.device != file.device)) continue;
+    if (!same_file(notice.file, file) || (here && notice.file.device != file.device)) continue;
     const bool same_job = !notice.job.empty() && notice.job == job;
     if (here ? !in_use(notice) : !same_job) {
       found.left.push_back(notice.log);

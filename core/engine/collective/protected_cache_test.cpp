@@ -103,6 +103,7 @@ class ProtectedCacheTest : public CacheTest {
   struct Recovery {
     std::size_t rebuilt = 0;
     std::size_t not_protected = 0;
+    std::size_t said_to_be_protected = 0;  ///< By the notices of those that were lost.
   };
   Recovery recover_all() const {
     std::vector<std::shared_ptr<CacheDirectory>> directories;
@@ -136,6 +137,7 @@ class ProtectedCacheTest : public CacheTest {
     EXPECT_TRUE(notices);
     for (const DirtyNotice& notice : notices->notices) {
       if (left.contains(notice.log)) continue;
+      recovery.said_to_be_protected += notice.is_protected ? 1 : 0;
       if (known.contains(notice.log)) {
         lost.push_back(notice.log);
       } else {
@@ -222,6 +224,7 @@ TEST_F(ProtectedCacheTest, WhatWasAgreedOnComesBackWhicheverNodesAreLost) {
       const Recovery recovery = recover_all();
       EXPECT_LE(recovery.rebuilt, c.lost.size());
       EXPECT_EQ(recovery.not_protected, 0U);
+      EXPECT_EQ(recovery.said_to_be_protected, recovery.rebuilt);
       EXPECT_TRUE(file_content() == model);
       EXPECT_FALSE(fs::exists(base_ / ".data.forebay-dirty"));
     }
@@ -237,7 +240,9 @@ TEST_F(ProtectedCacheTest, WithoutRedundancyALostNodeLosesWhatIsNotInTheFile) {
   });
   EXPECT_FALSE(fs::exists(node(0))) << "nodes share the path";
   fs::remove_all(base_ / "local" / ("forebay-cache-" + std::to_string(::geteuid())));
-  EXPECT_EQ(recover_all().not_protected, 2U);
+  const Recovery recovery = recover_all();
+  EXPECT_EQ(recovery.not_protected, 2U);
+  EXPECT_EQ(recovery.said_to_be_protected, 0U);
   EXPECT_EQ(fs::file_size(path_), 0U);
 }
 

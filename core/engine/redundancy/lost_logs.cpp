@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/engine/redundancy/remade_store.hpp"
+
 namespace forebay {
 namespace {
 
@@ -19,10 +21,29 @@ Result<std::unique_ptr<LogDirectory>> make_anew(const std::shared_ptr<CacheDirec
   return LogDirectory::create(directory, name);
 }
 
-tl::unexpected<Error> give_up(std::vector<std::unique_ptr<LogDirectory>>& made, Error error) {
-  for (auto& log : made) {
+/// What is made of one log.
+struct Making {
+  LogDirectory* directory = nullptr;  ///< A new log. Null: it is part of a damaged one.
+  std::unique_ptr<LogStore> store;
+};
+
+Result<Making> make(const std::shared_ptr<CacheDirectory>& directory, const StoresByName& left,
+                    const std::string& log) {
+  if (const auto damaged = left.find(log); damaged != left.end()) {
+    auto part = RemadeStore::make(*damaged->second);
+    if (!part) return tl::unexpected(part.error());
+    return Making{nullptr, std::move(*part)};
+  }
+  auto made = make_anew(directory, log);
+  if (!made) return tl::unexpected(made.error());
+  LogDirectory* const at = made->get();
+  return Making{at, std::move(*made)};
+}
+
+tl::unexpected<Error> give_up(std::vector<Making>& makings, Error error) {
+  for (const Making& making : makings) {
     // What cannot be removed is taken for a log at worst if it is one.
-    (void)log->destroy();
+    (void)making.store->destroy();
   }
   return tl::unexpected(std::move(error));
 }
@@ -33,13 +54,13 @@ Result<RebuiltLogs> rebuild_logs(const std::shared_ptr<CacheDirectory>& director
                                  std::span<const ParityContents> parity, const StoresByName& left,
                                  std::span<const std::string> names, bool accept_missing,
                                  const RebuildProgress& progress) {
-  std::vector<std::unique_ptr<LogDirectory>> made;
+  std::vector<Making> made;
   StoresByName lost;
   for (const std::string& name : names) {
-    auto log = make_anew(directory, name);
-    if (!log) return give_up(made, log.error());
-    lost[name] = log->get();
-    made.push_back(std::move(*log));
+    auto making = make(directory, left, name);
+    if (!making) return give_up(made, making.error());
+    lost[name] = making->store.get();
+    made.push_back(std::move(*making));
   }
   auto report = rebuild(parity, left, lost, progress);
   if (!report) return give_up(made, report.error());
@@ -51,10 +72,15 @@ Result<RebuiltLogs> rebuild_logs(const std::shared_ptr<CacheDirectory>& director
   RebuiltLogs rebuilt;
   rebuilt.report = std::move(*report);
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (auto named = made[i]->rename_log(names[i]); !named) return give_up(made, named.error());
+    if (made[i].directory == nullptr) continue;
+    if (auto named = made[i].directory->rename_log(names[i]); !named) {
+      return give_up(made, named.error());
+    }
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
-    rebuilt.logs.push_back({.name = names[i], .store = std::move(made[i])});
+    LeftLog& log = rebuilt.logs.emplace_back();
+    log.name = names[i];
+    (made[i].directory == nullptr ? log.remade : log.store) = std::move(made[i].store);
   }
   return rebuilt;
 }

@@ -70,6 +70,11 @@ class LostLogs : public ::testing::Test {
         parity.append(stripe, [&](std::size_t member, Bytes offset, Bytes length, Content& buffer) {
           return read_runs(runs[member], offset, length, buffer);
         }));
+    // What came later is not protected.
+    Content bytes(100, std::byte{9});
+    const iovec piece{bytes.data(), bytes.size()};
+    ASSERT_TRUE(writers.front()->append({&piece, 1}, 50'000, 2).status);
+    ASSERT_TRUE(writers.front()->commit(2));
   }
 
   Result<RebuiltLogs> rebuild_first(bool accept_missing = false) {
@@ -104,6 +109,36 @@ TEST_F(LostLogs, AreThereAgain) {
         << "it is locked";
   }
   EXPECT_TRUE(LogDirectory::open(node("node-2"), "log-0", Use::replace));
+}
+
+TEST_F(LostLogs, ThatAreDamagedAreReadWithWhatIsMadeAgain) {
+  const auto damaged = LogDirectory::open(node("node-0"), "log-0", Use::replace);
+  ASSERT_TRUE(damaged);
+  const Content wrong(100, std::byte{7});
+  const auto segment = (*damaged)->open(segment_name(0));
+  ASSERT_TRUE((*segment)->write_at(wrong, superblock_bytes + 1000));
+  // An attempt that was interrupted has left something of that name.
+  ASSERT_TRUE((*damaged)->create("remade-" + segment_name(0), 10));
+
+  const auto parity_store = LogDirectory::open(node("node-2"), "parity-0", Use::look);
+  const auto parity = read_parity_log(**parity_store, ReadDepth::payloads);
+  const auto sound = LogDirectory::open(node("node-1"), "log-1", Use::look);
+  const StoresByName left{{"log-0", damaged->get()}, {"log-1", sound->get()}};
+  const std::vector<std::string> names = {"log-0"};
+  const auto rebuilt = rebuild_logs(node("node-2"), std::span(&*parity, 1), left, names, false);
+  ASSERT_TRUE(rebuilt) << to_string(rebuilt.error());
+  ASSERT_EQ(rebuilt->logs.size(), 1U);
+  EXPECT_EQ(rebuilt->logs[0].store, nullptr);
+
+  EXPECT_FALSE(read_log(**damaged, ReadDepth::payloads)->damage.empty());
+  const LogParts parts{damaged->get(), rebuilt->logs[0].remade.get()};
+  const auto together = read_logs({&parts, 1}, ReadDepth::payloads, 1);
+  ASSERT_TRUE(together[0]);
+  EXPECT_TRUE(together[0]->damage.empty());
+  EXPECT_EQ(together[0]->complete_bytes(), 5000 + 100);
+  EXPECT_EQ(logs(), std::vector<std::string>{"parity-0"}) << "it is no log of its own";
+  ASSERT_TRUE((*damaged)->destroy());
+  EXPECT_TRUE(node("node-0")->logs()->empty());
 }
 
 TEST_F(LostLogs, AreMadeAnewWhereAnAttemptWasInterrupted) {

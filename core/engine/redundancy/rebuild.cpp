@@ -176,20 +176,57 @@ class Rebuilding {
     }
     std::vector<int> lost;
     std::string names;
+    std::string wrong;
     for (std::size_t i = 0; i < stripe.members.size(); ++i) {
       const StripeMember& member = stripe.members[i];
-      if (member.length() == 0 || left_.contains(member.identity.log)) continue;
+      const std::string& name = member.identity.log;
+      if (member.length() == 0 || sound(member)) continue;
       lost.push_back(static_cast<int>(i));
-      names += (names.empty() ? "" : ", ") + member.identity.log;
+      names += (names.empty() ? "" : ", ") + name;
+      if (left_.contains(name)) wrong += "; " + name + " does not hold what it did";
     }
+    const bool solves = std::ranges::any_of(
+        lost, [&](int index) { return wanted(stripe.members[static_cast<std::size_t>(index)]); });
+    if (!solves) return copy_left(stripe);
     if (lost.size() > generation.size()) {
-      give_up(stripe, fmt::format("{} logs are not there ({}), and {} parity pieces are",
-                                  lost.size(), names, generation.size()));
+      give_up(stripe, fmt::format("{} logs are not there ({}), and {} parity pieces are{}",
+                                  lost.size(), names, generation.size(), wrong));
       return {};
     }
     const auto code = ErasureCode::make(static_cast<int>(stripe.members.size()), stripe.parities);
     if (!code) return tl::unexpected(code.error());
     return solve(stripe, *code, lost, std::span(generation).first(lost.size()));
+  }
+
+  /// The log is there, and what it has in the stripe is what it was.
+  bool sound(const StripeMember& member) {
+    const auto files = left_.find(member.identity.log);
+    if (files == left_.end()) return false;
+    std::uint32_t checksum = 0;
+    for (Bytes offset = 0; offset < member.length(); offset += part_bytes) {
+      const Bytes part = std::min(part_bytes, member.length() - offset);
+      if (!read_left(files->second, member, offset, part)) return false;
+      checksum = crc32c(block_, checksum);
+    }
+    return checksum == member.checksum;
+  }
+
+  /// Of what is wanted of the stripe everything is sound.
+  Status copy_left(const Stripe& stripe) {
+    for (const StripeMember& member : stripe.members) {
+      if (!wanted(member)) continue;
+      std::uint32_t checksum = 0;
+      for (Bytes offset = 0; offset < member.length(); offset += part_bytes) {
+        const Bytes part = std::min(part_bytes, member.length() - offset);
+        if (auto read = read_left(left_.at(member.identity.log), member, offset, part); !read) {
+          give_up(stripe, to_string(read.error()));
+          return {};
+        }
+        if (auto put = put_back(member, offset, block_, checksum); !put) return put;
+      }
+    }
+    ++report_.stripes;
+    return {};
   }
 
   Status solve(const Stripe& stripe, const ErasureCode& code, const std::vector<int>& lost,
@@ -209,13 +246,26 @@ class Rebuilding {
         }
         spans.emplace_back(parts[i]);
       }
-      if (auto folded = fold_left(stripe, code, parities, offset, spans, checksums); !folded) {
-        give_up(stripe, to_string(folded.error()));
-        return {};
+      for (std::size_t i = 0; i < stripe.members.size(); ++i) {
+        const StripeMember& member = stripe.members[i];
+        const auto files = left_.find(member.identity.log);
+        const Bytes part = std::min<Bytes>(part_bytes, member.length() - offset);
+        const int index = static_cast<int>(i);
+        if (files == left_.end() || part <= 0 || std::ranges::count(lost, index) > 0) continue;
+        if (auto read = read_left(files->second, member, offset, part); !read) {
+          give_up(stripe, to_string(read.error()));
+          return {};
+        }
+        for (std::size_t piece = 0; piece < spans.size(); ++piece) {
+          code.fold(parities[piece], index, block_, spans[piece]);
+        }
+        if (auto put = put_back(member, offset, block_, checksums[i]); !put) return put;
       }
       code.solve(parities, lost, spans);
       for (std::size_t i = 0; i < lost.size(); ++i) {
-        if (auto put = put_lost(stripe, lost[i], offset, spans[i], checksums); !put) return put;
+        const auto index = static_cast<std::size_t>(lost[i]);
+        const StripeMember& member = stripe.members[index];
+        if (auto put = put_back(member, offset, spans[i], checksums[index]); !put) return put;
       }
     }
     if (const auto wrong = first_wrong(stripe, checksums)) {
@@ -241,45 +291,30 @@ class Rebuilding {
     return wrong;
   }
 
-  /// Takes what logs that are left have in the stripe out of the pieces.
-  Status fold_left(const Stripe& stripe, const ErasureCode& code, std::span<const int> parities,
-                   Bytes offset, std::span<const std::span<std::byte>> pieces,
-                   std::vector<std::uint32_t>& checksums) {
-    for (std::size_t i = 0; i < stripe.members.size(); ++i) {
-      const StripeMember& member = stripe.members[i];
-      const auto files = left_.find(member.identity.log);
-      const Bytes part = std::min<Bytes>(part_bytes, member.length() - offset);
-      if (files == left_.end() || part <= 0) continue;
-      block_.resize(static_cast<std::size_t>(part));
-      auto read = for_ranges(
-          member, offset, part,
-          [&](const StripeRange& range, Bytes position, Bytes at, Bytes length) -> Status {
-            const auto file = files->second.open(range.segment);
-            if (!file) return tl::unexpected(file.error());
-            const auto to = std::span(block_).subspan(static_cast<std::size_t>(at),
-                                                      static_cast<std::size_t>(length));
-            const auto got = (*file)->read_at(to, position);
-            if (!got) return tl::unexpected(got.error());
-            if (*got == length) return {};
-            return tl::unexpected(Error{ErrorKind::io, 0, (*file)->path() + " ends too early"});
-          });
-      if (!read) return read;
-      checksums[i] = crc32c(block_, checksums[i]);
-      for (std::size_t piece = 0; piece < pieces.size(); ++piece) {
-        code.fold(parities[piece], static_cast<int>(i), block_, pieces[piece]);
-      }
-    }
-    return {};
+  /// Part of the log's block, into block_.
+  Status read_left(SegmentFiles& files, const StripeMember& member, Bytes offset, Bytes part) {
+    block_.resize(static_cast<std::size_t>(part));
+    return for_ranges(
+        member, offset, part,
+        [&](const StripeRange& range, Bytes position, Bytes at, Bytes length) -> Status {
+          const auto file = files.open(range.segment);
+          if (!file) return tl::unexpected(file.error());
+          const auto to = std::span(block_).subspan(static_cast<std::size_t>(at),
+                                                    static_cast<std::size_t>(length));
+          const auto got = (*file)->read_at(to, position);
+          if (!got) return tl::unexpected(got.error());
+          if (*got == length) return {};
+          return tl::unexpected(Error{ErrorKind::io, 0, (*file)->path() + " ends too early"});
+        });
   }
 
-  Status put_lost(const Stripe& stripe, int index, Bytes offset, std::span<const std::byte> block,
-                  std::vector<std::uint32_t>& checksums) {
-    const auto i = static_cast<std::size_t>(index);
-    const StripeMember& member = stripe.members[i];
+  /// `block` from `offset` of the member's, which may end before it.
+  Status put_back(const StripeMember& member, Bytes offset, std::span<const std::byte> block,
+                  std::uint32_t& checksum) {
     const Bytes part = std::min(static_cast<Bytes>(block.size()), member.length() - offset);
     if (part <= 0) return {};
     block = block.first(static_cast<std::size_t>(part));
-    checksums[i] = crc32c(block, checksums[i]);
+    checksum = crc32c(block, checksum);
     if (!wanted(member)) return {};
     SegmentFiles& files = lost_.at(member.identity.log);
     report_.bytes += part;

@@ -44,8 +44,10 @@ using RebuildProgress = std::function<void(Bytes)>;
 
 /// Makes lost logs again, in the empty stores `lost`, from all parity logs of their groups that are
 /// left and the logs of these groups that are left. Each comes out as far as it was protected,
-/// byte by byte, with the flush mark that was known; it is durable on return. Errors: those of
-/// `lost`. What else fails is in the report: a log then lacks the records of those stripes.
+/// byte by byte, with the flush mark that was known; it is durable on return. A log that is damaged
+/// is among both: what is sound of it counts as left, stripe by stripe, and it is made again as a
+/// whole. Errors: those of `lost`. What else fails is in the report: a log then lacks the records
+/// of those stripes.
 Result<RebuildReport> rebuild(std::span<const ParityContents> parity, const StoresByName& left,
                               const StoresByName& lost, const RebuildProgress& progress = {});
 

@@ -150,14 +150,19 @@ TEST_F(RebuildTest, SaysHowManyPiecesAreMissing) {
             "parity pieces are");
 }
 
+/// A bit is another one.
+std::unique_ptr<MemoryLog> changed(const ProtectionRig::Member& member, std::size_t position) {
+  auto files = member.log->files();
+  files.at(segment_name(0)).at(position) ^= std::byte{1};
+  return std::make_unique<MemoryLog>(files);
+}
+
 TEST_F(RebuildTest, NoticesThatALogThatIsLeftIsAnother) {
   ProtectionRig rig(3, 1);
   play(rig);
   Wreck wreck(rig, {0}, {});
-  auto files = rig.members[1]->log->files();
-  files.at(segment_name(0))[static_cast<std::size_t>(superblock_bytes) + 5] ^= std::byte{1};
-  MemoryLog changed(files);
-  wreck.left["log-1"] = wreck.keep(changed.open());
+  const auto log = changed(*rig.members[1], superblock_bytes + 5);
+  wreck.left["log-1"] = wreck.keep(log->open());
   const auto report = wreck.rebuild_lost();
   ASSERT_TRUE(report);
   EXPECT_EQ(report->stripes, 2);
@@ -166,6 +171,37 @@ TEST_F(RebuildTest, NoticesThatALogThatIsLeftIsAnother) {
   const auto contents = read_log(*wreck.lost.at("log-0"), ReadDepth::payloads);
   ASSERT_TRUE(contents);
   EXPECT_FALSE(contents->damage.empty()) << "what is missing is not passed over";
+}
+
+TEST_F(RebuildTest, TakesALogThatIsLeftForLostWhereItDoesNotHoldWhatItDid) {
+  ProtectionRig rig(3, 2);
+  play(rig);
+  Wreck wreck(rig, {0}, {});
+  const auto log = changed(*rig.members[1], superblock_bytes + 5);
+  wreck.left["log-1"] = wreck.keep(log->open());
+  const auto report = wreck.rebuild_lost();
+  ASSERT_TRUE(report);
+  EXPECT_TRUE(report->missing.empty());
+  const auto contents = read_log(*wreck.lost.at("log-0"), ReadDepth::payloads);
+  ASSERT_TRUE(contents);
+  EXPECT_EQ(data_of(contents->complete), rig.members[0]->written);
+}
+
+TEST_F(RebuildTest, MakesADamagedLogAgain) {
+  ProtectionRig rig(3, 1);
+  play(rig);
+  Wreck wreck(rig, {}, {});
+  const auto log = changed(*rig.members[1], superblock_bytes + 5);
+  wreck.left["log-1"] = wreck.keep(log->open());
+  MemoryLog remade;
+  wreck.lost["log-1"] = wreck.keep(remade.open());
+  const auto report = wreck.rebuild_lost();
+  ASSERT_TRUE(report);
+  EXPECT_TRUE(report->missing.empty());
+  const auto contents = read_log(*wreck.lost.at("log-1"), ReadDepth::payloads);
+  ASSERT_TRUE(contents);
+  EXPECT_TRUE(contents->damage.empty());
+  EXPECT_EQ(data_of(contents->complete), rig.members[1]->written);
 }
 
 TEST_F(RebuildTest, MakesTheSameSegments) {

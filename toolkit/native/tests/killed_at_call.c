@@ -1,7 +1,8 @@
-/* Goal: forebay-cache dies at a chosen call, for toolkit/tests/test_cache_killed.py. Method:
- * preloaded; stands in front of the C library's calls by which files and names change, counts them,
- * and before the one that FOREBAY_TEST_KILLED_AT names, from 0, ends the process. A write is half
- * done then. Other programs go on as if it were not there. */
+/* Goal: a program dies at a chosen call: forebay-cache, for toolkit/tests/test_cache_killed.py, and
+ * MPI programs that it is a part of (tests/mpi/intercept_cache_killed.c). Method: stands in front
+ * of the C library's calls by which files and names change, counts them, and before the chosen one
+ * ends the process. A write is half done then. The call is chosen by FOREBAY_TEST_KILLED_AT, from
+ * 0, where it is preloaded, and by die_at_call(). Other programs go on as if it were not there. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +27,10 @@ __attribute__((constructor)) static void start(void) {
     atomic_store(&calls_left, atoi(at) + 1);
   }
 }
+
+/* The call `number`, from 0, of those that follow is the last one. */
+void die_at_call(int number);
+IN_FRONT void die_at_call(int number) { atomic_store(&calls_left, number + 1); }
 
 /* Whether this call is the one. */
 static int is_last(void) {
@@ -82,9 +87,14 @@ IN_FRONT int ftruncate(int descriptor, off_t size) {
   return (int)syscall(SYS_ftruncate, descriptor, size);
 }
 
-/* What is said to the command changes nothing. */
+static int is_file(int descriptor) {
+  struct stat status;
+  return fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+/* What is said to the command, or to other ranks, changes no file. */
 IN_FRONT ssize_t write(int descriptor, const void* bytes, size_t length) {
-  const int last = descriptor > STDERR_FILENO && is_last();
+  const int last = is_file(descriptor) && is_last();
   const ssize_t moved = syscall(SYS_write, descriptor, bytes, last ? length / 2 : length);
   if (last) die();
   return moved;

@@ -32,6 +32,7 @@ struct Task {
   std::int64_t made_unix_s = 1'700'000'000;
   std::string host = this_host();
   bool hold = false;
+  bool is_protected = false;
 };
 
 Status work(const Task& task) {
@@ -50,6 +51,7 @@ Status work(const Task& task) {
   CacheOptions options;
   options.flush = CacheFlush::onclose;
   options.log = {1 * MiB, 64 * KiB};
+  options.is_protected = task.is_protected;
   LogIdentity log;
   log.log = task.log;
   log.file = *identity;
@@ -102,6 +104,7 @@ int run(int argc, char** argv) {
   app.add_option("--made", task.made_unix_s);
   app.add_option("--host", task.host);
   app.add_flag("--hold", task.hold);
+  app.add_flag("--protected", task.is_protected);
   CLI11_PARSE(app, argc, argv);
   const Status status = work(task);
   if (status) return 0;

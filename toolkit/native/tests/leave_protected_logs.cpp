@@ -128,7 +128,8 @@ class Nodes {
                    .job = identity.job,
                    .process = identity.process,
                    .rank = identity.rank,
-                   .since_unix_s = identity.made_unix_s});
+                   .since_unix_s = identity.made_unix_s,
+                   .is_protected = true});
   }
 
   const Task& task_;

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <vector>
+
+#include "core/engine/cache/recovery.hpp"
+#include "toolkit/native/found_logs.hpp"
+
+namespace forebay {
+
+/// The logs of one file.
+struct FileLogs {
+  FileIdentity file;
+  /// Also those that cannot be read, where a notice says whose they are.
+  std::vector<const FoundLog*> logs;
+  std::vector<const FoundLog*> parity;  ///< Logs that protect others.
+  std::vector<const DirtyNotice*> missing;
+
+  std::vector<const FoundLog*> all() const;
+  /// A process that lives uses one.
+  bool in_use() const;
+  /// They are here, and nothing in them waits for the file.
+  bool done_with() const;
+};
+
+/// What was found, by file; what cannot be read and has no notice belongs to none.
+std::vector<FileLogs> by_file(const FoundLogs& found);
+
+/// Error: exists, where a process that lives uses one.
+Result<std::vector<LeftLog>> lock_all(const std::vector<const FoundLog*>& logs);
+
+}  // namespace forebay

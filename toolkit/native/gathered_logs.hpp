@@ -1,0 +1,46 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/engine/redundancy/rebuild.hpp"
+#include "toolkit/native/file_logs.hpp"
+
+namespace forebay {
+
+/// What is there to recover a file from, once everything was made again that can be.
+struct GatheredLogs {
+  std::vector<LeftLog> logs;
+  std::vector<const DirtyNotice*> missing;  ///< Of logs that are on other nodes, or gone.
+  std::vector<const FoundLog*> unreadable;  ///< Here, and none of `logs`.
+  int rebuilt_logs = 0;
+  RebuildReport rebuilt;
+  /// A log that is missing or unreadable may have to be rebuilt from `logs`, or from what protects
+  /// it together with them.
+  bool needed = false;
+};
+
+struct GatherChoices {
+  /// Nodes and logs that the user says are lost for good; "all".
+  std::vector<std::string> lost;
+  /// Goes on although a log is missing or unreadable. Else nothing is rebuilt then.
+  bool partial = false;
+  /// Goes on although not all of a log can be got back.
+  bool skip_damage = false;
+
+  bool says_lost(const DirtyNotice& notice) const;
+};
+
+/// Told how many bytes of how many were rebuilt.
+using GatherProgress = std::function<void(Bytes done, Bytes all)>;
+
+/// Of the logs of one file, which are `locked`, makes those again, as far as what is here protects
+/// them, that this node or the user says are lost, that cannot be read, or that are damaged.
+/// `replayed`: logs that an interrupted recovery has brought to the file. Errors: io, where
+/// something cannot be got back, ...
+Result<GatheredLogs> gather(const FileLogs& logs, std::vector<LeftLog> locked,
+                            const std::vector<std::string>& replayed, const GatherChoices& choices,
+                            const GatherProgress& progress);
+
+}  // namespace forebay

@@ -1,0 +1,210 @@
+#include "toolkit/native/recover_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "core/engine/cache/overtaken_logs.hpp"
+#include "core/model/counters.hpp"
+#include "core/storage/descriptor.hpp"
+#include "core/storage/file.hpp"
+#include "toolkit/native/cache_json.hpp"
+
+namespace forebay {
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+Result<std::unique_ptr<StorageFile>> open_target(const FileLogs& logs,
+                                                 const RecoverOptions& options,
+                                                 Counters& counters) {
+  if (options.into.empty()) {
+    return open_posix_file(logs.file.path, OpenMode::read_write, counters);
+  }
+  Descriptor made(::open(options.into.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (!made.valid()) return fail(errno, "make " + options.into);
+  return open_posix_file(options.into, OpenMode::read_write, counters);
+}
+
+/// Logs by how often other programs have opened the file to write since: the oldest first.
+using Turns = std::map<int, std::vector<LeftLog>, std::greater<>>;
+
+/// What protects logs goes with the last.
+Result<Turns> by_age(const Sidecar& sidecar, std::vector<LeftLog> logs) {
+  const auto overtaken = overtaken_logs(sidecar);
+  if (!overtaken) return tl::unexpected(overtaken.error());
+  Turns turns;
+  turns[0];
+  for (LeftLog& log : logs) {
+    const auto times = overtaken->find(log.name);
+    turns[times == overtaken->end() ? 0 : times->second].push_back(std::move(log));
+  }
+  return turns;
+}
+
+void add(RecoveryReport& total, const RecoveryReport& part) {
+  total.replay.records += part.replay.records;
+  total.replay.record_bytes += part.replay.record_bytes;
+  total.replay.written += part.replay.written;
+  total.replay.truncations += part.replay.truncations;
+  total.logs += part.logs;
+  total.kept += part.kept;
+  total.dropped_bytes += part.dropped_bytes;
+  total.replayed_incomplete_bytes += part.replayed_incomplete_bytes;
+  total.unusable_bytes += part.unusable_bytes;
+  total.damage.insert(total.damage.end(), part.damage.begin(), part.damage.end());
+}
+
+/// Gives the logs up.
+Result<RecoveryReport> drop_turn(Sidecar& sidecar, const std::vector<LeftLog>& logs, bool keep) {
+  if (auto dropped = drop(sidecar, logs, keep); !dropped) return tl::unexpected(dropped.error());
+  RecoveryReport report;
+  report.logs = static_cast<int>(logs.size());
+  report.kept = keep ? report.logs : 0;
+  return report;
+}
+
+/// Each of `turns` is recovered for itself: what comes later is newer, whatever the logs say.
+/// Errors: those of recover(); a turn that came before is done then.
+Result<RecoveryReport> recover_in_turn(StorageFile& file, Sidecar& sidecar, Turns turns,
+                                       const RecoveryChoices& choices, bool drops_overtaken,
+                                       const RecoveryProgress& progress) {
+  RecoveryReport total;
+  for (auto& [times, logs] : turns) {
+    const auto report = times > 0 && drops_overtaken
+                            ? drop_turn(sidecar, logs, choices.keep)
+                            : recover(file, sidecar, std::move(logs), choices, progress);
+    if (!report) return report;
+    add(total, *report);
+  }
+  if (auto forgotten = forget_overtaken(sidecar); !forgotten) {
+    return tl::unexpected(forgotten.error());
+  }
+  return total;
+}
+
+/// Why what is not here, or cannot be read, keeps the rest from being recovered; empty: it does
+/// not.
+struct Obstacle {
+  const char* state = "";
+  std::string why;
+};
+
+Obstacle obstacle(const GatheredLogs& gathered, const GatherChoices& choices) {
+  const bool only_parity = std::ranges::all_of(
+      gathered.logs, [](const LeftLog& log) { return log.purpose == LogPurpose::protection; });
+  if (!gathered.unreadable.empty() && (!choices.partial || only_parity)) {
+    const LogSummary& log = gathered.unreadable.front()->summary;
+    return {"unreadable", fmt::format("its log {} cannot be read: {}", log.path,
+                                      to_string(log.readable.error()))};
+  }
+  if (gathered.missing.empty() || choices.partial) return {};
+  const auto lost = std::ranges::find_if(
+      gathered.missing, [&](const DirtyNotice* notice) { return choices.says_lost(*notice); });
+  if (lost != gathered.missing.end()) {
+    return {"partial", fmt::format("the log {} of {} is lost, and nothing was found that rebuilds "
+                                   "it: name the directories of the other logs, too",
+                                   (*lost)->log, (*lost)->host)};
+  }
+  return {"partial",
+          "other logs of the file are not here, and what they hold may be older or newer"};
+}
+
+RecoveryChoices choices_for(const RecoverOptions& options, bool keep) {
+  RecoveryChoices choices{.incomplete = {},
+                          .skip_damage = options.choices.skip_damage,
+                          .threads = options.threads,
+                          .keep = keep};
+  if (options.incomplete == "drop") choices.incomplete = Incomplete::drop;
+  if (options.incomplete == "replay") choices.incomplete = Incomplete::replay;
+  return choices;
+}
+
+json recovered(json result, const std::string& into, const Result<RecoveryReport>& report,
+               const GatheredLogs& gathered, Clock::time_point started) {
+  if (!report) {
+    const bool asks = report.error().kind == ErrorKind::invalid_argument;
+    return refused(std::move(result), asks ? "incomplete" : "failed", to_string(report.error()));
+  }
+  result.update(report_json(*report));
+  for (const std::string& what : gathered.rebuilt.missing) result["damage"].push_back(what);
+  result["rebuilt_logs"] = gathered.rebuilt_logs;
+  result["rebuilt_bytes"] = gathered.rebuilt.bytes;
+  result["state"] = "recovered";
+  result["into"] = into;
+  result["seconds"] = std::chrono::duration<double>(Clock::now() - started).count();
+  return result;
+}
+
+}  // namespace
+
+json recover_file(const FileLogs& logs, const RecoverOptions& options, ProgressPrinter& printer) {
+  json result = {{"file", logs.file.path}, {"error", nullptr}};
+  Sidecar sidecar(logs.file.path);
+  const auto replayed = sidecar.recovered();
+  if (!replayed) return refused(result, "failed", to_string(replayed.error()));
+  const bool elsewhere = std::ranges::any_of(logs.missing, [&](const DirtyNotice* notice) {
+    return std::ranges::find(*replayed, notice->log) == replayed->end();
+  });
+  if (logs.all().empty() && elsewhere) {
+    return refused(result, "elsewhere", "its logs are on other nodes, or lost");
+  }
+  if (logs.in_use()) return refused(result, "in use", "a running process writes it");
+  const std::string state = file_state(logs.file);
+  const bool no_target = state != "there" && options.into.empty();
+  if (no_target && !logs.done_with()) {
+    return refused(result, state.c_str(), "the file that was written is not there any more");
+  }
+  auto locked = lock_all(logs.all());
+  if (!locked) {
+    const bool used = locked.error().kind == ErrorKind::exists;
+    return refused(result, used ? "in use" : "failed", to_string(locked.error()));
+  }
+  const auto started = Clock::now();
+  if (no_target) {
+    return recovered(result, logs.file.path, drop_turn(sidecar, *locked, false), {}, started);
+  }
+  auto gathered =
+      gather(logs, std::move(*locked), *replayed, options.choices,
+             [&](Bytes done, Bytes all) { printer.print("rebuild", logs.file.path, done, all); });
+  if (!gathered) return refused(result, "failed", to_string(gathered.error()));
+  const Obstacle met = obstacle(*gathered, options.choices);
+  if (!met.why.empty()) return refused(result, met.state, met.why);
+  auto turns = by_age(sidecar, std::move(gathered->logs));
+  if (!turns) return refused(result, "failed", to_string(turns.error()));
+  if (turns->size() > 1 && options.overtaken.empty()) {
+    return refused(result, "overtaken",
+                   "programs have opened it to write since these logs were left, and what the logs "
+                   "hold may be older than what it holds now");
+  }
+  Bytes stored = 0;
+  for (const FoundLog* log : logs.logs) stored += log->summary.contents.stored_bytes;
+  Bytes checked = 0;
+  const RecoveryProgress progress{
+      .checked =
+          [&](Bytes more) {
+            checked += more;
+            printer.print("check", logs.file.path, checked, stored);
+          },
+      .replayed = [&](Bytes done,
+                      Bytes all) { printer.print("replay", logs.file.path, done, all); }};
+  Counters counters;
+  const auto file = open_target(logs, options, counters);
+  if (!file) return refused(result, "failed", to_string(file.error()));
+  const auto report =
+      recover_in_turn(**file, sidecar, std::move(*turns), choices_for(options, gathered->needed),
+                      options.overtaken == "drop", progress);
+  return recovered(std::move(result), (*file)->path(), report, *gathered, started);
+}
+
+}  // namespace forebay
