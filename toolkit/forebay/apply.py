@@ -8,15 +8,31 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import xxhash
+
 from forebay.configurations import Configuration, sections_toml
 from forebay.errors import ForebayError
-from forebay.stock_hints import FOREBAY_ONLY, for_romio, stock_variables
+from forebay.stock_hints import FOREBAY_ONLY, ROMIO_FILE, for_romio, stock_variables
 from forebay.units import parse_size
 
 _STRIPE_COUNT = ("striping_factor", "stripe_width")
 _STRIPE_SIZE = ("striping_unit", "stripe_size")
 _FIRST_SERVER = ("start_iodevice",)
 _WILDCARDS = re.compile(r"[*?\[\\]")
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where the lines are for. `directory`: where the program makes its files, as far as sections
+    do not tell. `file`: where the lines of a format that is a file will be; None: not known yet."""
+
+    directory: Path = Path()
+    file: Path | None = None
+
+    def named(self, usual: str) -> str:
+        """The file for a shell."""
+        name = usual if self.file is None else str(self.file)
+        return shlex.quote(f"./{name}" if name.startswith("-") else name)
 
 
 @dataclass(frozen=True)
@@ -41,7 +57,7 @@ def _comment(line: str) -> str:
     return "\n".join(f"#   {part}" for part in line.splitlines())
 
 
-def _intent(configuration: Configuration, _directory: Path) -> Application:
+def _intent(configuration: Configuration, target: Target) -> Application:
     name = configuration.name
     if configuration.stock:
         raise ForebayError(
@@ -54,53 +70,74 @@ def _intent(configuration: Configuration, _directory: Path) -> Application:
         "no hint that an intent file could hold",
     )  # fmt: skip
     lines = sections_toml(configuration).rstrip("\n").split("\n")
-    use = [f"forebay run --intent {name}.toml -- COMMAND"]
-    return Application(name, "intent", lines, use, [f"rm {name}.toml"])
+    file = target.named(f"{name}.toml")
+    use = [f"forebay run --intent {file} -- COMMAND"]
+    return Application(name, "intent", lines, use, [f"rm {file}"])
 
 
-def _shell(configuration: Configuration, _directory: Path) -> Application:
+def _shell(configuration: Configuration, _target: Target) -> Application:
     return _script(configuration, "sh", "COMMAND")
 
 
-def _slurm(configuration: Configuration, _directory: Path) -> Application:
+def _slurm(configuration: Configuration, _target: Target) -> Application:
     return _script(configuration, "slurm", "srun ./program")
 
 
 def _script(configuration: Configuration, shape: str, command: str) -> Application:
     """Lines for a shell, or for a batch script, before the command."""
     name = configuration.name
-    lines: list[str] = []
-    undo: list[str] = []
     variables = dict(configuration.environment)
+    files: dict[str, tuple[str, list[str]]] = {}  # by the variable that names it
     start = command if configuration.stock else f"forebay run -- {command}"
     if configuration.stock:
-        romio = for_romio(configuration.hints)
+        romio = [f"{key} {value}" for key, value in for_romio(configuration.hints).items()]
         if romio:
-            lines += _here(f"{name}.romio", [f"{key} {value}" for key, value in romio.items()])
-            undo.append(f"rm {name}.romio")
+            files[ROMIO_FILE] = (_unlike_others(name, "romio", romio), romio)
         variables |= stock_variables(configuration.hints, None)
     elif configuration.hints:
         variables["FOREBAY_HINTS"] = ";".join(f"{k}={v}" for k, v in configuration.hints.items())
     if configuration.sections:
         sections = Configuration(name, sections=configuration.sections)
-        lines += _here(f"{name}.toml", sections_toml(sections).rstrip("\n").split("\n"))
-        undo.append(f"rm {name}.toml")
-    lines += [f"export {key}={shlex.quote(value)}" for key, value in variables.items()]
-    unset = list(variables)
-    if configuration.sections:
-        lines.append(f'export FOREBAY_INTENT="$PWD"/{name}.toml')
-        unset.append("FOREBAY_INTENT")
-    if configuration.stock and romio:
-        lines.append(f'export ROMIO_HINTS="$PWD"/{name}.romio')
-        unset.append("ROMIO_HINTS")
+        content = sections_toml(sections).rstrip("\n").split("\n")
+        files["FOREBAY_INTENT"] = (_unlike_others(name, "toml", content), content)
+    lines = [line for file in files.values() for line in _here(*file)]
+    words = {key: shlex.quote(value) for key, value in variables.items()}
+    words |= {key: f'"$PWD"/{shlex.quote(file)}' for key, (file, _) in files.items()}
+    for key, word in words.items():
+        lines += _exported(key, word)
+    undo = [_given_back(key) for key in words]
+    undo += [f"rm {shlex.quote(file)}" for file, _ in files.values()]
     if shape == "slurm":
         lines.append(start)
-    if unset:
-        undo.insert(0, f"unset {' '.join(unset)}")
     undo = undo or ["nothing is set"]
     if not configuration.stock:
         undo.append(f"start it without Forebay: {command}")
     return Application(name, shape, lines, [start], undo)
+
+
+def _unlike_others(name: str, suffix: str, content: list[str]) -> str:
+    """A name for a file in the working directory that no file with another content has."""
+    whole = "\n".join(content).encode(errors="surrogatepass")
+    return f"{name}-{xxhash.xxh64_hexdigest(whole)[:8]}.{suffix}"
+
+
+_BEFORE = "forebay_before_"
+
+
+def _exported(key: str, word: str) -> list[str]:
+    """What the variable was before is kept, as a word behind `=`; empty: it was not set. Lines that
+    are read a second time keep nothing more."""
+    was = f"${{{key}+=${key}}}"
+    return [f': "${{{_BEFORE}{key}={was}}}"', f"export {key}={word}"]
+
+
+def _given_back(key: str) -> str:
+    """A variable that was not set before is unset, and one of which nothing was kept stays."""
+    kept = f"{_BEFORE}{key}"
+    return (
+        f"case ${{{kept}-none}} in =*) export {key}=\"${{{kept}#=}}\";; '') unset {key};; esac; "
+        f"unset {kept}"
+    )
 
 
 def _here(file: str, content: list[str]) -> list[str]:
@@ -108,10 +145,10 @@ def _here(file: str, content: list[str]) -> list[str]:
     end = "EOF"
     while end in content:
         end += "_"
-    return [f"cat > {file} <<'{end}'", *content, end]
+    return [f"cat > {shlex.quote(file)} <<'{end}'", *content, end]
 
 
-def _romio(configuration: Configuration, _directory: Path) -> Application:
+def _romio(configuration: Configuration, target: Target) -> Application:
     name = configuration.name
     known = {
         key: value
@@ -124,15 +161,18 @@ def _romio(configuration: Configuration, _directory: Path) -> Application:
     left_out += [f"section of {section['path']}" for section in configuration.sections]
     left_out += list(configuration.environment)
     lines += [f"# not ROMIO's: {each}" for each in left_out]
-    use = [f'export ROMIO_HINTS="$PWD"/{name}.romio', "COMMAND"]
-    return Application(name, "romio", lines, use, ["unset ROMIO_HINTS", f"rm {name}.romio"])
+    file = target.named(f"{name}.romio")
+    is_absolute = target.file is not None and target.file.is_absolute()
+    use = [*_exported(ROMIO_FILE, file if is_absolute else f'"$PWD"/{file}'), "COMMAND"]
+    return Application(name, "romio", lines, use, [_given_back(ROMIO_FILE), f"rm {file}"])
 
 
-def _lfs(configuration: Configuration, directory: Path) -> Application:
+def _lfs(configuration: Configuration, target: Target) -> Application:
     """Striping of directories, which files that are made there take over. Raises ForebayError where
     files of one directory are to have several: it has one for all of them."""
     places: dict[str, dict[str, str]] = {}
     first: dict[str, str] = {}
+    directory = target.directory
     for section in configuration.sections:
         path = str(section["path"])
         parent = os.path.dirname(path)  # noqa: PTH120 - a pattern is no path
@@ -188,7 +228,7 @@ def _require(condition: bool, configuration: Configuration, has: str) -> None:
         )
 
 
-FORMATS: dict[str, Callable[[Configuration, Path], Application]] = {
+FORMATS: dict[str, Callable[[Configuration, Target], Application]] = {
     "intent": _intent,
     "sh": _shell,
     "romio": _romio,
@@ -197,9 +237,12 @@ FORMATS: dict[str, Callable[[Configuration, Path], Application]] = {
 }
 
 
-def apply(configuration: Configuration, shape: str, directory: Path) -> Application:
+def apply(
+    configuration: Configuration, shape: str, directory: Path, file: Path | None = None
+) -> Application:
     """The configuration in one of FORMATS. `directory`: where the program makes its files, as far
-    as sections do not tell (lfs). Raises ForebayError where the format cannot say any of it."""
+    as sections do not tell (lfs). `file`: where the lines will be, if that is known. Raises
+    ForebayError where the format cannot say any of it."""
     if shape not in FORMATS:
         raise ForebayError(f"there is no format '{shape}'", f"Known are: {', '.join(FORMATS)}.")
-    return FORMATS[shape](configuration, directory)
+    return FORMATS[shape](configuration, Target(directory, file))

@@ -190,7 +190,7 @@ def apply_command(
     from forebay.evaluate.campaign import write_json
 
     (configuration,) = configurations.choose([name], file)
-    application = apply.apply(configuration, shape, directory)
+    application = apply.apply(configuration, shape, directory, write)
     text = application.text()
     if write is not None:
         try:

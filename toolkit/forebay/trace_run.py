@@ -106,8 +106,9 @@ def convert(
     wall_ns: int = 0,
     storage: storage_counters.Sample | None = None,
 ) -> "Captured":
-    """Makes the trace directory of what a run spilled, which is removed then. `storage`: what was
-    counted when the command ended, if that was just now. Raises ForebayError."""
+    """Makes the trace directory of what a run spilled, which is removed then; what cannot be is a
+    note. `storage`: what was counted when the command ended, if that was just now. Raises
+    ForebayError."""
     from forebay.trace import arrow_alone, capture
     from forebay.trace.directory import Run
 
@@ -135,7 +136,11 @@ def convert(
         run.storage = storage_counters.between(told["storage"], storage)
         run.storage["host"] = platform.node()
     captured = capture.convert(spills, directory, run)
-    shutil.rmtree(spills)
+    try:
+        shutil.rmtree(spills)
+    except OSError as error:  # such as by a process that outlives the command and spills on
+        why = error.strerror or error
+        captured.notes.insert(0, f"{spills} could not be removed ({why}), and is no use any more")
     return captured
 
 

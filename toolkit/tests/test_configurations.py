@@ -1,6 +1,7 @@
 """Files of configurations: what they declare, what is refused, and how they are applied."""
 
 import os
+import re
 import subprocess
 import tomllib
 from pathlib import Path
@@ -130,19 +131,20 @@ def test_hints_win_over_sections_as_in_the_environment(example: Path) -> None:
 
 def test_a_shell_gets_the_variables_and_the_intent_file(example: Path) -> None:
     found = apply(load(example)["best"], "sh", Path())
-    assert found.lines[0] == "cat > best.toml <<'EOF'"
+    assert re.fullmatch(r"cat > best-[0-9a-f]{8}\.toml <<'EOF'", found.lines[0])
+    file = found.lines[0].split()[2]
     assert "export FOREBAY_HINTS='cb_nodes=8;cb_buffer_size=16MiB;forebay_compress=false'" in (
         found.lines
     )
-    assert found.lines[-1] == 'export FOREBAY_INTENT="$PWD"/best.toml'
+    assert found.lines[-1] == f'export FOREBAY_INTENT="$PWD"/{file}'
     assert found.use == ["forebay run -- COMMAND"]
-    assert found.undo[:2] == ["unset FOREBAY_HINTS FOREBAY_INTENT", "rm best.toml"]
+    assert found.undo[2:] == [f"rm {file}", "start it without Forebay: COMMAND"]
 
 
 def test_the_stock_mpi_gets_its_hints_and_no_forebay(example: Path) -> None:
     found = apply(load(example)["mpi-16"], "slurm", Path())
-    assert found.lines[:5] == [
-        "cat > mpi-16.romio <<'EOF'",
+    assert re.fullmatch(r"cat > mpi-16-[0-9a-f]{8}\.romio <<'EOF'", found.lines[0])
+    assert found.lines[1:5] == [
         "cb_nodes 16",
         "cb_buffer_size 16777216",
         "romio_cb_write disable",
@@ -152,6 +154,54 @@ def test_the_stock_mpi_gets_its_hints_and_no_forebay(example: Path) -> None:
     assert "export OMPI_MCA_fcoll=individual" in found.lines
     assert "export OMP_NUM_THREADS=2" in found.lines
     assert found.lines[-1] == "srun ./program"
+
+
+# Whatever a value is; and none.
+BEFORE = ["/my own/romio.hints", "a 'b\" $(touch made) }\\ \nc", "=", "", None]
+
+
+@pytest.mark.parametrize("before", BEFORE)
+@pytest.mark.parametrize("again", [1, 2])
+@pytest.mark.parametrize("shape", ["sh", "romio"])
+def test_undoing_gives_back_what_a_shell_had_before(
+    example: Path, tmp_path: Path, before: str | None, again: int, shape: str
+) -> None:
+    """Also where the lines are read twice, and beside a file of the configuration's name."""
+    place = tmp_path / "here"
+    place.mkdir()
+    (place / "mpi-16.romio").write_text("of the user\n")
+    found = apply(load(example)["mpi-16"], shape, Path())
+    use = found.lines if shape == "sh" else found.use[:-1]
+    show = 'printf "%s\\0" "${ROMIO_HINTS-none}" "${OMP_NUM_THREADS-none}"'
+    undo = [line for line in found.undo if not line.startswith("start")]
+    if shape == "romio":
+        undo = undo[:1]  # the file is there by --write alone
+    script = "\n".join(["set -eu", *use * again, show, *undo * again, show])
+    environ = {"PATH": os.environ["PATH"]} | ({} if before is None else {"ROMIO_HINTS": before})
+    script = script.replace("\nrm ", "\nrm -f ")
+    done = subprocess.run(
+        ["sh", "-c", script], cwd=place, env=environ, capture_output=True, text=True, check=True
+    )
+    given, threads, back, left = done.stdout.split("\0")[:-1]
+    assert given.startswith(f"{place}/mpi-16")
+    assert (threads, left) == ("2" if shape == "sh" else "none", "none")
+    assert back == ("none" if before is None else before)
+    assert done.stderr == ""
+    assert {path.name: path.read_text() for path in place.iterdir()} == {
+        "mpi-16.romio": "of the user\n"
+    }
+
+
+def test_lines_that_are_a_file_are_used_by_the_name_it_gets(example: Path) -> None:
+    best = load(example)["best"]
+    found = apply(best, "intent", Path(), Path("my intent.toml"))
+    assert found.use == ["forebay run --intent 'my intent.toml' -- COMMAND"]
+    assert found.undo == ["rm 'my intent.toml'"]
+    found = apply(best, "romio", Path(), Path("/else where/hints"))
+    assert found.use[1] == "export ROMIO_HINTS='/else where/hints'"
+    assert found.undo[1] == "rm '/else where/hints'"
+    found = apply(best, "romio", Path(), Path("-hints"))
+    assert (found.use[1], found.undo[1]) == ('export ROMIO_HINTS="$PWD"/./-hints', "rm ./-hints")
 
 
 def test_romio_gets_what_it_knows_and_hears_what_is_left_out(example: Path) -> None:

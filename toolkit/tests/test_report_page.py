@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import made_searches
 import pytest
@@ -180,11 +180,45 @@ def test_chromium_shows_it_in_both_themes(
     )
     assert (text < ground) == (theme == "light")
     assert abs(text - ground) > 150
-    # The pictures' words have the colour of the text around them, and are inside the picture.
-    word = shown.locator("figure svg text").first
-    assert brightness(word.evaluate("word => getComputedStyle(word).fill")) == text
+    pictures = shown.evaluate(PICTURES)
+    assert len(pictures) == shown.locator("svg").count() >= 2
+    for picture in pictures:
+        assert (picture["width"], picture["height"]) > (400, 80)
+        check_words(picture, text)
     assert shown.evaluate("document.documentElement.scrollWidth <= innerWidth")
     context.close()
+
+
+# Of each picture its size, and its words with their boxes: left, top, right, bottom.
+PICTURES = """() => [...document.querySelectorAll("figure svg")].map(picture => {
+  const frame = picture.getBoundingClientRect();
+  const words = [...picture.querySelectorAll("text")].map(word => {
+    const box = word.getBoundingClientRect();
+    return {
+      word: word.textContent, colour: getComputedStyle(word).fill,
+      box: [box.left - frame.left, box.top - frame.top, box.right - frame.left,
+            box.bottom - frame.top],
+    };
+  });
+  return {width: frame.width, height: frame.height, words};
+})"""
+SLACK = 3.0  # pixels: letters do not fill their boxes
+
+
+def check_words(picture: dict[str, Any], text: float) -> None:
+    """A picture's words have the colour of the text around it, are inside it, and none lies over
+    another."""
+    assert len(picture["words"]) > 4
+    for place, one in enumerate(picture["words"]):
+        left, top, right, bottom = one["box"]
+        assert brightness(one["colour"]) == text, one
+        assert -SLACK <= left < right <= picture["width"] + SLACK, one
+        assert -SLACK <= top < bottom <= picture["height"] + SLACK, one
+        for other in picture["words"][:place]:
+            other_left, other_top, other_right, other_bottom = other["box"]
+            apart = max(left, other_left) + SLACK >= min(right, other_right)
+            apart |= max(top, other_top) + SLACK >= min(bottom, other_bottom)
+            assert apart, (one, other)
 
 
 def brightness(colour: str) -> float:

@@ -77,6 +77,25 @@ def test_what_was_traced_is_kept_and_how_to_go_on_is_said(
     assert Trace(tmp_path / "a job").rows("processes") == 1
 
 
+def test_a_process_that_spills_on_is_a_note_beside_the_trace(
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_directory: Path) -> None:
+        raise OSError(errno.ENOTEMPTY, "Directory not empty")
+
+    monkeypatch.setenv("FOREBAY_LIBRARY_DIR", environ["FOREBAY_LIBRARY_DIR"])
+    tracing = trace_run.Tracing(["it"], Path("job"))
+    tracing.begin({})
+    MadeProcess(tracing.spills, pid=1).begin().end(0.2)
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", fail)
+        assert trace_run.tell(tracing, Console(width=999), quiet=False) == 0
+    said = capsys.readouterr().out
+    assert "no trace was made" not in said
+    assert f"note: {tracing.spills} could not be removed (Directory not empty)" in said
+    assert Trace(Path("job")).rows("processes") == 1
+
+
 @pytest.mark.parametrize("content", ["[]", "{}", '{"command": ["a"]}'])
 def test_a_directory_of_something_else_holds_no_spills(
     forebay: Forebay, tmp_path: Path, content: str
