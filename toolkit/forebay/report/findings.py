@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forebay.report import budget as budget_of
-from forebay.report import small_files, timeline, unheeded_hints
+from forebay.report import repeated_calls, small_files, timeline, unheeded_hints
 from forebay.report.asked_hints import AskedHint
 from forebay.report.budget import Budget
-from forebay.report.clue import Clue
+from forebay.report.clue import Clue, most_of
 from forebay.report.extents import coverage
 from forebay.report.funnel import AMPLIFIED, Funnel
 from forebay.report.layers import Flags, Ints, Layer
@@ -34,7 +34,6 @@ _LARGE = 16
 _REFERENCES = 8
 _COLLECTED = 16  # small calls in one
 _UNEVEN = 1.5
-_FILES_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class Search:
         self._mpi = mpi.only(counts[mpi.process])
         self._counts = counts
         self._budget = budget
-        self._every_mpi = mpi
+        self._every_posix, self._every_mpi = posix, mpi
         self._funnel = funnel
         self._trace = trace
         self._paths = trace.table("files")["path"].to_pylist()
@@ -88,9 +87,8 @@ class Search:
         for layer, name in ((self._mpi, "MPI-IO"), (self._own, "POSIX")):
             for kind in (Kind.READ, Kind.WRITE):
                 self._small(layer, name, kind)
-        self._opened_again()
-        self._looked_up_again()
-        self._synced_again()
+        for clue in repeated_calls.repeated(self._own, self._every_posix, self._paths):
+            self._take(clue)
         self._read_again()
         self._read_by_all()
         self._uneven(segments)
@@ -242,78 +240,6 @@ class Search:
             prove=name == "MPI-IO",
         )
 
-    def _opened_again(self) -> None:
-        own = self._own
-        opens = own.only((own.kind == Kind.OPEN) & ~own.failed & (own.file >= 0))
-        self._repeated(
-            "opened-again",
-            "Files opened again and again",
-            opens,
-            "first",
-            "high",
-            "Keep the file open between uses.",
-        )
-
-    def _looked_up_again(self) -> None:
-        own = self._own
-        looks = own.only(np.isin(own.kind, (Kind.STAT, Kind.OPEN)) & own.failed)
-        self._repeated(
-            "not-there",
-            "Names looked for that are not there",
-            looks,
-            "none",
-            "medium",
-            "Shorten the search paths of the program (modules, libraries, configuration).",
-        )
-        self._repeated(
-            "looked-up-again",
-            "The state of files asked again and again",
-            own.only((own.kind == Kind.STAT) & ~own.failed & (own.file >= 0)),
-            "first",
-            "medium",
-            "Ask once, and keep the answer.",
-        )
-
-    def _synced_again(self) -> None:
-        own = self._own
-        self._repeated(
-            "synced-again",
-            "Files synced again and again",
-            own.only((own.kind == Kind.SYNC) & ~own.failed),
-            "last",
-            "low",
-            "One sync at the end, if what is written in between need not survive a crash.",
-        )
-
-    def _repeated(
-        self, key: str, title: str, rows: Layer, needed: str, confidence: str, advice: str
-    ) -> None:
-        """Calls of which one for each process and file is needed, or none."""
-        if len(rows) == 0:
-            return
-        spare = np.ones(len(rows), np.bool_)
-        if needed != "none":
-            order = np.lexsort((rows.start_ns, rows.file, rows.process))
-            process, file = rows.process[order], rows.file[order]
-            new = np.append(True, (np.diff(process) != 0) | (np.diff(file) != 0))
-            kept = new if needed == "first" else np.append(new[1:], True)
-            spare[order[kept]] = False
-        taken = rows.seconds * spare
-        many, all_seconds = int(spare.sum()), float(rows.seconds.sum())
-        names = self._named(rows.file[spare], taken[spare])
-        self._add(
-            key,
-            title,
-            float(taken.sum()),
-            confidence,
-            [
-                f"{show_count(many)} of {show_count(len(rows))} such calls could be spared; all of "
-                f"them took {show_seconds(all_seconds)} of all processes",
-                *([f"most of it: {names}"] if names else []),
-            ],
-            advice,
-        )
-
     def _never_written(self, rows: Layer) -> Flags:
         written = np.unique(self._posix.file[self._posix.kind == Kind.WRITE])
         return ~np.isin(rows.file, written)
@@ -387,7 +313,7 @@ class Search:
             confidence,
             [
                 f"{show_bytes(moved)} of {show_bytes(total)} read of files that nobody writes",
-                f"most of it: {self._named(rows.file, taken)}",
+                f"most of it: {most_of(taken, rows.file, self._paths)}",
             ],
             advice,
         )
@@ -420,15 +346,6 @@ class Search:
             ],
             "Spread the I/O over the ranks, or let it go through collective calls.",
         )
-
-    def _named(self, file: Ints, seconds: NDArray[np.float64]) -> str:
-        """The files with most of `seconds`, by name."""
-        known = file >= 0
-        if not known.any():
-            return ""
-        amount = np.bincount(file[known], seconds[known])
-        order = np.argsort(-amount, kind="stable")[:_FILES_NAMED]
-        return ", ".join(self._paths[place] for place in order.tolist() if amount[place] > 0)
 
 
 def _spans(rows: Layer) -> tuple[Ints, Ints]:
