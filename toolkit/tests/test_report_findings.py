@@ -291,6 +291,63 @@ def test_a_new_file_that_is_opened_again_is_a_finding_of_its_part(run: MadeRun) 
     assert found.evidence[-1].startswith("not counted: 9 more that made a file anew")
 
 
+def counted(run: MadeRun, mpi_s: float, posix_s: float, ranks: int) -> None:
+    """A log of a shared file, 72 MiB of which become 288, beside one that is moved as asked."""
+    run.ranks = run.processes = ranks
+    run.files.append("/scratch/plain")
+    run.run = {"origin": {"kind": "darshan"}}
+    shapes = [(0, 72 * MIB, 288 * MIB, mpi_s, posix_s), (1, MIB, MIB, 0.1, 0.1)]
+    sizes = [f"ACCESS{place}_{word}" for place in range(1, 5) for word in ("ACCESS", "COUNT")]
+    run.counters = {
+        "mpi_io": [
+            {"file": file, "MPIIO_COLL_WRITES": 9, "MPIIO_BYTES_WRITTEN": up,
+             "MPIIO_F_WRITE_TIME": above} | {f"MPIIO_{name}": 0 for name in sizes}
+            for file, up, _, above, _ in shapes
+        ],
+        "posix": [
+            {"file": file, "POSIX_WRITES": 9, "POSIX_BYTES_WRITTEN": down,
+             "POSIX_F_WRITE_TIME": below} | {f"POSIX_{name}": 0 for name in sizes}
+            for file, _, down, _, below in shapes
+        ],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("mpi_s", "ranks", "process_s", "confidence"),
+    [
+        (3.6, 4, 4 * 0.3, "low"),  # were all ranks waiting while POSIX moves them
+        (0.7, 4, 0.75 * 0.7, "medium"),  # their part of what there is of MPI-IO
+        (0.7, 1, 0.3, "medium"),  # nobody waits for another
+    ],
+)
+def test_amplification_is_bounded_by_counters_where_there_are_no_calls(
+    run: MadeRun, mpi_s: float, ranks: int, process_s: float, confidence: str
+) -> None:
+    counted(run, mpi_s, 0.4, ranks)
+    report = contents.examine(run.trace())
+    (found,) = report.findings
+    assert (found.key, found.confidence, found.prove) == ("amplification", confidence, True)
+    assert found.seconds == pytest.approx(process_s / ranks)
+    assert found.evidence[0] == (
+        "288.0 MiB written by POSIX, 72.0 MiB by MPI-IO, in 400.0 ms of all processes"
+    )
+    assert "300.0 ms of all processes in POSIX" in found.evidence[1]
+    assert report.lines == ["forebay compare -- mpiexec -n 4 './a b'"]
+    assert report.as_json()["funnel"]["source"] == "counters"
+
+
+@pytest.mark.parametrize(
+    ("lost", "is_found"), [("DXT_POSIX", True), ("POSIX", False), ("MPI-IO", False)]
+)
+def test_counters_count_where_calls_are_missing_and_they_are_not(
+    run: MadeRun, lost: str, is_found: bool
+) -> None:
+    counted(run, 3.6, 0.4, 4)
+    run.posix("write", 0, 10, MIB, within=None)
+    run.run |= {"losses": {lost: None}}
+    assert (finding(run, "amplification") is not None) == is_found
+
+
 def test_lustres_attribute_is_read_as_its_header_says() -> None:
     """lov_user_md_v1: magic, pattern, 16 bytes of the object, stripe size, stripe count, first."""
     blob = bytes.fromhex("d00bd10b 01000000") + bytes(16) + bytes.fromhex("00001000 3000 0000")

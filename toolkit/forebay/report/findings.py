@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from forebay.report import amplification, repeated_calls, small_files, timeline, unheeded_hints
 from forebay.report import budget as budget_of
-from forebay.report import repeated_calls, small_files, timeline, unheeded_hints
 from forebay.report.asked_hints import AskedHint
 from forebay.report.budget import Budget
 from forebay.report.clue import Clue, most_of
 from forebay.report.extents import coverage
-from forebay.report.funnel import AMPLIFIED, Funnel
+from forebay.report.funnel import Funnel
 from forebay.report.layers import Flags, Ints, Layer
 from forebay.report.timeline import Segments
 from forebay.trace.calls import Kind
@@ -82,7 +82,7 @@ class Search:
         share = self._budget.io_share
         if share is None or share < LEAST_SHARE:
             return []
-        self._amplification()
+        self._take(amplification.amplification(self._trace, self._funnel, self._posix))
         self._exchange(segments)
         for layer, name in ((self._mpi, "MPI-IO"), (self._own, "POSIX")):
             for kind in (Kind.READ, Kind.WRITE):
@@ -122,44 +122,6 @@ class Search:
             self._found.append(
                 Finding(key, title, seconds, share, confidence, evidence, advice, prove)
             )
-
-    def _amplification(self) -> None:
-        """Bytes that POSIX moved beyond those of MPI-IO: their part of the time of these calls."""
-        flow, mpi = self._funnel.below, self._funnel.mpi
-        times = self._funnel.amplification
-        if flow is None or mpi is None or times is None or times < AMPLIFIED:
-            return
-        if self._trace.run.losses:  # of the two layers, one may lack more
-            return
-        below = self._posix.only(self._posix.below & self._posix.data)
-        spare, evidence = 0.0, []
-        for kind, name, down, up in (
-            (Kind.READ, "read", flow.read_bytes, mpi.read_bytes),
-            (Kind.WRITE, "written", flow.written_bytes, mpi.written_bytes),
-        ):
-            if down <= AMPLIFIED * up:
-                continue
-            taken = float(below.seconds[below.kind == kind].sum())
-            spare += taken * (1 - up / down)
-            asked = f"{show_bytes(up)} by MPI-IO" if up else "nothing by MPI-IO"
-            evidence.append(
-                f"{show_bytes(down)} {name} by POSIX, {asked}, in {show_seconds(taken)} of all "
-                "processes"
-            )
-        if not evidence:
-            return
-        sieved = flow.read_bytes > mpi.read_bytes and mpi.written_bytes > 0
-        why = " It reads what lies between the pieces that it writes." if sieved else ""
-        self._add(
-            "amplification",
-            f"Amplification: below MPI-IO, {times:.2f} times the bytes are moved",
-            spare,
-            "medium",
-            evidence,
-            f"The MPI moves more than the program asks for.{why} Collective calls, or an engine "
-            "that gathers the pieces, need not.",
-            prove=True,
-        )
 
     def _exchange(self, segments: Segments) -> None:
         """Time in MPI-IO while no process was in a storage call below it and nobody was awaited."""
