@@ -27,10 +27,13 @@ class MadeRun:
     file_systems: list[str] = field(default_factory=list)
     stripes: list[tuple[int, int] | None] = field(default_factory=list)  # bytes, servers
     openings: list[dict[str, Any]] = field(default_factory=list)
+    views: list[dict[str, Any]] = field(default_factory=list)
+    datatypes: list[dict[str, Any]] = field(default_factory=list)
     hints: list[dict[str, str]] = field(default_factory=list)  # a set each
     calls: dict[str, list[dict[str, Any]]] = field(
         default_factory=lambda: {"posix": [], "mpiio": []}
     )
+    counters: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # of Darshan's modules
     run: dict[str, Any] = field(default_factory=dict)
     hosts: list[str] = field(default_factory=list)  # of the processes
 
@@ -52,6 +55,8 @@ class MadeRun:
         for layer, rows in self.calls.items():
             ordered = sorted(rows, key=lambda r: (r["process"], r["thread"], r["start_ns"]))
             writer.add(layer, pa.Table.from_pylist(ordered, schema=tables.SCHEMAS[layer]))
+        for module, records in self.counters.items():
+            writer.add(f"counters_{module}", pa.Table.from_pylist(records))
         count = len(self.files)
         stripes = self.stripes or [None] * count
         writer.add(
@@ -69,6 +74,8 @@ class MadeRun:
         )
         opening = {"process": 0, "file": 0, "mode": "observe"}
         writer.add("openings", pa.Table.from_pylist([opening | each for each in self.openings]))
+        for name, listed in (("views", self.views), ("datatypes", self.datatypes)):
+            writer.add(name, pa.Table.from_pylist(listed))
         pairs = [
             {"set": number, "key": key, "value": value}
             for number, hints in enumerate(self.hints)

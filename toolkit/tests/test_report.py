@@ -6,8 +6,6 @@ logs of PyDarshan's package.
 """
 
 import json
-import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +20,9 @@ from forebay import system_file
 from forebay.errors import ForebayError
 from forebay.report import contents, extents, grids, layers, timeline
 from forebay.report.contents import Contents
-from forebay.report.ladder import Step
-from forebay.system_file import System
 from forebay.trace import darshan_import
 from forebay.trace.directory import Trace
 
-O_DIRECT = 0o40000  # of x86-64, as traces have it
 SYSTEM = Path(__file__).with_name("reports") / "system.json"
 
 
@@ -229,144 +224,6 @@ def test_what_starts_the_program_of_a_rank_is_none_of_the_ranks(run: MadeRun) ->
     found = contents.examine(run.trace())
     assert "uneven" not in keys(found)
     assert found.budget.processes == 4
-
-
-def test_an_application_stands_on_the_ladder_of_like_limits(run: MadeRun) -> None:
-    for place in range(10):
-        run.posix("pwrite", 10 * place, 10, MIB, offset=place * MIB)
-    ladder = contents.examine(run.trace(), system_file.load(SYSTEM)).ladder
-    assert ladder is not None
-    rate = 10 * MIB / 0.1
-    told = {step.limit.level: step.share for step in ladder.steps if step.limit}
-    # No byte of a disk goes over a network.
-    assert told == pytest.approx({"device": rate / 50e6, "file system": rate / 400e6})
-    assert {step.remark for step in ladder.steps if (step.share or 0) > 1} == {"a cache effect"}
-    assert ladder.warnings == []
-
-
-def _network(run: MadeRun, system: System) -> list[Step]:
-    ladder = contents.examine(run.trace(), system).ladder
-    assert ladder is not None
-    return [step for step in ladder.steps if step.limit and step.limit.level == "network"]
-
-
-@pytest.mark.parametrize("kind", ["nfs4", "lustre", "fuse.glusterfs", "ext4", "tmpfs", "fuse.zip"])
-def test_bytes_on_a_file_system_of_a_network_went_over_it(run: MadeRun, kind: str) -> None:
-    run.file_systems = [kind]
-    run.posix("pwrite", 0, 10, MIB, offset=0)
-    run.posix("pread", 20, 5, MIB, offset=0)
-    rungs = {step.operation: step for step in _network(run, system_file.load(SYSTEM))}
-    if kind not in ("nfs4", "lustre", "fuse.glusterfs"):
-        assert rungs == {}
-        return
-    # A message is both read and written.
-    assert rungs["write"].share == pytest.approx(MIB / 0.01 / 1e9)
-    assert rungs["read"].share == pytest.approx(MIB / 0.005 / 1e9)
-    assert {step.remark for step in rungs.values()} == {""}
-
-
-def test_messages_of_another_size_or_within_a_host_are_no_limit_of_the_network(
-    run: MadeRun,
-) -> None:
-    run.file_systems = ["nfs4"]
-    run.posix("pwrite", 0, 10, MIB, offset=0)
-    system = system_file.load(SYSTEM)
-    (told,) = [limit for limit in system.limits if limit.level == "network"]
-    fast = 9e12
-    others = [
-        replace(told, size_bytes=4 * MIB, median=fast),
-        replace(told, size_bytes=MIB // 4, median=fast),
-        replace(told, hosts=1, median=fast),
-    ]
-    like = [replace(told, size_bytes=MIB // 2, median=3e9), replace(told, median=2e9)]
-    (rung,) = _network(run, replace(system, limits=[*others, *like, told]))
-    assert rung.limit == like[1]
-    run.path = run.path.with_name("again")
-    assert _network(run, replace(system, limits=others)) == []
-
-
-def test_a_pair_of_hosts_is_the_limit_of_each_host(run: MadeRun) -> None:
-    run.processes, run.hosts = 4, ["node1", "node1", "node2", "node2"]
-    run.file_systems = ["nfs4"]
-    for process in range(4):
-        run.posix("pwrite", 0, 10, MIB, offset=process * MIB, process=process)
-    run.posix("pwrite", 10, 10, MIB, offset=4 * MIB, process=1)
-    ladder = contents.examine(run.trace(), system_file.load(SYSTEM)).ladder
-    assert ladder is not None
-    rates = {step.limit.level: step.rate for step in ladder.steps if step.limit}
-    whole = 5 * MIB / 0.02
-    assert rates == pytest.approx(
-        {"device": whole, "file system": whole, "network": 2 * MIB / 0.01}
-    )
-
-
-@pytest.mark.parametrize(
-    ("flags", "remark"),
-    [(os.O_WRONLY, "a cache effect"), (os.O_WRONLY | O_DIRECT, "more than one pair of hosts")],
-)
-def test_above_a_network_is_a_cache_only_where_one_may_be(
-    run: MadeRun, flags: int, remark: str
-) -> None:
-    run.file_systems = ["nfs4"]
-    run.posix("open", 0, 1, argument=flags)
-    run.posix("pwrite", 10, 0.5, MIB, offset=0)
-    (rung,) = _network(run, system_file.load(SYSTEM))
-    assert rung.share == pytest.approx(MIB / 0.0005 / 1e9)
-    assert rung.remark == remark
-
-
-def test_a_limit_is_of_the_file_system_that_it_was_measured_on(run: MadeRun) -> None:
-    """/scratch/memory is a mount of its own below that of the run."""
-    run.posix("pwrite", 0, 10, MIB, offset=0)
-    system = system_file.load(SYSTEM)
-    (told,) = [each for each in system.limits if (each.median, each.path) == (400e6, "/scratch")]
-    nested = replace(told, path="/scratch/memory/me", median=9e9)
-    places = [{"path": nested.path, "mount_point": "/scratch/memory"}]
-    known = replace(system, limits=[told, nested], document={"places": places})
-    ladder = contents.examine(run.trace(), known).ladder
-    assert ladder is not None
-    assert [step.limit for step in ladder.steps] == [told]
-
-
-def test_the_best_of_like_limits_is_the_rung(run: MadeRun, tmp_path: Path) -> None:
-    """Of one size the highest, be it of several processes; nothing of MPI-IO, of memory, of random
-    order or of words that only a later Forebay knows."""
-    document = json.loads(SYSTEM.read_text())
-    like = {
-        "level": "file system", "path": "/scratch", "operation": "write", "mode": "warm",
-        "size_bytes": MIB, "bytes_per_second": {"median": 5e8, "low": 4e8, "high": 6e8},
-    }  # fmt: skip
-    document["limits"] += [
-        {**like, "processes": 2, "files": "shared"},
-        *(
-            {**like, "bytes_per_second": {"median": 9e9, "low": 9e9, "high": 9e9}, **other}
-            for other in (
-                {"level": "library", "access": "collective"},
-                {"level": "memory", "operation": "copy", "mode": "copy"},
-                {"order": "random"},
-                {"order": "zigzag"},
-                {"mode": "holographic"},
-            )
-        ),
-    ]
-    path = tmp_path / "system.json"
-    path.write_text(json.dumps(document))
-    run.posix("pwrite", 0, 10, MIB, offset=0)
-    ladder = contents.examine(run.trace(), system_file.load(path)).ladder
-    assert ladder is not None
-    (rung,) = [s.limit for s in ladder.steps if s.limit and s.limit.level == "file system"]
-    assert (rung.median, rung.processes, rung.files) == (5e8, 2, "shared")
-
-
-def test_what_was_not_measured_has_no_rung(run: MadeRun) -> None:
-    run.run = {"machine": {"hosts": ["other"]}}
-    run.files = ["/elsewhere/data"]
-    run.posix("pwrite", 0, 10, 64, offset=0)
-    system = system_file.load(SYSTEM)
-    ladder = contents.examine(run.trace(), system).ladder
-    assert ladder is not None
-    assert [step.limit for step in ladder.steps] == [None]
-    assert "was measured on node1, and the run was on other" in ladder.warnings[0]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ is not.
 Method: runs of which every call is known, with hints, openings and stripes.
 """
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -210,6 +212,140 @@ def test_striping_is_judged_by_the_file_where_that_is_known(run: MadeRun) -> Non
     assert found is not None
     assert found.title.endswith(": striping_unit")
     assert found.evidence[0].startswith("striping_unit: asked 1048576, in force 65536;")
+
+
+@pytest.mark.parametrize("number", [errno.ENOENT, errno.ENOTDIR])
+def test_names_that_are_not_there_are_found(run: MadeRun, number: int) -> None:
+    for turn in range(20):
+        run.posix("open", 10 * turn, 2, errno=number, result=-1)
+    found = contents.examine(run.trace()).findings
+    assert [each.key for each in found] == ["not-there"]
+    assert found[0].seconds == pytest.approx(0.04)
+
+
+@pytest.mark.parametrize(
+    ("number", "told", "advice"),
+    [
+        (errno.EEXIST, "EEXIST (File exists)", "such as a lock"),
+        (errno.EACCES, "EACCES (Permission denied)", "Give the program access"),
+        (errno.EMFILE, "EMFILE (Too many open files)", "ulimit -n"),
+        (errno.ENOSPC, "ENOSPC (No space left on device)", "Free some space"),
+        (errno.EIO, "EIO (Input/output error)", "why it is tried again"),
+    ],
+)
+def test_calls_that_fail_are_told_by_their_error(
+    run: MadeRun, number: int, told: str, advice: str
+) -> None:
+    for turn in range(20):
+        run.posix("open", 10 * turn, 2, errno=number, result=-1)
+    run.posix("stat", 300, 2, errno=number, result=-1)
+    found = contents.examine(run.trace()).findings
+    assert [each.key for each in found] == [f"failed-{told.split()[0].lower()}"]
+    assert found[0].title == f"20 openings and 1 look-up failed with {told}"
+    assert found[0].seconds == pytest.approx(0.042)
+    assert advice in found[0].advice
+
+
+def test_a_call_that_fails_once_is_no_finding(run: MadeRun) -> None:
+    run.posix("open", 0, 50, errno=errno.EACCES, result=-1)
+    assert contents.examine(run.trace()).findings == []
+
+
+OLD, OTHER = 0, 1  # files
+
+
+@pytest.mark.parametrize(
+    ("flags", "between", "spared"),
+    [
+        (os.O_RDONLY, [], 19),
+        (os.O_CREAT | os.O_WRONLY | os.O_APPEND, [], 19),
+        (os.O_CREAT | os.O_WRONLY | os.O_TRUNC, [], 0),
+        (os.O_CREAT | os.O_WRONLY | os.O_EXCL, [], 0),
+        (os.O_CREAT | os.O_WRONLY, [("unlink", OLD, -1)], 0),
+        (os.O_CREAT | os.O_WRONLY, [("rename", OTHER, OLD)], 0),  # away
+        (os.O_RDONLY, [("rename", OLD, OTHER)], 0),  # onto it
+        (os.O_RDONLY, [("unlink", OTHER, -1)], 19),
+    ],
+)
+def test_openings_of_a_file_that_is_a_new_one_each_time_are_needed(
+    run: MadeRun, flags: int, between: list[tuple[str, int, int]], spared: int
+) -> None:
+    run.files.append("/scratch/other")
+    for turn in range(20):
+        run.posix("open", 10 * turn, 2, argument=flags)
+        for call, file, argument in between:
+            run.posix(call, 10 * turn + 5, 0.01, file=file, argument=argument)
+    found = finding(run, "opened-again")
+    assert round(0 if found is None else found.seconds / 0.002) == spared
+
+
+def test_a_new_file_that_is_opened_again_is_a_finding_of_its_part(run: MadeRun) -> None:
+    """Made anew ten times, and each time opened twice more."""
+    for turn in range(10):
+        for place, flags in enumerate((os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0, 0)):
+            run.posix("open", 30 * turn + 10 * place, 2, argument=flags)
+    found = finding(run, "opened-again")
+    assert found is not None
+    assert (found.seconds, found.confidence) == (pytest.approx(0.04), "high")
+    assert found.evidence[0].startswith("20 of 30 such calls")
+    assert found.evidence[-1].startswith("not counted: 9 more that made a file anew")
+
+
+def counted(run: MadeRun, mpi_s: float, posix_s: float, ranks: int) -> None:
+    """A log of a shared file, 72 MiB of which become 288, beside one that is moved as asked."""
+    run.ranks = run.processes = ranks
+    run.files.append("/scratch/plain")
+    run.run = {"origin": {"kind": "darshan"}}
+    shapes = [(0, 72 * MIB, 288 * MIB, mpi_s, posix_s), (1, MIB, MIB, 0.1, 0.1)]
+    sizes = [f"ACCESS{place}_{word}" for place in range(1, 5) for word in ("ACCESS", "COUNT")]
+    run.counters = {
+        "mpi_io": [
+            {"file": file, "MPIIO_COLL_WRITES": 9, "MPIIO_BYTES_WRITTEN": up,
+             "MPIIO_F_WRITE_TIME": above} | {f"MPIIO_{name}": 0 for name in sizes}
+            for file, up, _, above, _ in shapes
+        ],
+        "posix": [
+            {"file": file, "POSIX_WRITES": 9, "POSIX_BYTES_WRITTEN": down,
+             "POSIX_F_WRITE_TIME": below} | {f"POSIX_{name}": 0 for name in sizes}
+            for file, _, down, _, below in shapes
+        ],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("mpi_s", "ranks", "process_s", "confidence"),
+    [
+        (3.6, 4, 4 * 0.3, "low"),  # were all ranks waiting while POSIX moves them
+        (0.7, 4, 0.75 * 0.7, "medium"),  # their part of what there is of MPI-IO
+        (0.7, 1, 0.3, "medium"),  # nobody waits for another
+    ],
+)
+def test_amplification_is_bounded_by_counters_where_there_are_no_calls(
+    run: MadeRun, mpi_s: float, ranks: int, process_s: float, confidence: str
+) -> None:
+    counted(run, mpi_s, 0.4, ranks)
+    report = contents.examine(run.trace())
+    (found,) = report.findings
+    assert (found.key, found.confidence, found.prove) == ("amplification", confidence, True)
+    assert found.seconds == pytest.approx(process_s / ranks)
+    assert found.evidence[0] == (
+        "288.0 MiB written by POSIX, 72.0 MiB by MPI-IO, in 400.0 ms of all processes"
+    )
+    assert "300.0 ms of all processes in POSIX" in found.evidence[1]
+    assert report.lines == ["forebay compare -- mpiexec -n 4 './a b'"]
+    assert report.as_json()["funnel"]["source"] == "counters"
+
+
+@pytest.mark.parametrize(
+    ("lost", "is_found"), [("DXT_POSIX", True), ("POSIX", False), ("MPI-IO", False)]
+)
+def test_counters_count_where_calls_are_missing_and_they_are_not(
+    run: MadeRun, lost: str, is_found: bool
+) -> None:
+    counted(run, 3.6, 0.4, 4)
+    run.posix("write", 0, 10, MIB, within=None)
+    run.run |= {"losses": {lost: None}}
+    assert (finding(run, "amplification") is not None) == is_found
 
 
 def test_lustres_attribute_is_read_as_its_header_says() -> None:

@@ -297,6 +297,9 @@ def test_names_are_absolute_and_failures_have_their_error(forebay: Forebay, tmp_
         ("stat", -1, 2),
         ("open", -1, 2),
     ]
+    # A rename has its old name as an argument.
+    (renamed, _) = told(trace, "other", "call", "argument")
+    assert (renamed[0], paths[renamed[1]]) == ("rename", str(tmp_path / "below" / "file"))
     assert [call for (call,) in told(trace, "other", "call")] == ["rename", "unlink"]
     assert [call for (call,) in told(trace, "file", "call")] == ["openat", "close"]
 

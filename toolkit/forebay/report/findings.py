@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from forebay.report import amplification, repeated_calls, small_files, timeline, unheeded_hints
 from forebay.report import budget as budget_of
-from forebay.report import small_files, timeline, unheeded_hints
 from forebay.report.asked_hints import AskedHint
 from forebay.report.budget import Budget
-from forebay.report.clue import Clue
+from forebay.report.clue import Clue, most_of
 from forebay.report.extents import coverage
-from forebay.report.funnel import AMPLIFIED, Funnel
+from forebay.report.funnel import Funnel
 from forebay.report.layers import Flags, Ints, Layer
 from forebay.report.timeline import Segments
 from forebay.trace.calls import Kind
@@ -34,7 +34,6 @@ _LARGE = 16
 _REFERENCES = 8
 _COLLECTED = 16  # small calls in one
 _UNEVEN = 1.5
-_FILES_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class Search:
         self._mpi = mpi.only(counts[mpi.process])
         self._counts = counts
         self._budget = budget
-        self._every_mpi = mpi
+        self._every_posix, self._every_mpi = posix, mpi
         self._funnel = funnel
         self._trace = trace
         self._paths = trace.table("files")["path"].to_pylist()
@@ -83,14 +82,13 @@ class Search:
         share = self._budget.io_share
         if share is None or share < LEAST_SHARE:
             return []
-        self._amplification()
+        self._take(amplification.amplification(self._trace, self._funnel, self._posix))
         self._exchange(segments)
         for layer, name in ((self._mpi, "MPI-IO"), (self._own, "POSIX")):
             for kind in (Kind.READ, Kind.WRITE):
                 self._small(layer, name, kind)
-        self._opened_again()
-        self._looked_up_again()
-        self._synced_again()
+        for clue in repeated_calls.repeated(self._own, self._every_posix, self._paths):
+            self._take(clue)
         self._read_again()
         self._read_by_all()
         self._uneven(segments)
@@ -124,44 +122,6 @@ class Search:
             self._found.append(
                 Finding(key, title, seconds, share, confidence, evidence, advice, prove)
             )
-
-    def _amplification(self) -> None:
-        """Bytes that POSIX moved beyond those of MPI-IO: their part of the time of these calls."""
-        flow, mpi = self._funnel.below, self._funnel.mpi
-        times = self._funnel.amplification
-        if flow is None or mpi is None or times is None or times < AMPLIFIED:
-            return
-        if self._trace.run.losses:  # of the two layers, one may lack more
-            return
-        below = self._posix.only(self._posix.below & self._posix.data)
-        spare, evidence = 0.0, []
-        for kind, name, down, up in (
-            (Kind.READ, "read", flow.read_bytes, mpi.read_bytes),
-            (Kind.WRITE, "written", flow.written_bytes, mpi.written_bytes),
-        ):
-            if down <= AMPLIFIED * up:
-                continue
-            taken = float(below.seconds[below.kind == kind].sum())
-            spare += taken * (1 - up / down)
-            asked = f"{show_bytes(up)} by MPI-IO" if up else "nothing by MPI-IO"
-            evidence.append(
-                f"{show_bytes(down)} {name} by POSIX, {asked}, in {show_seconds(taken)} of all "
-                "processes"
-            )
-        if not evidence:
-            return
-        sieved = flow.read_bytes > mpi.read_bytes and mpi.written_bytes > 0
-        why = " It reads what lies between the pieces that it writes." if sieved else ""
-        self._add(
-            "amplification",
-            f"Amplification: below MPI-IO, {times:.2f} times the bytes are moved",
-            spare,
-            "medium",
-            evidence,
-            f"The MPI moves more than the program asks for.{why} Collective calls, or an engine "
-            "that gathers the pieces, need not.",
-            prove=True,
-        )
 
     def _exchange(self, segments: Segments) -> None:
         """Time in MPI-IO while no process was in a storage call below it and nobody was awaited."""
@@ -242,78 +202,6 @@ class Search:
             prove=name == "MPI-IO",
         )
 
-    def _opened_again(self) -> None:
-        own = self._own
-        opens = own.only((own.kind == Kind.OPEN) & ~own.failed & (own.file >= 0))
-        self._repeated(
-            "opened-again",
-            "Files opened again and again",
-            opens,
-            "first",
-            "high",
-            "Keep the file open between uses.",
-        )
-
-    def _looked_up_again(self) -> None:
-        own = self._own
-        looks = own.only(np.isin(own.kind, (Kind.STAT, Kind.OPEN)) & own.failed)
-        self._repeated(
-            "not-there",
-            "Names looked for that are not there",
-            looks,
-            "none",
-            "medium",
-            "Shorten the search paths of the program (modules, libraries, configuration).",
-        )
-        self._repeated(
-            "looked-up-again",
-            "The state of files asked again and again",
-            own.only((own.kind == Kind.STAT) & ~own.failed & (own.file >= 0)),
-            "first",
-            "medium",
-            "Ask once, and keep the answer.",
-        )
-
-    def _synced_again(self) -> None:
-        own = self._own
-        self._repeated(
-            "synced-again",
-            "Files synced again and again",
-            own.only((own.kind == Kind.SYNC) & ~own.failed),
-            "last",
-            "low",
-            "One sync at the end, if what is written in between need not survive a crash.",
-        )
-
-    def _repeated(
-        self, key: str, title: str, rows: Layer, needed: str, confidence: str, advice: str
-    ) -> None:
-        """Calls of which one for each process and file is needed, or none."""
-        if len(rows) == 0:
-            return
-        spare = np.ones(len(rows), np.bool_)
-        if needed != "none":
-            order = np.lexsort((rows.start_ns, rows.file, rows.process))
-            process, file = rows.process[order], rows.file[order]
-            new = np.append(True, (np.diff(process) != 0) | (np.diff(file) != 0))
-            kept = new if needed == "first" else np.append(new[1:], True)
-            spare[order[kept]] = False
-        taken = rows.seconds * spare
-        many, all_seconds = int(spare.sum()), float(rows.seconds.sum())
-        names = self._named(rows.file[spare], taken[spare])
-        self._add(
-            key,
-            title,
-            float(taken.sum()),
-            confidence,
-            [
-                f"{show_count(many)} of {show_count(len(rows))} such calls could be spared; all of "
-                f"them took {show_seconds(all_seconds)} of all processes",
-                *([f"most of it: {names}"] if names else []),
-            ],
-            advice,
-        )
-
     def _never_written(self, rows: Layer) -> Flags:
         written = np.unique(self._posix.file[self._posix.kind == Kind.WRITE])
         return ~np.isin(rows.file, written)
@@ -387,7 +275,7 @@ class Search:
             confidence,
             [
                 f"{show_bytes(moved)} of {show_bytes(total)} read of files that nobody writes",
-                f"most of it: {self._named(rows.file, taken)}",
+                f"most of it: {most_of(taken, rows.file, self._paths)}",
             ],
             advice,
         )
@@ -420,15 +308,6 @@ class Search:
             ],
             "Spread the I/O over the ranks, or let it go through collective calls.",
         )
-
-    def _named(self, file: Ints, seconds: NDArray[np.float64]) -> str:
-        """The files with most of `seconds`, by name."""
-        known = file >= 0
-        if not known.any():
-            return ""
-        amount = np.bincount(file[known], seconds[known])
-        order = np.argsort(-amount, kind="stable")[:_FILES_NAMED]
-        return ", ".join(self._paths[place] for place in order.tolist() if amount[place] > 0)
 
 
 def _spans(rows: Layer) -> tuple[Ints, Ints]:

@@ -47,7 +47,7 @@ class Device:
 class Funnel:
     """Of the files of MPI-IO: what was asked of it, what it says it moved, and what POSIX moved for
     it. Of all others: what was asked of POSIX, and what it moved. None where the trace has none.
-    `notes` says what it does not tell."""
+    `notes` says what it does not tell. `source` is `calls` or `counters`."""
 
     asked_mpi: Flow | None
     mpi: Flow | None
@@ -56,6 +56,7 @@ class Funnel:
     posix: Flow | None
     notes: list[str]
     devices: list[Device] = field(default_factory=list)
+    source: str = "calls"
 
     @property
     def read_amplification(self) -> float | None:
@@ -94,10 +95,11 @@ class Funnel:
         flows = {
             name: None if flow is None else dict(vars(flow))
             for name, flow in vars(self).items()
-            if name not in ("notes", "devices")
+            if name not in ("notes", "devices", "source")
         }
         devices = [vars(device) | {"flow": vars(device.flow)} for device in self.devices]
         return {
+            "source": self.source,
             **flows,
             "read_amplification": self.read_amplification,
             "write_amplification": self.write_amplification,
@@ -203,7 +205,8 @@ def _by_counters(trace: Trace, notes: list[str]) -> Funnel:
         used = np.isin(tables.integers(table, "file"), mpi_files)
         below, own = _posix_counts(table, used), _posix_counts(table, ~used)
     notes.append("Counters do not tell what was asked for, only what was moved.")
-    return Funnel(None, _some(mpi), _some(below), None, _some(own), notes)
+    flows = (None, _some(mpi), _some(below), None, _some(own))
+    return Funnel(*flows, notes, source="counters")
 
 
 def _some(flow: Flow | None) -> Flow | None:

@@ -1,55 +1,22 @@
 """What share of each level's limit an application used, for like sizes, modes and operations."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
 from forebay import filesystem
-from forebay.report import metadata_ladder, timeline
+from forebay.report import call_order, metadata_ladder, mpi_ladder, timeline
 from forebay.report.layers import Flags, Ints, Layer
 from forebay.report.metadata_ladder import MetadataStep
+from forebay.report.rung import ALIKE, SHARE_OF_BYTES, Step, distance
 from forebay.system_file import LEVELS, Limit, System
 from forebay.trace import tables
 from forebay.trace.calls import Kind
 from forebay.trace.directory import Trace
 
-# Sizes within this factor of each other are alike.
-_ALIKE = 2.0
-_SHARE_OF_BYTES = 0.01
 _O_DIRECT = 0o40000
 # With what a program's calls to POSIX reach.
 _COMPARED = ("device", "file system", "network")
-
-
-@dataclass(frozen=True)
-class Step:
-    """One rung: the application's rate while any process was in such a call, beside a limit; of a
-    network, whose limit is of a pair of hosts, that of the host where it is highest. `limit` None:
-    nothing like it was measured."""
-
-    mount_point: str
-    operation: str
-    mode: str  # direct or buffered
-    size_bytes: int  # median of the application's calls
-    rate: float
-    limit: Limit | None
-
-    @property
-    def share(self) -> float | None:
-        return None if self.limit is None else self.rate / self.limit.median
-
-    @property
-    def remark(self) -> str:
-        """On a share above 1: a cache. Past the page cache nothing of a network's is in one."""
-        if self.limit is None or self.rate <= self.limit.median:
-            return ""
-        if self.limit.level == "network" and self.mode == "direct":
-            return "more than one pair of hosts"
-        return "a cache effect"
-
-    def as_json(self) -> dict[str, object]:
-        limit = None if self.limit is None else asdict(self.limit)
-        return {**vars(self), "limit": limit, "share": self.share}
 
 
 @dataclass(frozen=True)
@@ -91,20 +58,22 @@ def of(trace: Trace, posix: Layer, system: System) -> Ladder:
                 rows = (mount_of == place) & (posix.kind == kind) & (direct == is_direct)
                 rows &= (posix.moved > 0) & posix.timed
                 moved = posix.moved[rows]
-                if moved.sum() < _SHARE_OF_BYTES * total:
+                if moved.sum() < SHARE_OF_BYTES * total:
                     continue
                 rate = _rate(posix, rows)
                 if rate is None:
                     continue
                 mode = "direct" if is_direct else "buffered"
                 size = int(np.median(moved))
+                order = "random" if call_order.at_random(posix.only(rows)) else "sequential"
                 remote = filesystem.is_over_network(types[mount] or "")
-                for limit in _like(system, mount, operation, mode, size, remote):
+                for limit in _like(system, mount, operation, mode, size, remote, order):
                     reached = rate
                     if limit is not None and limit.level == "network":
                         each = (_rate(posix, rows & (host == one)) for one in np.unique(host))
                         reached = max(one for one in each if one is not None)
-                    steps.append(Step(mount, operation, mode, size, reached, limit))
+                    steps.append(Step(mount, operation, mode, size, reached, limit, order))
+    steps += mpi_ladder.of(trace, system)
     return Ladder(steps, metadata_ladder.of(trace, system), warnings)
 
 
@@ -135,16 +104,20 @@ def _direct_files(trace: Trace) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
 
 
 def _like(
-    system: System, mount: str, operation: str, mode: str, size: int, remote: bool
+    system: System, mount: str, operation: str, mode: str, size: int, remote: bool, order: str
 ) -> list[Limit | None]:
-    """Of each level and mode the measured limit of nearest size, and of those the highest, whatever
-    processes and files it takes; [None] if none is alike. `remote`: bytes of the mount go over a
-    network."""
+    """Of each level and mode the measured limit of `order`, else of calls in order, and of those
+    the one of nearest size, and then the highest, whatever processes and files it takes; [None] if
+    none is alike. `remote`: bytes of the mount go over a network."""
+
+    def rank(limit: Limit) -> tuple[bool, float, float]:
+        return limit.order != order, distance(limit, size), -limit.median
+
     best: dict[tuple[str, str], Limit] = {}
     for limit in system.limits:
-        if limit.level not in _COMPARED or limit.order != "sequential":
+        if limit.level not in _COMPARED or limit.order not in ("sequential", order):
             continue
-        if _distance(limit, size) > _ALIKE:
+        if distance(limit, size) > ALIKE:
             continue
         if limit.level == "network":
             # A message is read by one and written by the other. Within a host it is none.
@@ -155,15 +128,7 @@ def _like(
             fits = limit.operation == operation and (limit.mode == "direct") == past_cache
             fits = fits and system.is_of(limit.path, mount)
         key = (limit.level, limit.mode)
-        if fits and (key not in best or _rank(limit, size) < _rank(best[key], size)):
+        if fits and (key not in best or rank(limit) < rank(best[key])):
             best[key] = limit
     ordered = sorted(best.values(), key=lambda each: (LEVELS.index(each.level), each.mode))
     return list(ordered) or [None]
-
-
-def _rank(limit: Limit, size: int) -> tuple[float, float]:
-    return _distance(limit, size), -limit.median
-
-
-def _distance(limit: Limit, size: int) -> float:
-    return max(limit.size_bytes / size, size / limit.size_bytes)

@@ -27,10 +27,12 @@ class Layer:
     """One item of each array a call, in the order of the trace: process, thread, start.
 
     `asked` and `moved` are bytes of data calls and 0 for others; `offset` is -1 where it is not
-    known. `below` marks calls that MPI-IO or Forebay made, or that went to a file of MPI-IO where
-    the trace does not say who made them. `behind` marks those by threads that only Forebay has:
-    no program waits for them. `timed`: the trace has the time that the call took, not only that in
-    which its result was asked for (aio).
+    known. `argument` is the trace's: flags of an opening; of a rename the file by its old name; -1
+    is none. `error` is errno, or the error class of MPI; 0 also where it is not known. `below`
+    marks calls that MPI-IO or Forebay made, or that went to a file of MPI-IO where the trace does
+    not say who made them. `behind` marks those by threads that only Forebay has: no program waits
+    for them. `timed`: the trace has the time that the call took, not only that in which its result
+    was asked for (aio).
     """
 
     process: Ints
@@ -42,6 +44,8 @@ class Layer:
     moved: Ints
     start_ns: Ints
     end_ns: Ints
+    argument: Ints
+    error: Ints
     failed: Flags
     collective: Flags
     below: Flags
@@ -95,6 +99,7 @@ def _layer(trace: Trace, name: str) -> Layer:
     if name == "mpiio" and count:
         collective = np.asarray(table["collective"].fill_null(False).to_numpy(), np.bool_)
     nothing = np.zeros(count, np.bool_)
+    error = tables.integers(table, extra[1], 0)
     return Layer(
         process=tables.integers(table, "process", 0),
         thread=tables.integers(table, "thread", 0),
@@ -105,7 +110,11 @@ def _layer(trace: Trace, name: str) -> Layer:
         moved=np.where(data, calls.moved_bytes(table), 0),
         start_ns=start,
         end_ns=start + np.maximum(tables.integers(table, "duration_ns", 0), 0),
-        failed=(tables.integers(table, extra[1], 0) > 0) | (result < 0),
+        argument=(
+            tables.integers(table, "argument") if name == "posix" else np.full(count, -1, np.int64)
+        ),
+        error=error,
+        failed=(error > 0) | (result < 0),
         collective=collective,
         below=nothing,
         behind=nothing,

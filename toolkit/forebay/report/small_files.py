@@ -16,7 +16,7 @@ from forebay.units import show_bytes, show_count, show_seconds
 
 # Fewer are no pattern, and give no median to compare with.
 _LEAST_FILES = 16
-_NEEDS_SERVERS = (Kind.OPEN, Kind.CLOSE, Kind.STAT, Kind.OTHER)
+_NEEDS_SERVERS = (Kind.OPEN, Kind.CLOSE, Kind.STAT, Kind.OTHER, Kind.REMOVE, Kind.RENAME)
 _PLACES_NAMED = 3
 _SMALL = 1 << 20  # bytes; or what fits into a stripe
 # Files are alike in size within this factor.

@@ -90,12 +90,13 @@ def _show_ladder(console: Console, contents: Contents) -> None:
         table.add_column(name, justify="right")
     for step in contents.ladder.steps:
         what = f"{step.operation} of {show_bytes(step.size_bytes)}, {step.mode}"
+        what += ", at random" if step.order == "random" else ""
         rate = f"{show_bytes(step.rate)}/s"
         if step.limit is None or step.share is None:
             table.add_row("none alike", Text(what), "", rate, "")
             continue
         used = show_share(step.share) + (f", {step.remark}" if step.remark else "")
-        limit = f"{show_bytes(step.limit.median)}/s ({step.limit.mode})"
+        limit = f"{show_bytes(step.limit.median)}/s ({step.limit_is_of})"
         table.add_row(step.limit.level, Text(what), limit, rate, used)
     for rung in contents.ladder.metadata:
         what, rate = f"{rung.operation}, {show_count(rung.count)} times", show_operations(rung.rate)
@@ -107,7 +108,7 @@ def _show_ladder(console: Console, contents: Contents) -> None:
     console.print(table)
     for step in contents.ladder.steps:
         if step.limit is not None and step.limit.moved:
-            limit = f"{step.limit.level}, {step.operation} ({step.limit.mode})"
+            limit = f"{step.limit.level}, {step.operation} ({step.limit_is_of})"
             _say(console, f"contention: the limit of {limit} was {step.limit.moved}")
 
 

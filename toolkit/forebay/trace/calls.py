@@ -23,6 +23,8 @@ class Kind(IntEnum):
     STAT = 6
     MAP = 7
     OTHER = 8
+    REMOVE = 9
+    RENAME = 10
 
 
 DATA = (Kind.READ, Kind.WRITE)
@@ -37,6 +39,8 @@ _POSIX = {
     Kind.SEEK: "lseek fseek fseeko rewind fsetpos",
     Kind.STAT: "stat fstat lstat fstatat newfstatat statx access faccessat",
     Kind.MAP: "mmap munmap mremap",
+    Kind.REMOVE: "unlink unlinkat",
+    Kind.RENAME: "rename renameat renameat2",
 }
 _KIND_OF_POSIX = {call: kind for kind, calls in _POSIX.items() for call in calls.split()}
 

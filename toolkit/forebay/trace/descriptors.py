@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from forebay.trace.spills import Found, Image
 
 OPENINGS = ("open", "openat", "creat", "fopen", "freopen")
+RENAMES = ("rename", "renameat")
 _NAMED = (
     *OPENINGS,
+    *RENAMES,
     *(
         "stat",
         "lstat",
@@ -29,7 +31,7 @@ _NAMED = (
         "mkdir",
         "rmdir",
     ),
-    *("opendir", "chdir", "rename", "renameat"),
+    *("opendir", "chdir"),
 )
 _SEQUENTIAL = (
     *("read", "readv", "write", "writev", "fread", "fwrite", "preadv2", "pwritev2"),
@@ -84,13 +86,15 @@ class KnownFiles:
 @dataclass(frozen=True)
 class Resolved:
     """Of each event of an image: the file's number or -1, the descriptor that an opening made or
-    that the call was given or -1, where its bytes begin or -1, and whose call opened the descriptor
-    (a place in posix_calls.WITHIN; 0 where that was not seen)."""
+    that the call was given or -1, where its bytes begin or -1, whose call opened the descriptor
+    (a place in posix_calls.WITHIN; 0 where that was not seen), and of a rename the file's number by
+    its old name, else -1."""
 
     file: Integers
     descriptor: Integers
     offset: Integers
     opened_within: Integers
+    renamed: Integers
 
 
 def resolve(image: Image, events: NDArray[Any], files: KnownFiles) -> Resolved:
@@ -136,9 +140,12 @@ class _Resolution:
         file[is_known] = of_description[description[is_known]]
         descriptor[named] = _NONE
         descriptor[opened] = np.where(events["result"][opened] >= 0, events["result"][opened], -1)
-        file[named] = self._files_named(named)
+        file[named] = self._files_named(named, "length")
+        renames = np.flatnonzero(is_one_of(self._image, events, RENAMES))
+        renamed = np.full(count, _NONE, np.int64)
+        renamed[renames] = self._files_named(renames, "offset")
         opened_within = np.array([*self._description_within, 0], np.int64)[description]
-        return Resolved(file, descriptor, self._offsets(description), opened_within)
+        return Resolved(file, descriptor, self._offsets(description), opened_within, renamed)
 
     def _follow(self) -> None:
         """Collects what descriptors are, in the order of time: a duplicate is of the description
@@ -237,16 +244,17 @@ class _Resolution:
         place = bisect_right(since, ticks)
         return descriptions[place - 1] if place else None
 
-    def _files_named(self, named: Integers) -> Integers:
-        """The files that calls name. Most names come again and again, beside the same directory."""
+    def _files_named(self, named: Integers, key: str) -> Integers:
+        """The files that calls name by their field `key`. Most names come again and again, beside
+        the same directory."""
         events = self._events[named]
         moves = np.array(self._moves, np.int64)
         where = np.searchsorted(moves, events["begin"].astype(np.int64), side="right")
         # What a directory's descriptor is may change at any time: such names are looked up singly.
         single = np.where(events["descriptor"] == HERE, 0, np.arange(1, len(named) + 1))
-        keys = np.stack([events["length"], where, single], axis=1)
+        keys = np.stack([events[key], where, single], axis=1)
         _, firsts, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        found = [self._path(events[place], int(events[place]["length"])) for place in firsts]
+        found = [self._path(events[place], int(events[place][key])) for place in firsts]
         places = np.array([self._files.place(p) if p else _NONE for p in found] or [0], np.int64)
         return places[inverse.ravel()]
 

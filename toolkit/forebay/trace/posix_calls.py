@@ -58,6 +58,8 @@ def columns(
     flags = those(_FLAGS_IN_OFFSET)
     argument = np.where(flags, events["offset"], events["argument"]).astype(np.int64)
     argument[~flags & ~those(_WITH_ARGUMENT)] = -1
+    renames = those(descriptors.RENAMES)
+    argument[renames] = resolved.renamed[renames]
     # The MPI asks for the results of what it began where the program waits: in no call of MPI-IO.
     within = np.where(those(_ASYNCHRONOUS), resolved.opened_within, events["within"])
     kept = ~those(REMARKS) & (events["call"] < spills.MPI_CALLS_FROM)
