@@ -271,6 +271,52 @@ def test_c_streams_and_copies_in_the_kernel_are_traced(forebay: Forebay) -> None
     ]
 
 
+def test_text_by_streams_is_traced_in_bytes(forebay: Forebay) -> None:
+    """More of where they stand is in tests/posix/traced_streams_check.py."""
+    trace = traced(
+        forebay,
+        """
+        import ctypes, os
+        libc = ctypes.CDLL(None)
+        libc.fopen.restype = libc.fdopen.restype = ctypes.c_void_p
+        stream = ctypes.c_void_p(libc.fopen(b"text", b"w+"))
+        libc.fputs(b"first line\\n", stream)
+        libc.fprintf(stream, b"%d %s\\n", 2024, b"words")
+        libc.__fprintf_chk(stream, 1, b"%d", 7)
+        libc.rewind(stream)
+        line = ctypes.create_string_buffer(100)
+        number = ctypes.c_int()
+        libc.fgets(line, 100, stream)
+        libc.fscanf(stream, b"%d", ctypes.byref(number))
+        libc.__isoc99_fscanf(stream, b"%s", line)
+        for _ in range(2):
+            libc.fgetc(stream)
+        libc.fclose(stream)
+        file = os.open("text", os.O_WRONLY)
+        libc.dprintf(file, b"%s", b"FIRST")
+        failing = os.open("text", os.O_RDONLY)
+        read_only = ctypes.c_void_p(libc.fdopen(failing, b"r"))
+        assert libc.fputs(b"none", read_only) == -1
+        """,
+    )
+    wanted = ("call", "offset", "length", "result", "errno")
+    assert told(trace, "text", *wanted)[1:] == [
+        ("fputs", 0, 11, 11, 0),
+        ("fprintf", 11, 11, 11, 0),
+        ("fprintf", 22, 1, 1, 0),
+        ("fseek", 0, None, 0, 0),
+        ("fgets", 0, 99, 11, 0),
+        ("fscanf", 11, 4, 4, 0),
+        ("fscanf", 15, 6, 6, 0),
+        ("fgetc", 21, 2, 2, 0),
+        ("fclose", None, None, 0, 0),
+        ("open", None, None, rows(trace, "text")[10]["descriptor"], 0),
+        ("dprintf", 0, 5, 5, 0),
+        ("open", None, None, rows(trace, "text")[12]["descriptor"], 0),
+        ("fputs", 0, 0, -1, errno.EBADF),
+    ]
+
+
 def test_names_are_absolute_and_failures_have_their_error(forebay: Forebay, tmp_path: Path) -> None:
     trace = traced(
         forebay,
