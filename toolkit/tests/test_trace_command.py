@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from conftest import Forebay
 
+from forebay.trace import mappings
 from forebay.trace.directory import Trace
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -315,6 +316,26 @@ def test_text_by_streams_is_traced_in_bytes(forebay: Forebay) -> None:
         ("open", None, None, rows(trace, "text")[12]["descriptor"], 0),
         ("fputs", 0, 0, -1, errno.EBADF),
     ]
+
+
+def test_a_file_that_is_mapped_is_told(forebay: Forebay, tmp_path: Path) -> None:
+    trace = traced(
+        forebay,
+        """
+        import mmap, os
+        file = os.open("data", os.O_RDWR | os.O_CREAT)
+        os.ftruncate(file, 100_000)
+        with mmap.mmap(file, 4096, prot=mmap.PROT_READ, offset=65536):
+            pass
+        mmap.mmap(-1, 4096)
+        """,
+    )
+    mapped = [row for row in trace.table("posix").to_pylist() if row["call"] == "mmap"]
+    assert mapped == [row for row in rows(trace, "data") if row["call"] == "mmap"]
+    wanted = ("offset", "length", "result", "argument")
+    assert [tuple(row[column] for column in wanted) for row in mapped] == [(65536, 4096, 0, 1)]
+    told_of = [each for each in mappings.caveats(trace) if each.startswith("One file was mapped")]
+    assert len(told_of) == 1
 
 
 def test_names_are_absolute_and_failures_have_their_error(forebay: Forebay, tmp_path: Path) -> None:

@@ -98,6 +98,7 @@ namespace forebay::trace {
   CALL(fputc, int, (int, FILE*))                                                   \
   CALL(fputc_unlocked, int, (int, FILE*))                                          \
   CALL(__overflow, int, (FILE*, int))                                              \
+  CALL(mmap64, void*, (void*, size_t, int, int, int, off_t))                       \
   CALL(stat64, int, (const char*, struct stat64*))                                 \
   CALL(lstat64, int, (const char*, struct stat64*))                                \
   CALL(fstatat64, int, (int, const char*, struct stat64*, int))                    \

@@ -27,7 +27,9 @@ _FLAGS_IN_OFFSET = (
     "unlinkat",
     "access",
 )
-_WITH_ARGUMENT = ("lseek", "fseek", "posix_fadvise", "fallocate", "copy_file_range", "sendfile")
+_WITH_ARGUMENT = (
+    *("lseek", "fseek", "posix_fadvise", "fallocate", "copy_file_range", "sendfile", "mmap"),
+)
 _ASYNCHRONOUS = ("aio_read", "aio_write")
 _WITHOUT_LENGTH = ("lseek", "fseek", "close", "fclose", "fflush", "fsync", "fdatasync", "fstat")
 
