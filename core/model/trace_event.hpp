@@ -30,7 +30,7 @@ struct TraceEvent {
   std::int32_t descriptor;
   std::uint16_t call;
   std::uint8_t within;
-  std::uint8_t argument;  ///< Whence of lseek, advice of posix_fadvise.
+  std::uint8_t argument;  ///< Whence of lseek, advice of posix_fadvise, protection of mmap.
 };
 static_assert(sizeof(TraceEvent) == 48);
 

@@ -13,9 +13,10 @@ from forebay.trace import spills
 S = 1_000_000_000
 BEGUN_NS = 1_700_000_000 * S  # Unix time of the ticks 0; a tick is a nanosecond
 READ, WRITE, OPEN, FILE, DETAILS, DUP, CHDIR, CLOSE = 1, 2, 3, 4, 5, 6, 7, 8
+WRITE_ON, FGETS = 9, 10
 CALLS = {
     **{READ: "read", WRITE: "pwrite", OPEN: "open", FILE: "is_file", DETAILS: "mpi_details"},
-    **{DUP: "dup", CHDIR: "chdir", CLOSE: "close"},
+    **{DUP: "dup", CHDIR: "chdir", CLOSE: "close", WRITE_ON: "write", FGETS: "fgets"},
     **{256: "MPI_File_write_at_all", 257: "MPI_File_iwrite_at", 258: "MPI_File_close"},
     259: "MPI_File_read_at",
 }
@@ -79,10 +80,18 @@ class MadeProcess:
         times = _ns(begin_s), _ns(took_s)
         self._events.append((*times, offset, length, result, descriptor, call, within, 0))
 
-    def open(self, name: str, at_s: float, descriptor: int = 3, directory: int = HERE) -> None:
+    def open(
+        self,
+        name: str,
+        at_s: float,
+        descriptor: int = 3,
+        directory: int = HERE,
+        flags: int = 0,
+        size: int = 0,
+    ) -> None:
         key = np.uint64(self.name(name)).astype(np.int64)
-        self.call(OPEN, at_s, 0.0, descriptor, directory, length=int(key))
-        self.call(FILE, at_s, 0.0, 0o100644, descriptor, offset=5)
+        self.call(OPEN, at_s, 0.0, descriptor, directory, offset=flags, length=int(key))
+        self.call(FILE, at_s, 0.0, 0o100644, descriptor, offset=5, length=size)
 
     def open_mpi(self, number: int, path: str, engine: bool = False) -> None:
         fixed = struct.pack("<Qiiii", 0, max(0, self.rank), 4, int(engine), 0)

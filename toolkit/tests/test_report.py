@@ -356,3 +356,12 @@ def test_distinct_bytes_are_those_of_a_set(spans: list[tuple[int, int, int]]) ->
     assert dict(zip((found.group // far).tolist(), found.distinct.tolist(), strict=True)) == {
         group: len(places) for group, places in sets.items()
     }
+
+
+def test_what_is_mapped_is_told_beside_the_verdict(run: MadeRun) -> None:
+    """Of the program's files, those that are mapped; what the system maps for itself is none."""
+    run.files += ["/scratch/other", "/usr/lib/locale/locale-archive"]
+    for file in (0, 0, 1, 2):
+        run.posix("mmap", file, 1, MIB, file=file, offset=0, result=0)
+    run.posix("mmap", 5, 1, MIB, file=1, offset=0, result=-1, errno=13)
+    assert any(c.startswith("2 files were mapped") for c in contents.examine(run.trace()).caveats)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from conftest import Forebay
 
+from forebay.trace import mappings
 from forebay.trace.directory import Trace
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -269,6 +270,72 @@ def test_c_streams_and_copies_in_the_kernel_are_traced(forebay: Forebay) -> None
         ("copy_file_range", 0, 500, 500, 1),
         ("sendfile", 500, 50, 50, 1),
     ]
+
+
+def test_text_by_streams_is_traced_in_bytes(forebay: Forebay) -> None:
+    """More of where they stand is in tests/posix/traced_streams_check.py."""
+    trace = traced(
+        forebay,
+        """
+        import ctypes, os
+        libc = ctypes.CDLL(None)
+        libc.fopen.restype = libc.fdopen.restype = ctypes.c_void_p
+        stream = ctypes.c_void_p(libc.fopen(b"text", b"w+"))
+        libc.fputs(b"first line\\n", stream)
+        libc.fprintf(stream, b"%d %s\\n", 2024, b"words")
+        libc.__fprintf_chk(stream, 1, b"%d", 7)
+        libc.rewind(stream)
+        line = ctypes.create_string_buffer(100)
+        number = ctypes.c_int()
+        libc.fgets(line, 100, stream)
+        libc.fscanf(stream, b"%d", ctypes.byref(number))
+        libc.__isoc99_fscanf(stream, b"%s", line)
+        for _ in range(2):
+            libc.fgetc(stream)
+        libc.fclose(stream)
+        file = os.open("text", os.O_WRONLY)
+        libc.dprintf(file, b"%s", b"FIRST")
+        failing = os.open("text", os.O_RDONLY)
+        read_only = ctypes.c_void_p(libc.fdopen(failing, b"r"))
+        assert libc.fputs(b"none", read_only) == -1
+        """,
+    )
+    wanted = ("call", "offset", "length", "result", "errno")
+    assert told(trace, "text", *wanted)[1:] == [
+        ("fputs", 0, 11, 11, 0),
+        ("fprintf", 11, 11, 11, 0),
+        ("fprintf", 22, 1, 1, 0),
+        ("fseek", 0, None, 0, 0),
+        ("fgets", 0, 99, 11, 0),
+        ("fscanf", 11, 4, 4, 0),
+        ("fscanf", 15, 6, 6, 0),
+        ("fgetc", 21, 2, 2, 0),
+        ("fclose", None, None, 0, 0),
+        ("open", None, None, rows(trace, "text")[10]["descriptor"], 0),
+        ("dprintf", 0, 5, 5, 0),
+        ("open", None, None, rows(trace, "text")[12]["descriptor"], 0),
+        ("fputs", 0, 0, -1, errno.EBADF),
+    ]
+
+
+def test_a_file_that_is_mapped_is_told(forebay: Forebay, tmp_path: Path) -> None:
+    trace = traced(
+        forebay,
+        """
+        import mmap, os
+        file = os.open("data", os.O_RDWR | os.O_CREAT)
+        os.ftruncate(file, 100_000)
+        with mmap.mmap(file, 4096, prot=mmap.PROT_READ, offset=65536):
+            pass
+        mmap.mmap(-1, 4096)
+        """,
+    )
+    mapped = [row for row in trace.table("posix").to_pylist() if row["call"] == "mmap"]
+    assert mapped == [row for row in rows(trace, "data") if row["call"] == "mmap"]
+    wanted = ("offset", "length", "result", "argument")
+    assert [tuple(row[column] for column in wanted) for row in mapped] == [(65536, 4096, 0, 1)]
+    told_of = [each for each in mappings.caveats(trace) if each.startswith("One file was mapped")]
+    assert len(told_of) == 1
 
 
 def test_names_are_absolute_and_failures_have_their_error(forebay: Forebay, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@
 #include "core/intercept/posix/exec_words.hpp"
 #include "core/intercept/posix/exported.hpp"
 #include "core/intercept/trace/real_calls.hpp"
+#include "core/intercept/trace/stream_place.hpp"
 #include "core/intercept/trace/traced_call.hpp"
 
 namespace forebay::trace {
@@ -36,7 +37,11 @@ void try_cost() {
 [[gnu::constructor(102)]] void load() {
   const char* directory = std::getenv("FOREBAY_TRACE_DIR");
   if (directory == nullptr || directory[0] != '/') return;
-  if (start(directory, describe_descriptors)) try_cost();
+  const auto describe = [] {
+    are_of_this_process();
+    describe_descriptors();
+  };
+  if (start(directory, describe)) try_cost();
 }
 
 [[gnu::destructor]] void unload() { end(); }

@@ -7,6 +7,8 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include <cstdarg>
+
 namespace forebay::trace {
 
 /// Functions behind ours in the order of loading: symbol, result and parameters. What takes a mode
@@ -71,6 +73,32 @@ namespace forebay::trace {
   CALL(fseek, int, (FILE*, long, int))                                             \
   CALL(fseeko64, int, (FILE*, off_t, int))                                         \
   CALL(rewind, void, (FILE*))                                                      \
+  CALL(fsetpos, int, (FILE*, const fpos_t*))                                       \
+  CALL(fsetpos64, int, (FILE*, const fpos64_t*))                                   \
+  CALL(fgets, char*, (char*, int, FILE*))                                          \
+  CALL(fgets_unlocked, char*, (char*, int, FILE*))                                 \
+  CALL(__fgets_chk, char*, (char*, size_t, int, FILE*))                            \
+  CALL(__fgets_unlocked_chk, char*, (char*, size_t, int, FILE*))                   \
+  CALL(getline, ssize_t, (char**, size_t*, FILE*))                                 \
+  CALL(getdelim, ssize_t, (char**, size_t*, int, FILE*))                           \
+  CALL(fputs, int, (const char*, FILE*))                                           \
+  CALL(fputs_unlocked, int, (const char*, FILE*))                                  \
+  CALL(puts, int, (const char*))                                                   \
+  CALL(vfprintf, int, (FILE*, const char*, va_list))                               \
+  CALL(__vfprintf_chk, int, (FILE*, int, const char*, va_list))                    \
+  CALL(vdprintf, int, (int, const char*, va_list))                                 \
+  CALL(__vdprintf_chk, int, (int, int, const char*, va_list))                      \
+  CALL(vfscanf, int, (FILE*, const char*, va_list))                                \
+  CALL(__isoc99_vfscanf, int, (FILE*, const char*, va_list))                       \
+  CALL(__isoc23_vfscanf, int, (FILE*, const char*, va_list))                       \
+  CALL(fgetc, int, (FILE*))                                                        \
+  CALL(fgetc_unlocked, int, (FILE*))                                               \
+  CALL(__uflow, int, (FILE*))                                                      \
+  CALL(ungetc, int, (int, FILE*))                                                  \
+  CALL(fputc, int, (int, FILE*))                                                   \
+  CALL(fputc_unlocked, int, (int, FILE*))                                          \
+  CALL(__overflow, int, (FILE*, int))                                              \
+  CALL(mmap64, void*, (void*, size_t, int, int, int, off_t))                       \
   CALL(stat64, int, (const char*, struct stat64*))                                 \
   CALL(lstat64, int, (const char*, struct stat64*))                                \
   CALL(fstatat64, int, (int, const char*, struct stat64*, int))                    \

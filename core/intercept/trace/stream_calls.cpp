@@ -1,5 +1,5 @@
-// C streams. What the C library reads and writes for them is seen by nobody: their own calls are
-// traced, in bytes.
+// C streams as a whole, and what moves blocks of them. What the C library reads and writes for them
+// is seen by nobody: their own calls are traced, in bytes.
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 
 #include "core/intercept/posix/exported.hpp"
 #include "core/intercept/trace/real_calls.hpp"
+#include "core/intercept/trace/stream_place.hpp"
 #include "core/intercept/trace/traced_call.hpp"
 
 namespace forebay::trace {
@@ -27,33 +28,38 @@ int flags_of(const char* mode) {
   return mode[0] == 'a' ? access | O_CREAT | O_APPEND : access;
 }
 
-/// -1: it has none, as those in memory. errno stays.
-int descriptor_of(FILE* stream) {
-  const int before = errno;
-  const int fd = stream == nullptr ? -1 : ::fileno(stream);
-  errno = before;
-  return fd;
-}
-
 template <typename Open>
 [[gnu::always_inline]] inline FILE* traced_fopen(TracedCall call, const char* path,
                                                  const char* mode, Open&& open) {
   if (mode == nullptr) return open();
-  return traced_opening(call, AT_FDCWD, path, flags_of(mode), open, descriptor_of);
+  FILE* stream = traced_opening(call, AT_FDCWD, path, flags_of(mode), open, descriptor_of);
+  forget_stream(descriptor_of(stream));
+  return stream;
+}
+
+/// What has to be told of a stream that ends, before that. Its descriptor.
+[[gnu::always_inline]] inline int before_end(FILE* stream) {
+  const int fd = descriptor_of(stream);
+  if (is_known_traced(fd)) {
+    prepare();
+    tell_characters(come_to(stream, fd, Asks::never), fd, __builtin_return_address(0));
+    forget_stream(fd);
+  }
+  return fd;
 }
 
 /// `count` items of `size` bytes.
 template <typename Move>
 [[gnu::always_inline]] inline size_t traced_items(TracedCall call, size_t size, size_t count,
                                                   FILE* stream, Move&& move) {
-  const int fd = descriptor_of(stream);
-  if (fd < 0 || !is_traced(fd)) return move();
-  prepare();
-  const std::uint64_t begin = ticks();
-  const size_t moved = move();
-  tell(call, {fd, -1, static_cast<std::int64_t>(size * count), 0}, begin, ticks(),
-       static_cast<std::int64_t>(moved * size), __builtin_return_address(0));
-  return moved;
+  return traced_stream(call, stream, Asks::where_not_known, move,
+                       [=](size_t moved, const StreamPlace& place) {
+                         const auto bytes = static_cast<std::int64_t>(moved * size);
+                         // Of a piece of an item nothing is said.
+                         const bool is_exact = moved == count || size == 1;
+                         return StreamMove{static_cast<std::int64_t>(size * count),
+                                           told_bytes(bytes, stream, place), is_exact};
+                       });
 }
 
 template <typename Seek>
@@ -61,12 +67,33 @@ template <typename Seek>
   const int fd = descriptor_of(stream);
   if (fd < 0 || !is_traced(fd)) return seek();
   prepare();
+  const void* caller = __builtin_return_address(0);
+  const StreamPlace place = come_to(stream, fd, Asks::never);
+  tell_characters(place, fd, caller);
   const std::uint64_t begin = ticks();
   const int result = seek();
   const std::uint64_t end = ticks();
   const off_t position = result == 0 ? ::ftello(stream) : -errno;
+  leave(stream, fd, {.is_alone = place.is_alone}, position >= 0);
   tell(TracedCall::fseek, {fd, offset, 0, static_cast<std::uint8_t>(whence)}, begin, end, position,
-       __builtin_return_address(0));
+       caller);
+  return result;
+}
+
+/// Moves nothing but what is in the buffer.
+[[gnu::always_inline]] inline int traced_flush(FILE* stream) {
+  const int fd = descriptor_of(stream);
+  const auto body = [&] { return real().fflush(stream); };
+  if (fd < 0 || !is_traced(fd)) return body();
+  prepare();
+  const void* caller = __builtin_return_address(0);
+  const StreamPlace place = come_to(stream, fd, Asks::never);
+  tell_characters(place, fd, caller);
+  const std::uint64_t begin = ticks();
+  const int result = body();
+  const std::uint64_t end = ticks();
+  leave(stream, fd, place, result == 0);
+  tell(TracedCall::fflush, {fd, -1, 0, 0}, begin, end, told_result(result), caller);
   return result;
 }
 
@@ -87,19 +114,19 @@ FOREBAY_EXPORTED FILE* fopen64(const char* path, const char* mode) {
 }
 
 FOREBAY_EXPORTED FILE* freopen(const char* path, const char* mode, FILE* stream) {
-  is_over(descriptor_of(stream));
+  is_over(before_end(stream));
   return traced_fopen(TracedCall::freopen, path, mode,
                       [&] { return real().freopen(path, mode, stream); });
 }
 
 FOREBAY_EXPORTED FILE* freopen64(const char* path, const char* mode, FILE* stream) {
-  is_over(descriptor_of(stream));
+  is_over(before_end(stream));
   return traced_fopen(TracedCall::freopen, path, mode,
                       [&] { return real().freopen64(path, mode, stream); });
 }
 
 FOREBAY_EXPORTED int fclose(FILE* stream) {
-  const int fd = descriptor_of(stream);
+  const int fd = before_end(stream);
   const bool is_file = is_known_traced(fd);
   is_over(fd);
   const auto body = [&] { return real().fclose(stream); };
@@ -107,8 +134,12 @@ FOREBAY_EXPORTED int fclose(FILE* stream) {
 }
 
 FOREBAY_EXPORTED int fflush(FILE* stream) {
-  const auto body = [&] { return real().fflush(stream); };
-  return traced_by(TracedCall::fflush, {descriptor_of(stream), -1, 0, 0}, body);
+  if (stream == nullptr) {
+    const int result = real().fflush(nullptr);
+    are_flushed();
+    return result;
+  }
+  return traced_flush(stream);
 }
 
 FOREBAY_EXPORTED int fseek(FILE* stream, long offset, int whence) {
@@ -130,6 +161,14 @@ FOREBAY_EXPORTED void rewind(FILE* stream) {
     real().rewind(stream);
     return 0;
   });
+}
+
+FOREBAY_EXPORTED int fsetpos(FILE* stream, const fpos_t* position) {
+  return traced_seek(stream, 0, SEEK_SET, [&] { return real().fsetpos(stream, position); });
+}
+
+FOREBAY_EXPORTED int fsetpos64(FILE* stream, const fpos64_t* position) {
+  return traced_seek(stream, 0, SEEK_SET, [&] { return real().fsetpos64(stream, position); });
 }
 
 FOREBAY_EXPORTED size_t fread(void* buffer, size_t size, size_t count, FILE* stream) {

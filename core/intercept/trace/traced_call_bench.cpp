@@ -140,6 +140,44 @@ void open_and_close(benchmark::State& state) {
 }
 BENCHMARK(open_and_close)->Iterations(100);
 
+/// Of text: each side has a stream of its own, or would find it moved by the other.
+void fgets_of_a_line(benchmark::State& state) {
+  const auto plain = direct<char* (*)(char*, int, FILE*)>("fgets");
+  const char* path = "/proc/self/exe";
+  FILE* traced = ::fopen(path, "r");
+  FILE* other = ::fopen(path, "r");
+  char line[16];
+  compare(
+      state, [&] { return ::fgets(line, sizeof line, traced); },
+      [&] { return plain(line, sizeof line, other); });
+  ::fclose(traced);
+  ::fclose(other);
+}
+BENCHMARK(fgets_of_a_line)->Iterations(100);
+
+void fprintf_of_a_number(benchmark::State& state) {
+  const auto plain = direct<int (*)(FILE*, const char*, ...)>("fprintf");
+  FILE* traced = ::fopen(path_of_a_file(), "w");
+  FILE* other = ::fopen(path_of_a_file(), "w");
+  compare(
+      state, [&] { return ::fprintf(traced, "%d\n", 1000); },
+      [&] { return plain(other, "%d\n", 1000); });
+  ::fclose(traced);
+  ::fclose(other);
+}
+BENCHMARK(fprintf_of_a_number)->Iterations(300);
+
+/// Most are moved within the buffer.
+void fputc_of_a_character(benchmark::State& state) {
+  const auto plain = direct<int (*)(int, FILE*)>("fputc");
+  FILE* traced = ::fopen(path_of_a_file(), "w");
+  FILE* other = ::fopen(path_of_a_file(), "w");
+  compare(state, [&] { return ::fputc('x', traced); }, [&] { return plain('x', other); });
+  ::fclose(traced);
+  ::fclose(other);
+}
+BENCHMARK(fputc_of_a_character)->Iterations(300);
+
 /// A pipe is not traced.
 void read_of_no_file(benchmark::State& state) {
   const auto plain = direct<ssize_t (*)(int, void*, std::size_t)>("read");

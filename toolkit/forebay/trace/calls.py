@@ -31,8 +31,9 @@ DATA = (Kind.READ, Kind.WRITE)
 
 _POSIX = {
     Kind.READ: "read pread readv preadv preadv2 aio_read fread fread_unlocked fgets fgetc getline "
-    "getdelim",
-    Kind.WRITE: "write pwrite writev pwritev pwritev2 aio_write fwrite fwrite_unlocked fputs fputc",
+    "getdelim fscanf scanf",
+    Kind.WRITE: "write pwrite writev pwritev pwritev2 aio_write dprintf fwrite fwrite_unlocked "
+    "fputs fputc puts fprintf printf",
     Kind.OPEN: "open openat openat2 creat fopen fdopen freopen mkstemp",
     Kind.CLOSE: "close fclose close_range closefrom",
     Kind.SYNC: "fsync fdatasync sync_file_range syncfs msync fflush",
@@ -44,12 +45,14 @@ _POSIX = {
 }
 _KIND_OF_POSIX = {call: kind for kind, calls in _POSIX.items() for call in calls.split()}
 
-# By stream and not by descriptor.
-STREAMS = frozenset(
-    {"fopen", "fdopen", "freopen", "fclose", "fflush", "fseek", "fseeko", "rewind", "fsetpos"}
-    | {"fread", "fread_unlocked", "fgets", "fgetc", "getline", "getdelim"}
-    | {"fwrite", "fwrite_unlocked", "fputs", "fputc"}
+# By stream and not by descriptor: those that move data, and all.
+STREAM_MOVES = frozenset(
+    {"fread", "fread_unlocked", "fgets", "fgetc", "getline", "getdelim", "fscanf", "scanf"}
+    | {"fwrite", "fwrite_unlocked", "fputs", "fputc", "puts", "fprintf", "printf"}
 )
+STREAMS = STREAM_MOVES | {
+    *("fopen", "fdopen", "freopen", "fclose", "fflush", "fseek", "fseeko", "rewind", "fsetpos"),
+}
 
 # Have two rows: what is read, with argument 0, and what is written, with 1.
 COPIES = frozenset({"copy_file_range", "sendfile"})

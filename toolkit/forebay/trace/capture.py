@@ -15,6 +15,7 @@ from forebay import filesystem
 from forebay.errors import ForebayError
 from forebay.filesystem import Stripe
 from forebay.trace import delays, mpi_calls, posix_calls, spills
+from forebay.trace.appends import Writers
 from forebay.trace.descriptors import KnownFiles
 from forebay.trace.directory import Run, TraceWriter, paths
 from forebay.trace.mpi_calls import MpiTables, World, world_of
@@ -124,6 +125,9 @@ class _Conversion:
         self._run = run
         self._notes = notes
         self._files = KnownFiles()
+        self._writers = Writers(
+            (number, image) for number, p in enumerate(self._processes) for image in p.images
+        )
         self._writer = writer
         start = run.start_unix_ns or min(i.process.realtime_ns for i in images)
         run.start_unix_ns = start
@@ -203,8 +207,9 @@ class _Conversion:
             events = np.concatenate([*each, np.empty(0, spills.EVENT)])
             places = [tids.index(thread.tid) for thread in threads]
             thread = np.repeat(np.array(places, np.int64), [len(part) for part in each])
+            arguments = (number, image, events, thread, self._files, self._writers)
             for name, part in (
-                ("posix", posix_calls.columns(number, image, events, thread, self._files)),
+                ("posix", posix_calls.columns(*arguments)),
                 ("mpiio", self._mpi.columns(number, image, events, thread, clock.ns)),
             ):
                 found[name].append(self._finished(image, part, events, clock))

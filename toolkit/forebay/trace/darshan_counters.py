@@ -111,8 +111,7 @@ def posix(table: pa.Table, ranks: _Ints, size: int) -> Counted:
         "POSIX_WRITES": groups.number(writes),
         "POSIX_SEEKS": groups.number(groups.of(Kind.SEEK)),
         "POSIX_STATS": groups.number(groups.of(Kind.STAT)),
-        # Capturing sees no mapping, so that none is not told from some.
-        "POSIX_MMAPS": np.full(groups.count, _UNKNOWN),
+        "POSIX_MMAPS": _mappings(groups, table),
         "POSIX_FSYNCS": groups.number(calls.marked(groups.table, {"fsync"})),
         "POSIX_FDSYNCS": groups.number(calls.marked(groups.table, {"fdatasync"})),
         "POSIX_RENAME_TARGETS": groups.number(calls.marked(groups.table, _RENAMES)),
@@ -130,6 +129,12 @@ def posix(table: pa.Table, ranks: _Ints, size: int) -> Counted:
     gap, rows = _gaps(groups, reads, writes)
     columns |= _most_common(groups, rows, gap, "POSIX_STRIDE", "STRIDE")
     return Counted(groups.keys[:, 0], groups.keys[:, 1], columns)
+
+
+def _mappings(groups: _Groups, table: pa.Table) -> _Ints:
+    """Of earlier traces they are not known, so that none is not told from some."""
+    is_known = bool(calls.marked(table, {"mmap"}).any())
+    return groups.number(groups.of(Kind.MAP)) if is_known else np.full(groups.count, _UNKNOWN)
 
 
 def stdio(table: pa.Table, ranks: _Ints, size: int) -> Counted:

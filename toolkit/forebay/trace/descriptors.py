@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from forebay.trace.spills import Found, Image
+from forebay.trace import appends, calls
+from forebay.trace.appends import Appending, Writers
+from forebay.trace.spills import Found, Image, is_one_of
 
 OPENINGS = ("open", "openat", "creat", "fopen", "freopen")
 RENAMES = ("rename", "renameat")
@@ -33,8 +35,8 @@ _NAMED = (
     ),
     *("opendir", "chdir"),
 )
-_SEQUENTIAL = (
-    *("read", "readv", "write", "writev", "fread", "fwrite", "preadv2", "pwritev2"),
+_BY_DESCRIPTOR = (
+    *("read", "readv", "write", "writev", "preadv2", "pwritev2", "dprintf"),
     *("copy_file_range", "sendfile"),
 )
 _SEEKS = ("lseek", "fseek")
@@ -97,28 +99,26 @@ class Resolved:
     renamed: Integers
 
 
-def resolve(image: Image, events: NDArray[Any], files: KnownFiles) -> Resolved:
+def resolve(image: Image, events: NDArray[Any], files: KnownFiles, writers: Writers) -> Resolved:
     """`events` are those of all threads, each thread's in the order in which they ended, one thread
     after the other."""
-    return _Resolution(image, events, files).carry_out()
-
-
-def is_one_of(image: Image, events: NDArray[Any], names: tuple[str, ...]) -> NDArray[np.bool_]:
-    """Which events are calls of these names."""
-    ids = [key for key, name in image.calls.items() if name in names]
-    return np.isin(events["call"], ids)
+    return _Resolution(image, events, files, writers).carry_out()
 
 
 class _Resolution:
-    def __init__(self, image: Image, events: NDArray[Any], files: KnownFiles) -> None:
+    def __init__(
+        self, image: Image, events: NDArray[Any], files: KnownFiles, writers: Writers
+    ) -> None:
         self._image = image
         self._events = events
         self._files = files
+        self._writers = writers
         takes_no_time = is_one_of(image, events, ("is_file",))
         self._end = events["begin"] + np.where(takes_no_time, 0, events["duration"]).astype("u8")
         # Open file descriptions: the file, and the position to begin with (-1: not known).
         self._description_files: list[int] = []
         self._description_starts: list[int] = []
+        self._appending: dict[int, Appending] = {}  # of them those that write at the end
         self._description_within: list[int] = []
         # What a descriptor is: from which moments on (ticks, rising), and which descriptions.
         self._changes: dict[int, tuple[list[int], list[int]]] = {}
@@ -145,7 +145,8 @@ class _Resolution:
         renamed = np.full(count, _NONE, np.int64)
         renamed[renames] = self._files_named(renames, "offset")
         opened_within = np.array([*self._description_within, 0], np.int64)[description]
-        return Resolved(file, descriptor, self._offsets(description), opened_within, renamed)
+        offsets = self._offsets(description, file)
+        return Resolved(file, descriptor, offsets, opened_within, renamed)
 
     def _follow(self) -> None:
         """Collects what descriptors are, in the order of time: a duplicate is of the description
@@ -180,13 +181,16 @@ class _Resolution:
     def _add_found(self, found: Found) -> None:
         place = self._files.place(found.name)
         self._files.files[place].saw(found.mode, found.device, found.inode, found.size)
-        self._set(found.descriptor, found.ticks, self._describe(place, found.position))
+        description = self._describe(place, found.position)
+        if found.flags & os.O_APPEND:
+            self._append(description, found.ticks, found.device, found.inode, found.size)
+        self._set(found.descriptor, found.ticks, description)
 
     def _add_opened(self, place: int) -> None:
         """The opening is the event before, by the same thread, unless it was lost."""
         told = self._events[place]
         descriptor, size = int(told["descriptor"]), int(told["length"])
-        path, start, within = b"", 0, 0
+        path, flags, within = b"", 0, 0
         if place > 0:
             opening = self._events[place - 1]
             if (
@@ -194,14 +198,24 @@ class _Resolution:
                 and int(opening["result"]) == descriptor
             ):
                 path = self._path(opening, int(opening["length"]))
-                start = size if int(opening["offset"]) & os.O_APPEND else 0
+                flags = int(opening["offset"])
                 within = int(opening["within"])
         path = path or path_by_inode(told)
         file = self._files.place(path)
-        self._files.files[file].saw(
-            int(told["result"]), int(told["duration"]), int(told["offset"]), size
+        device, inode = int(told["duration"]), int(told["offset"])
+        self._files.files[file].saw(int(told["result"]), device, inode, size)
+        description = self._describe(file, 0, within)
+        if flags & os.O_APPEND:
+            self._append(description, int(told["begin"]), device, inode, size)
+        self._set(descriptor, int(told["begin"]), description)
+
+    def _append(self, description: int, since: int, device: int, inode: int, size: int) -> None:
+        self._appending[description] = Appending(
+            file=self._description_files[description],
+            size=size,
+            since=since,
+            is_shared=self._writers.are_several(device, inode),
         )
-        self._set(descriptor, int(told["begin"]), self._describe(file, start, within))
 
     def _add_copy(self, place: int) -> None:
         told = self._events[place]
@@ -273,15 +287,19 @@ class _Resolution:
             result[events] = np.array([_NONE, *descriptions], np.int64)[place]
         return result
 
-    def _offsets(self, description: Integers) -> Integers:
-        """Where each call's bytes begin: as it said, or at the position that the calls before it by
-        the same description left."""
+    def _offsets(self, description: Integers, file: Integers) -> Integers:
+        """Where each call's bytes begin: as it said, at the file's end, or at the position that the
+        calls before it by the same description left."""
         events = self._events
         offset = np.where(events["offset"] >= 0, events["offset"], _NONE).astype(np.int64)
         offset[is_one_of(self._image, events, _NAMED)] = _NONE
         seeks = is_one_of(self._image, events, _SEEKS)
         offset[seeks] = np.maximum(events["result"][seeks], _NONE)
-        moves = is_one_of(self._image, events, _SEQUENTIAL) & (events["offset"] == _NONE)
+        appended, ends = appends.ends(self._image, events, description, file, self._appending)
+        offset[appended] = ends[appended]
+        by_stream = is_one_of(self._image, events, calls.STREAM_MOVES)
+        by_descriptor = is_one_of(self._image, events, _BY_DESCRIPTOR)
+        moves = by_stream | (by_descriptor & (events["offset"] == _NONE))
         places = np.flatnonzero((moves | seeks) & (description != _NONE))
         if len(places) == 0:
             return offset
@@ -291,15 +309,27 @@ class _Resolution:
         before = np.cumsum(moved) - moved
         is_first = np.ones(len(places), np.bool_)
         is_first[1:] = which[1:] != which[:-1]
-        starts = np.array(self._description_starts, np.int64)[which]
+        # Calls that say where they are, or that nobody knows it. A stream says so if it was moved
+        # by what is not traced.
         sought = seeks[places] & (events["result"][places] >= 0)
-        anchors = np.where(sought, events["result"][places], starts) - before
-        is_known = sought | (is_first & (starts != _NONE))
-        last = np.maximum.accumulate(np.where(sought | is_first, np.arange(len(places)), 0))
-        position = np.where(is_known[last], anchors[last] + before, _NONE)
+        told = sought | appended[places] | (by_stream & (events["offset"] != _NONE))[places]
+        starts = np.array(self._description_starts, np.int64)[which]
+        stands = np.where(told, offset[places], np.where(is_first, starts, _NONE))
+        since = np.maximum.accumulate(np.where(told | is_first, np.arange(len(places)), 0))
+        position = np.where(stands[since] >= 0, stands[since] + before - before[since], _NONE)
+        # What a stream has read or not written yet is known to it alone.
+        streamed = _count_since(by_stream[places], since) > 0
+        mixed = _count_since(streamed & ~by_stream[places] & moves[places], since) > 0
+        position[mixed] = _NONE
         by_position = moves[places]
         offset[places[by_position]] = position[by_position]
         return offset
+
+
+def _count_since(marked: NDArray[np.bool_], since: Integers) -> Integers:
+    """How many are marked from the place `since` on, of each place up to it."""
+    count: Integers = np.cumsum(marked, dtype=np.int64)
+    return count - count[since] + marked[since]
 
 
 def path_by_inode(told: np.void) -> bytes:

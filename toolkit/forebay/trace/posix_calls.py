@@ -7,6 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from forebay.trace import descriptors, spills
+from forebay.trace.appends import Writers
 from forebay.trace.descriptors import KnownFiles
 from forebay.trace.spills import Image
 
@@ -26,7 +27,9 @@ _FLAGS_IN_OFFSET = (
     "unlinkat",
     "access",
 )
-_WITH_ARGUMENT = ("lseek", "fseek", "posix_fadvise", "fallocate", "copy_file_range", "sendfile")
+_WITH_ARGUMENT = (
+    *("lseek", "fseek", "posix_fadvise", "fallocate", "copy_file_range", "sendfile", "mmap"),
+)
 _ASYNCHRONOUS = ("aio_read", "aio_write")
 _WITHOUT_LENGTH = ("lseek", "fseek", "close", "fclose", "fflush", "fsync", "fdatasync", "fstat")
 
@@ -37,13 +40,14 @@ def columns(
     events: NDArray[Any],
     thread: NDArray[np.int64],
     files: KnownFiles,
+    writers: Writers,
 ) -> dict[str, NDArray[Any]]:
     """The calls of an image, but for their times. `place` is that of each in `events`, `call` its
     id in the image; -1 stands for null where a column may have that."""
-    resolved = descriptors.resolve(image, events, files)
+    resolved = descriptors.resolve(image, events, files, writers)
 
     def those(names: tuple[str, ...]) -> NDArray[np.bool_]:
-        return descriptors.is_one_of(image, events, names)
+        return spills.is_one_of(image, events, names)
 
     result = events["result"].copy()
     errno = np.where(result < 0, -result, 0)

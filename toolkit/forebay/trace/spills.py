@@ -1,7 +1,7 @@
 """Spilled rings, as a traced process leaves them (docs/formats/trace-spill.md)."""
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -125,6 +125,13 @@ class Image:
     definitions: list[Definition] = field(default_factory=list)
     damaged_bytes: int = 0
     missing_pieces: int = 0
+
+
+def is_one_of(image: Image, events: NDArray[Any], names: Iterable[str]) -> NDArray[np.bool_]:
+    """Which events are calls of these names."""
+    wanted = set(names)
+    ids = [key for key, name in image.calls.items() if name in wanted]
+    return np.isin(events["call"], ids)
 
 
 @dataclass(frozen=True)
