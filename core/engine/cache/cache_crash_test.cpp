@@ -3,22 +3,22 @@
 // Method: one workload with every call to the log and to the file failing in turn, for one call or
 // for good, in new segments and in old ones, and the process killed at the end, before the file is
 // closed or where the close failed; the same with calls to the log's directory (and in
-// system_calls_test with those of the operating system); the power lost
-// after every step; then random schedules of three ranks with a seed that is printed, against a
-// model that knows of every byte which values it may have.
+// system_calls_test with those of the operating system); the power lost after every step of another
+// one. Random schedules, of ranks that share a file, are in coherent_cache_power_test.
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <functional>
 #include <mutex>
 
 #include "core/engine/cache/cache_rig.hpp"
+#include "core/engine/cache/crash_model.hpp"
 #include "core/engine/cache/flush_mark.hpp"
 #include "core/engine/cache/forwarding_log_store.hpp"
 #include "core/engine/cache/possible_content.hpp"
-#include "core/engine/cache/replay.hpp"
+#include "core/engine/cache/recovered_content.hpp"
 #include "core/engine/cache/segment_reserve.hpp"
 
 namespace forebay {
@@ -27,32 +27,6 @@ namespace {
 using Content = std::vector<std::byte>;
 
 Content filled(std::size_t size, int value) { return Content(size, static_cast<std::byte>(value)); }
-
-/// Replays what is left of logs into what is left of the file.
-Content recovered(const std::vector<std::shared_ptr<MemoryLog>>& logs,
-                  const std::shared_ptr<VolatileInode>& file, Incomplete incomplete,
-                  bool skip_damage = false) {
-  std::vector<LogContents> contents;
-  for (const auto& log : logs) {
-    const auto store = log->open();
-    auto read = read_log(*store, ReadDepth::payloads);
-    if (read) {
-      contents.push_back(std::move(*read));
-    } else {
-      EXPECT_EQ(read.error().kind, ErrorKind::no_such_file) << to_string(read.error());
-    }
-  }
-  const auto opened = open_volatile_file(file);
-  std::vector<Content> after;
-  for (int i = 0; i < 2; ++i) {
-    const auto report =
-        replay(*opened, contents, {.incomplete = incomplete, .skip_damage = skip_damage});
-    EXPECT_TRUE(report) << to_string(report.error());
-    after.push_back(file->content());
-  }
-  EXPECT_EQ(after[0], after[1]) << "the second time changes nothing";
-  return file->content();
-}
 
 constexpr std::size_t workload_bytes = 22'000;
 
@@ -326,37 +300,66 @@ TEST(CacheFlushMark, MayFailAndNothingIsLost) {
 
 class EveryStep : public ::testing::TestWithParam<std::tuple<CacheFlush, SyncScope, CrashKind>> {};
 
-/// Writes with overlaps, commits, and every so often a sync; the power is lost after each step in
-/// turn. What was synced is there, whatever else is.
+constexpr std::size_t most_bytes = 50'000;
+
+/// Whatever changes a file, followed by a sync and by what else there is.
+enum class Act { write, commit, sync, resize, allocate, through, back };
+constexpr std::array acts = {Act::write,  Act::write,    Act::commit, Act::write,   Act::sync,
+                             Act::resize, Act::sync,     Act::write,  Act::resize,  Act::write,
+                             Act::sync,   Act::allocate, Act::sync,   Act::through, Act::write,
+                             Act::back,   Act::sync,     Act::write};
+
+void take(int step, CachedFile& file, CrashModel& model) {
+  switch (acts[static_cast<std::size_t>(step) % acts.size()]) {
+    case Act::write: {
+      const ByteWrite write{step * 900, 4000, static_cast<std::byte>(1 + step)};
+      ASSERT_TRUE(file.write_at(filled(4000, 1 + step), write.offset));
+      model.write(write);
+      break;
+    }
+    case Act::commit:
+      ASSERT_TRUE(file.commit(file.epoch() + 1));
+      break;
+    case Act::sync:
+      ASSERT_TRUE(file.sync());
+      model.synced();
+      break;
+    case Act::resize: {
+      const Bytes size = model.size() - 2500;
+      ASSERT_TRUE(file.resize(size));
+      model.resize(true, size);
+      break;
+    }
+    case Act::allocate: {
+      const Bytes size = model.size() + 1500;
+      ASSERT_TRUE(file.allocate(size));
+      model.allocate(true, size);
+      break;
+    }
+    case Act::through:
+    case Act::back:
+      ASSERT_TRUE(file.set_write_through(acts[static_cast<std::size_t>(step) % acts.size()] ==
+                                         Act::through));
+      break;
+  }
+}
+
+/// The power is lost after each step in turn. What was synced is there, whatever else is.
 TEST_P(EveryStep, MayBeTheLastBeforeThePowerIsLost) {
   const auto [policy, scope, kind] = GetParam();
-  constexpr std::size_t size = 40'000;
-  constexpr int steps = 36;
+  constexpr int steps = 2 * static_cast<int>(acts.size());
   for (int last = 0; last < steps; ++last) {
     SCOPED_TRACE(last);
     CacheRig rig = workload_rig(policy);
     rig.options.sync = scope;
-    PossibleContent possible(size);
-    Content now(size);
+    CrashModel model(most_bytes, false);
     auto file = rig.open();
-    for (int step = 0; step <= last; ++step) {
-      if (step % 6 == 4) {
-        ASSERT_TRUE(file->commit(file->epoch() + 1));
-      } else if (step % 6 == 5) {
-        ASSERT_TRUE(file->sync());
-        for (std::size_t i = 0; i < size; ++i) possible.written(static_cast<Bytes>(i), 1, now[i]);
-      } else {
-        const Bytes offset = step / 6 * 4000 + step % 6 * 3000;
-        ASSERT_TRUE(file->write_at(filled(4000, 1 + step), offset));
-        possible.may_be_written(offset, 4000, static_cast<std::byte>(1 + step));
-        std::fill_n(now.begin() + offset, 4000, static_cast<std::byte>(1 + step));
-      }
-    }
+    for (int step = 0; step <= last && !HasFatalFailure(); ++step) take(step, *file, model);
     file.reset();
     std::mt19937_64 random(static_cast<unsigned>(last));
     const auto log = rig.log->after_crash(kind, random);
     const auto left = rig.file->after_crash(kind, random);
-    EXPECT_EQ(possible.wrong(recovered({log}, left, Incomplete::drop, true)), "");
+    EXPECT_EQ(model.wrong_after(recovered({log}, left, Incomplete::drop, true)), "");
   }
 }
 
@@ -365,136 +368,6 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Combine(::testing::Values(CacheFlush::immediate, CacheFlush::onclose),
                        ::testing::Values(SyncScope::file, SyncScope::node),
                        ::testing::Values(CrashKind::all_lost, CrashKind::partly_lost)));
-
-/// A rank of a schedule. Ranks own alternate stripes of the file.
-constexpr Bytes stripe = 4096;
-constexpr int ranks = 3;
-constexpr std::size_t file_bytes = 16 * stripe;
-
-struct Schedule {
-  std::uint64_t seed = 0;
-  std::mt19937_64 random;
-
-  explicit Schedule(std::uint64_t number) : seed(number), random(number) {}
-  int below(int limit) { return static_cast<int>(random() % static_cast<unsigned>(limit)); }
-};
-
-void run_schedule(std::uint64_t seed) {
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  Schedule schedule(seed);
-  const auto file = std::make_shared<VolatileInode>(StripeLayout{stripe, 2, false}, "volatile");
-  CacheRig::Content now(file_bytes);     // What the ranks see.
-  PossibleContent possible(file_bytes);  // After a crash of this kind, with this choice.
-  CacheRig::Content committed(file_bytes);
-
-  const auto kind = static_cast<CrashKind>(schedule.below(3));
-  const bool node_sync = schedule.below(3) == 0;
-  const auto incomplete = schedule.below(2) == 0 ? Incomplete::drop : Incomplete::replay;
-  const bool killed = kind == CrashKind::process_killed;
-  const auto capacity =
-      std::make_shared<Resource>("cache.local", schedule.below(2) == 0 ? 24 * 16 * KiB : 64 * MiB);
-  // What is in memory alone is not there after the power was lost.
-  std::optional<OldSegments> old;
-  if (killed && seed % 2 == 0) old.emplace();
-  const TrialRig trial;
-  std::vector<CacheRig> rigs(ranks);
-  std::vector<std::unique_ptr<CachedFile>> files;
-  for (int rank = 0; rank < ranks; ++rank) {
-    CacheRig& rig = rigs[static_cast<std::size_t>(rank)];
-    rig.rank = rank;
-    rig.file = file;
-    rig.capacity = capacity;
-    rig.options.log = {16 * KiB, stripe};
-    if (old) rig.options.log.reserve = old->reserve();
-    rig.options.flush = schedule.below(2) == 0 ? CacheFlush::immediate : CacheFlush::onclose;
-    rig.options.sync = node_sync ? SyncScope::node : SyncScope::file;
-    if (seed % 4 < 2) rig.options.trial = trial.trial;
-    files.push_back(rig.open());
-  }
-
-  std::uint64_t epoch = 1;
-  const int steps = schedule.below(60);
-  for (int step = 0; step < steps; ++step) {
-    if (step == steps / 3) trial.lose();
-    const int rank = schedule.below(ranks);
-    CachedFile& mine = *files[static_cast<std::size_t>(rank)];
-    switch (schedule.below(8)) {
-      case 0:  // The end of a collective call.
-        ++epoch;
-        for (const auto& each : files) ASSERT_TRUE(each->commit(epoch));
-        committed = now;
-        if (killed) {
-          for (std::size_t i = 0; i < file_bytes; ++i) {
-            possible.written(static_cast<Bytes>(i), 1, now[i]);
-          }
-        }
-        break;
-      case 1:
-        for (const auto& each : files) ASSERT_TRUE(each->sync());
-        committed = now;
-        for (std::size_t i = 0; i < file_bytes; ++i) {
-          possible.written(static_cast<Bytes>(i), 1, now[i]);
-        }
-        break;
-      case 2: {
-        Content back(file_bytes);
-        const Bytes offset = schedule.below(static_cast<int>(file_bytes / stripe)) * stripe;
-        CachedFile& owner = *files[static_cast<std::size_t>(offset / stripe % ranks)];
-        const auto got = owner.read_at(std::span(back).first(stripe), offset);
-        ASSERT_TRUE(got);
-        for (Bytes i = 0; i < *got; ++i) {
-          ASSERT_EQ(back[static_cast<std::size_t>(i)], now[static_cast<std::size_t>(offset + i)]);
-        }
-        break;
-      }
-      case 3:
-        ASSERT_TRUE(mine.drain());
-        break;
-      default: {
-        const int stripes = static_cast<int>(file_bytes / stripe);
-        int number = schedule.below(stripes);
-        number -= (number - rank % ranks + ranks) % ranks;
-        if (number < 0) number += ranks;
-        const Bytes begin = schedule.below(stripe);
-        const Bytes length = 1 + schedule.below(static_cast<int>(stripe - begin));
-        const auto value = static_cast<std::byte>(1 + schedule.below(255));
-        const Bytes offset = number * stripe + begin;
-        ASSERT_EQ(offset / stripe % ranks, rank);
-        ASSERT_TRUE(mine.write_at(
-            filled(static_cast<std::size_t>(length), std::to_integer<int>(value)), offset));
-        std::fill_n(now.begin() + offset, length, value);
-        if (killed && incomplete == Incomplete::replay) {
-          possible.written(offset, static_cast<std::size_t>(length), value);
-        } else {
-          possible.may_be_written(offset, static_cast<std::size_t>(length), value);
-        }
-      }
-    }
-  }
-  // The logs first: what is flushed meanwhile is in the log and in the file, not in neither.
-  std::vector<std::shared_ptr<MemoryLog>> logs;
-  for (const CacheRig& rig : rigs) logs.push_back(rig.log->after_crash(kind, schedule.random));
-  const auto left = file->after_crash(kind, schedule.random);
-  files.clear();
-  // What a node that loses power had not synced may be missing anywhere, and then is damage.
-  const Content content = recovered(logs, left, incomplete, !killed);
-  EXPECT_EQ(possible.wrong(content), "");
-}
-
-TEST(CacheSchedules, KeepWhatWasPromisedWhateverHappens) {
-  constexpr std::uint64_t first_seed = 1;
-  constexpr std::uint64_t schedules = 200;
-  RecordProperty("first_seed", std::to_string(first_seed));
-  std::cout << "schedules with seeds " << first_seed << " to " << first_seed + schedules - 1
-            << "\n";
-  for (std::uint64_t seed = first_seed; seed < first_seed + schedules; ++seed) {
-    run_schedule(seed);
-    if (HasFailure()) {
-      std::cout << "the first to fail has seed " << seed << "\n";
-      return;
-    }
-  }
-}
 
 }  // namespace
 }  // namespace forebay

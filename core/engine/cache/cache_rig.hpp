@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
@@ -47,9 +48,10 @@ struct CacheRig {
 /// A trial that the log loses when it is said to: until then everything goes to the log, from then
 /// on what may goes to the file.
 struct TrialRig {
-  std::shared_ptr<std::int64_t> now_ns = std::make_shared<std::int64_t>(0);
+  std::shared_ptr<std::atomic<std::int64_t>> now_ns =
+      std::make_shared<std::atomic<std::int64_t>>(0);
   std::shared_ptr<LogTrial> trial =
-      std::make_shared<LogTrial>([now_ns = now_ns] { return *now_ns; });
+      std::make_shared<LogTrial>([now_ns = now_ns] { return now_ns->load(); });
 
   void lose() const {
     while (!trial->lost() && !trial->is_over()) {

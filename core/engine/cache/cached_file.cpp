@@ -199,13 +199,19 @@ LogWriter::Outcome CachedFile::append(std::span<const iovec> pieces, Bytes offse
   return outcome;
 }
 
-/// Writes to the file what would else go to the log. Nothing in the log may be replayed over it.
+/// Writes to the file what would else go to the log.
 Status CachedFile::write_through_locked(std::span<const iovec> pieces, Bytes offset) {
-  if (!log_empty()) {
-    if (auto emptied = empty_log(); !emptied) return tl::unexpected(kept_in_log(emptied.error()));
-  }
-  written_directly_ = true;
-  return file_->write_pieces(pieces, offset);
+  if (auto emptied = make_way(); !emptied) return emptied;
+  auto written = file_->write_pieces(pieces, offset);
+  written_directly_ = true;  // Not before: threads make the file durable meanwhile.
+  return written;
+}
+
+/// Nothing in the log may be replayed over what the file gets past it. With calls_ held.
+Status CachedFile::make_way() {
+  if (log_empty()) return {};
+  auto emptied = empty_log();
+  return emptied ? emptied : tl::unexpected(kept_in_log(emptied.error()));
 }
 
 Result<Bytes> CachedFile::read_pieces(std::span<const iovec> pieces, Bytes offset) {
@@ -224,49 +230,18 @@ Status CachedFile::allocate(Bytes size) {
   const std::unique_lock call(calls_);
   // Where a file system cannot allocate, it is done by rewriting what is there.
   const DirtyExtents::Pause pause(extents_);
+  auto allocated = file_->allocate(size);
   written_directly_ = true;
-  return file_->allocate(size);
+  return allocated;
 }
 
 Status CachedFile::resize(Bytes size) {
   const std::unique_lock call(calls_);
-  const std::uint64_t first = epoch_;
-  if (auto committed = commit_locked(first + 1); !committed) return committed;
-  const auto now = this->size();
-  if (!now) return tl::unexpected(now.error());
-  Status status;
-  if (size < *now && !log_empty()) {
-    status = truncate_locked(size);
-  } else {
-    // Growth and dirty bytes do not touch each other.
-    written_directly_ = true;
-    status = file_->resize(size);
-  }
-  epoch_ = first + 2;
-  return status;
-}
-
-/// Cuts the file in the log's order.
-Status CachedFile::truncate_locked(Bytes size) {
-  Status status;
-  {
-    DirtyExtents::Pause pause(extents_);
-    const auto announced = log_.truncate(epoch_, size);
-    const auto committed =
-        announced ? log_.commit(epoch_) : Result<std::uint64_t>(tl::unexpected(announced.error()));
-    if (committed) {
-      extents_.commit(*committed);
-      status = file_->resize(size);
-      if (status) pause.cut(size);
-      if (status) status = file_->sync();
-      // Without this mark a recovery would cut the file once more.
-      if (status && log_.truncated(epoch_, *announced)) return {};
-    }
-  }
-  // It cannot be told in the log: so the log is to hold nothing that it would matter to.
-  auto emptied = empty_log();
-  if (!emptied) return status ? emptied : status;
-  return status ? file_->resize(size) : status;
+  if (auto committed = commit_locked(epoch_); !committed) return committed;
+  if (auto emptied = make_way(); !emptied) return emptied;
+  auto resized = file_->resize(size);
+  written_directly_ = true;
+  return resized;
 }
 
 Status CachedFile::commit(std::uint64_t next_epoch) {
@@ -306,9 +281,14 @@ Status CachedFile::drain(Extent extent) {
 
 Status CachedFile::sync() {
   const std::unique_lock call(calls_);
+  return sync_locked();
+}
+
+Status CachedFile::sync_locked() {
   if (auto committed = commit_locked(epoch_); !committed) return committed;
   const bool to_node = options_.sync == SyncScope::node || options_.flush == CacheFlush::none;
   if (to_node && !write_through_ && log_.sync()) {
+    const std::scoped_lock lock(sync_mutex_);  // A thread may be about to make it durable.
     if (!written_directly_.exchange(false)) return {};
     auto synced = file_->sync();
     if (!synced) written_directly_ = true;
@@ -332,8 +312,8 @@ void CachedFile::start_draining() {
 
 Status CachedFile::close() {
   const std::unique_lock call(calls_);
+  if (options_.flush == CacheFlush::none) return sync_locked();
   if (auto committed = commit_locked(epoch_); !committed) return committed;
-  if (options_.flush == CacheFlush::none) return {};
   if (auto settled = settle(); !settled) return tl::unexpected(kept_in_log(settled.error()));
   if (options_.keep_log) return {};
   return remove_log();

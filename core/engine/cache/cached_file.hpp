@@ -56,8 +56,8 @@ class CachedFile final : public StorageFile {
   Status write_pieces(std::span<const iovec> pieces, Bytes offset) override;
   Result<Bytes> read_pieces(std::span<const iovec> pieces, Bytes offset) override;
   Result<Bytes> size() override;
-  /// Begins two epochs. Where several ranks have the file open, all call it or none, and none
-  /// writes beyond `size` before all have returned: each of them cuts the file.
+  /// Commits, and brings all to the file first. Where several ranks have the file open, the others
+  /// have nothing in their logs.
   Status resize(Bytes size) override;
   Status allocate(Bytes size) override;
   /// Commits, and what SyncScope says.
@@ -118,6 +118,7 @@ class CachedFile final : public StorageFile {
              const CacheOptions& options);
 
   Status write_through_locked(std::span<const iovec> pieces, Bytes offset);
+  Status make_way();
   Status announce();
   LogWriter::Outcome take_in(std::span<const iovec> pieces, Bytes offset);
   LogWriter::Outcome append(std::span<const iovec> pieces, Bytes offset);
@@ -125,12 +126,12 @@ class CachedFile final : public StorageFile {
   Result<bool> make_room();
   Status degrade(const Error& reason);
   Status commit_locked(std::uint64_t next_epoch);
+  Status sync_locked();
   Status settle();
   Status empty_log();
   Status remove_log();
   Status destroy_log();
   Status make_durable();
-  Status truncate_locked(Bytes size);
   bool was_given(Extent extent);
   Status take_lost();
   void give(Extent extent);

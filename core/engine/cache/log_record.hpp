@@ -14,9 +14,10 @@ namespace forebay {
 
 /// What one record of the write-behind log says.
 enum class RecordKind : std::uint8_t {
-  data = 1,       ///< The payload lies at `value` in the file.
-  commit = 2,     ///< What the log holds before it is whole.
-  flushed = 3,    ///< Records up to sequence `value` are durable in the file.
+  data = 1,     ///< The payload lies at `value` in the file.
+  commit = 2,   ///< What the log holds before it is whole.
+  flushed = 3,  ///< Records up to sequence `value` are durable in the file.
+  // Earlier versions wrote these: now a log is empty when its file is cut.
   truncate = 4,   ///< The file is about to be cut to `value` bytes: what is beyond is void.
   truncated = 5,  ///< The truncate record of sequence `value` was carried out, durably.
 };

@@ -12,10 +12,12 @@
 #include <cerrno>
 #include <memory>
 
+#include "core/engine/cache/earlier_marks.hpp"
 #include "core/engine/cache/forwarding_log_store.hpp"
 #include "core/engine/cache/log_contents.hpp"
 #include "core/engine/cache/log_writer.hpp"
 #include "core/engine/cache/memory_log_store.hpp"
+#include "core/engine/cache/replay.hpp"
 #include "core/storage/forwarding_file.hpp"
 #include "core/storage/piece_walk.hpp"
 
@@ -350,20 +352,37 @@ TEST(Log, GoesOnInTheSameSegmentAfterAFlush) {
             1);
 }
 
-TEST(Log, SaysThatTheFileIsToBeCut) {
+/// As earlier versions said that they cut the file, and then that it was done.
+TEST(Log, MaySayThatTheFileWasCut) {
   Rig rig;
   ASSERT_TRUE(rig.append({1, 0, counting(100, 1)}).status);
-  const auto cut = rig.writer->truncate(2, 50);
-  ASSERT_TRUE(cut);
+  const auto cut = rig.writer->commit(1);
   ASSERT_TRUE(rig.writer->commit(2));
-  ASSERT_TRUE(rig.writer->truncated(2, *cut));
+  ASSERT_TRUE(rig.append({3, 80, counting(10, 2)}).status);
+  const auto done = rig.writer->commit(3);
   ASSERT_TRUE(rig.writer->commit(3));
-  const LogContents contents = rig.read();
-  ASSERT_EQ(contents.complete.size(), 3U);
-  EXPECT_EQ(contents.complete[1].record.kind, RecordKind::truncate);
-  EXPECT_EQ(contents.complete[1].record.value, 50U);
-  EXPECT_EQ(contents.complete[2].record.kind, RecordKind::truncated);
-  EXPECT_EQ(contents.complete[2].record.value, *cut);
+  auto files = rig.log->files();
+  const auto after_replay = [&files] {
+    MemoryLog log(files);
+    const auto store = log.open();
+    const LogContents contents = *read_log(*store, ReadDepth::payloads);
+    EXPECT_TRUE(contents.damage.empty());
+    const auto file =
+        std::make_shared<VolatileInode>(Content(200, std::byte{9}), StripeLayout{}, "a file");
+    EXPECT_TRUE(replay(*open_volatile_file(file), {&contents, 1}, {}));
+    return file->content();
+  };
+  replace_mark(files, {.kind = RecordKind::truncate, .epoch = 2, .sequence = *cut, .value = 50});
+  Content expected = counting(100, 1);
+  std::ranges::copy(counting(10, 2), expected.begin() + 80);
+  std::fill(expected.begin() + 50, expected.begin() + 80, std::byte{0});
+  expected.resize(90);
+  EXPECT_EQ(after_replay(), expected);
+  replace_mark(files,
+               {.kind = RecordKind::truncated, .epoch = 3, .sequence = *done, .value = *cut});
+  std::fill(expected.begin() + 50, expected.begin() + 80, std::byte{9});
+  expected.resize(200, std::byte{9});
+  EXPECT_EQ(after_replay(), expected) << "what is behind the cut was written since";
 }
 
 TEST(Log, NeedsNoCommitWhereItHoldsNothing) {

@@ -309,21 +309,6 @@ Result<std::uint64_t> LogWriter::commit(std::uint64_t epoch) {
   return append_mark({.kind = RecordKind::commit, .epoch = epoch});
 }
 
-Result<std::uint64_t> LogWriter::truncate(std::uint64_t epoch, Bytes size) {
-  const std::scoped_lock lock(mutex_);
-  auto sequence = append_mark(
-      {.kind = RecordKind::truncate, .epoch = epoch, .value = static_cast<std::uint64_t>(size)});
-  if (sequence) live_.back().last_data = data_sequence_ = *sequence;
-  return sequence;
-}
-
-Status LogWriter::truncated(std::uint64_t epoch, std::uint64_t truncate_sequence) {
-  const std::scoped_lock lock(mutex_);
-  const auto sequence =
-      append_mark({.kind = RecordKind::truncated, .epoch = epoch, .value = truncate_sequence});
-  return sequence ? Status{} : tl::unexpected(sequence.error());
-}
-
 Status LogWriter::flushed(std::uint64_t epoch, std::uint64_t sequence) {
   const std::scoped_lock lock(mutex_);
   if (sequence <= flushed_ || live_.empty()) return {};

@@ -89,8 +89,6 @@ class LogWriter {
   /// What was appended so far is whole. Returns the sequence number of the record. Errors: no_space
   /// (capacity), and what the store says.
   Result<std::uint64_t> commit(std::uint64_t epoch);
-  Result<std::uint64_t> truncate(std::uint64_t epoch, Bytes size);
-  Status truncated(std::uint64_t epoch, std::uint64_t truncate_sequence);
 
   /// Records up to `sequence` are durable in the file: says so in the log, durably, and gives
   /// segments back that hold nothing else. After an error the log is broken: it still may say that

@@ -12,15 +12,21 @@ namespace forebay {
 /// For tests: which values every byte of a file may have after a crash.
 class PossibleContent {
  public:
+  using Values = std::bitset<256>;
+  static Values only(std::byte value) { return Values().set(std::to_integer<std::size_t>(value)); }
+
   explicit PossibleContent(std::size_t size) : values_(size, only(std::byte{0})) {}
+
+  std::size_t size() const { return values_.size(); }
+  Values& at(std::size_t place) { return values_[place]; }
 
   /// It returned an error, or was not synced: any of it may be there.
   void may_be_written(Bytes offset, std::size_t length, std::byte value) {
-    for (std::size_t i = 0; i < length; ++i) at(offset, i) |= only(value);
+    for (std::size_t i = 0; i < length; ++i) at(place(offset) + i) |= only(value);
   }
   /// It was acknowledged, and nothing that was acknowledged may be lost.
   void written(Bytes offset, std::size_t length, std::byte value) {
-    for (std::size_t i = 0; i < length; ++i) at(offset, i) = only(value);
+    for (std::size_t i = 0; i < length; ++i) at(place(offset) + i) = only(value);
   }
   /// One or the other, as it was acknowledged or not.
   void tried(bool acknowledged, Bytes offset, std::size_t length, std::byte value) {
@@ -29,9 +35,9 @@ class PossibleContent {
   /// What of `content`, which was found at `offset`, differs from all that may be there.
   std::string wrong_at(Bytes offset, const std::vector<std::byte>& content) const {
     for (std::size_t i = 0; i < content.size(); ++i) {
-      const std::size_t place = static_cast<std::size_t>(offset) + i;
-      if (place >= values_.size()) return "the file is too long";
-      if ((values_[place] & only(content[i])).none()) return wrong_byte(place, content[i]);
+      const std::size_t at = place(offset) + i;
+      if (at >= values_.size()) return "the file is too long";
+      if ((values_[at] & only(content[i])).none()) return wrong_byte(at, content[i]);
     }
     return "";
   }
@@ -42,14 +48,12 @@ class PossibleContent {
   }
 
  private:
-  using Values = std::bitset<256>;
-  static Values only(std::byte value) { return Values().set(std::to_integer<std::size_t>(value)); }
-  Values& at(Bytes offset, std::size_t i) { return values_[static_cast<std::size_t>(offset) + i]; }
-  std::string wrong_byte(std::size_t place, std::byte found) const {
-    std::string text = "byte " + std::to_string(place) + " is " +
+  static std::size_t place(Bytes offset) { return static_cast<std::size_t>(offset); }
+  std::string wrong_byte(std::size_t at, std::byte found) const {
+    std::string text = "byte " + std::to_string(at) + " is " +
                        std::to_string(std::to_integer<int>(found)) + " and may be";
-    for (std::size_t value = 0; value < values_[place].size(); ++value) {
-      if (values_[place][value]) text += " " + std::to_string(value);
+    for (std::size_t value = 0; value < values_[at].size(); ++value) {
+      if (values_[at][value]) text += " " + std::to_string(value);
     }
     return text;
   }

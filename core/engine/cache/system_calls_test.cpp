@@ -3,11 +3,13 @@
 // are in the file or come back with a recovery, what is read is right, and nothing hangs. Method:
 // functions that stand in front of the C library's for all of this program. One workload on a real
 // log, a real file and its notice, once for every call that it makes; the process killed at the
-// end, before the file is closed or after. Nothing is made durable, which takes long and is seen by
+// end, before the file is closed or after. Logs are on a disk, and in memory, where they are mapped
+// and begin in segments of an earlier log. Nothing is made durable, which takes long and is seen by
 // nobody here.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -30,6 +32,7 @@
 #include "core/engine/cache/overtaken_logs.hpp"
 #include "core/engine/cache/possible_content.hpp"
 #include "core/engine/cache/recovery.hpp"
+#include "core/engine/cache/segment_reserve.hpp"
 
 namespace forebay {
 namespace {
@@ -40,6 +43,7 @@ enum Kind {
   open_call,
   make_directory,
   allocate,
+  map_call,
   write_call,
   read_call,
   resize,
@@ -131,6 +135,13 @@ FOREBAY_IN_FRONT int posix_fallocate(int descriptor, off_t offset, off_t length)
   return fallocate(descriptor, 0, offset, length) == 0 ? 0 : errno;
 }
 
+FOREBAY_IN_FRONT void* mmap(void* address, size_t length, int protection, int flags, int descriptor,
+                            off_t offset) noexcept {
+  if (descriptor >= 0 && forebay::fails_on(forebay::map_call, descriptor)) return MAP_FAILED;
+  return reinterpret_cast<void*>(
+      ::syscall(SYS_mmap, address, length, protection, flags, descriptor, offset));
+}
+
 FOREBAY_IN_FRONT ssize_t write(int descriptor, const void* bytes, size_t length) {
   if (forebay::fails_on(forebay::write_call, descriptor)) return -1;
   return ::syscall(SYS_write, descriptor, bytes, length);
@@ -205,45 +216,40 @@ namespace {
 
 constexpr std::size_t file_bytes = 12'000;
 
+/// Where logs lie.
+enum class Device { disk, memory };
+
+/// A directory of the test's own.
+fs::path made_in(const fs::path& parent) {
+  std::string made_as = parent / "forebay-calls-XXXXXX";
+  return fs::canonical(::mkdtemp(made_as.data()));
+}
+
 /// A node-local directory and a global one, and what a program does there.
 class Place {
  public:
-  Place() {
-    std::string made_as = fs::temp_directory_path() / "forebay-calls-XXXXXX";
-    base_ = fs::canonical(::mkdtemp(made_as.data()));
-    for (const char* name : {local_, global_}) fs::create_directory(base_ / name);
+  explicit Place(Device device)
+      : local_(made_in(device == Device::memory ? "/dev/shm" : fs::temp_directory_path())),
+        global_(made_in(fs::temp_directory_path())) {
     const Descriptor made(::open(file().c_str(), O_CREAT | O_WRONLY, 0600));
     EXPECT_TRUE(made.valid());
+    if (device == Device::memory) fill_reserve();
   }
-  ~Place() { fs::remove_all(base_); }
+  ~Place() {
+    end_process();
+    for (const fs::path& path : {local_, global_}) fs::remove_all(path);
+  }
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
 
-  std::string file() const { return base_ / global_ / "data"; }
-  std::string side(Side side) const { return base_ / (side == node ? local_ : global_); }
+  std::string file() const { return global_ / "data"; }
+  std::string side(Side side) const { return side == node ? local_ : global_; }
 
   /// Null where the log cannot be made: who opens the file then goes without.
-  std::unique_ptr<CachedFile> open(CacheFlush policy) {
-    const auto directory = CacheDirectory::open(side(node), CacheDirectory::Access::create);
-    if (!directory) return nullptr;
-    auto store = LogDirectory::create(*directory, "log");
-    const auto identity = identify(file());
-    auto storage = open_posix_file(file(), OpenMode::read_write, counters_);
-    if (!store || !identity || !storage) return nullptr;
-    LogIdentity log;
-    log.log = "log";
-    log.file = *identity;
-    CacheOptions options;
-    options.flush = policy;
-    options.flush_threads = 1;
-    options.flush_bytes = 4 * KiB;
-    options.log = {16 * KiB, 1 * KiB, Toggle::disable};
-    options.patience = std::chrono::milliseconds(1);
-    auto cached =
-        CachedFile::open(std::move(*storage), std::move(*store), log,
-                         std::make_shared<Resource>("cache.local", 3 * 16 * KiB), options);
-    return cached ? std::move(*cached) : nullptr;
-  }
+  std::unique_ptr<CachedFile> open(CacheFlush policy) { return open(policy, file(), "log"); }
+
+  /// What is kept for later logs goes.
+  void end_process() { reserve_.reset(); }
 
   std::vector<std::byte> content() {
     const auto opened = open_posix_file(file(), OpenMode::read_only, counters_);
@@ -275,9 +281,56 @@ class Place {
   }
 
  private:
-  static constexpr const char* local_ = "local";
-  static constexpr const char* global_ = "global";
-  fs::path base_;
+  std::unique_ptr<CachedFile> open(CacheFlush policy, const std::string& path,
+                                   const std::string& name) {
+    const auto directory = CacheDirectory::open(side(node), CacheDirectory::Access::create);
+    if (!directory) return nullptr;
+    auto store = LogDirectory::create(*directory, name);
+    const auto identity = identify(path);
+    auto storage = open_posix_file(path, OpenMode::read_write, counters_);
+    if (!store || !identity || !storage) return nullptr;
+    LogIdentity log;
+    log.log = name;
+    log.file = *identity;
+    CacheOptions options;
+    options.flush = policy;
+    options.flush_threads = 1;
+    options.flush_bytes = 4 * KiB;
+    options.log = {16 * KiB, 1 * KiB, Toggle::disable, reserve_};
+    options.patience = std::chrono::milliseconds(1);
+    auto cached = CachedFile::open(std::move(*storage), std::move(*store), log, capacity_, options);
+    return cached ? std::move(*cached) : nullptr;
+  }
+
+  /// Leaves segments of a log of another file, whose values no other file has.
+  void fill_reserve() {
+    const auto directory = CacheDirectory::open(side(node), CacheDirectory::Access::create);
+    ASSERT_TRUE(directory);
+    ASSERT_TRUE((*directory)->in_memory());
+    reserve_ = std::make_shared<SegmentReserve>(
+        [directory = *directory]() -> Result<std::unique_ptr<LogStore>> {
+          auto made = LogDirectory::create(directory, "spare");
+          if (!made) return tl::unexpected(made.error());
+          return std::unique_ptr<LogStore>(std::move(*made));
+        });
+    capacity_ = std::make_shared<Resource>("cache.local", 64 * MiB);
+    reserve_->use(capacity_);
+    const std::string other = file() + "-before";
+    const Descriptor made(::open(other.c_str(), O_CREAT | O_WRONLY, 0600));
+    const auto cached = open(CacheFlush::onclose, other, "log-before");
+    ASSERT_NE(cached, nullptr);
+    for (int i = 0; i < 4; ++i) {  // Fewer than the next log needs.
+      const std::vector<std::byte> bytes(4000, static_cast<std::byte>(200 + i));
+      ASSERT_TRUE(cached->write_at(bytes, Bytes{3000} * i));
+    }
+    ASSERT_TRUE(cached->close());
+    ASSERT_GT(reserve_->held(), 0);
+  }
+
+  const fs::path local_;
+  const fs::path global_;
+  std::shared_ptr<Resource> capacity_ = std::make_shared<Resource>("cache.local", 3 * 16 * KiB);
+  std::shared_ptr<SegmentReserve> reserve_;  ///< Or null.
   Counters counters_;
 };
 
@@ -313,6 +366,7 @@ PossibleContent work(CachedFile& file) {
 }
 
 struct Case {
+  Device device = Device::disk;
   CacheFlush policy = CacheFlush::immediate;
   int os_errno = 0;
   bool lasting = false;
@@ -321,7 +375,7 @@ struct Case {
 
 /// One run. True: the call was made that was to fail.
 bool run(const Case& now, Side side, Kind kind, int nth) {
-  Place place;
+  Place place(now.device);
   Injected plan;
   plan.places = {place.side(node), place.side(global)};
   plan.side = side;
@@ -338,6 +392,7 @@ bool run(const Case& now, Side side, Kind kind, int nth) {
     closed = now.closes && file->close();
   }
   file.reset();
+  place.end_process();
   injected = nullptr;
   if (closed) {
     EXPECT_EQ(possible.wrong(place.content()), "") << "closed";
@@ -347,12 +402,17 @@ bool run(const Case& now, Side side, Kind kind, int nth) {
   return plan.met();
 }
 
+struct Failing {
+  CacheFlush policy = CacheFlush::immediate;
+  int os_errno = 0;
+};
+
 class EverySystemCall
-    : public ::testing::TestWithParam<std::tuple<Side, CacheFlush, int, bool, bool>> {};
+    : public ::testing::TestWithParam<std::tuple<Device, Side, Failing, bool, bool>> {};
 
 TEST_P(EverySystemCall, MayFailAndNothingIsLost) {
-  const auto [side, policy, os_errno, lasting, closes] = GetParam();
-  const Case now{policy, os_errno, lasting, closes};
+  const auto [device, side, failing, lasting, closes] = GetParam();
+  const Case now{device, failing.policy, failing.os_errno, lasting, closes};
   std::map<int, int> calls;
   for (int kind = 0; kind < kinds; ++kind) {
     // Which call is whose turn varies with the threads, so there may be one more or less.
@@ -362,18 +422,35 @@ TEST_P(EverySystemCall, MayFailAndNothingIsLost) {
       ++calls[kind];
     }
   }
-  // Directories are made for notices and logs, and only the file is cut.
+  // Directories are made for notices and logs, only the file is cut, and only memory is mapped,
+  // which is read without a call then.
   for (int kind = 0; kind < kinds; ++kind) {
     if (kind == resize && side == node) continue;
+    if (kind == map_call && (side == global || device == Device::disk)) continue;
+    if (kind == read_call && side == node && device == Device::memory) continue;
     EXPECT_GT(calls[kind], 0) << "call " << kind;
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Errors, EverySystemCall,
-    ::testing::Combine(::testing::Values(node, global),
-                       ::testing::Values(CacheFlush::immediate, CacheFlush::onclose),
-                       ::testing::Values(EIO, ENOSPC), ::testing::Bool(), ::testing::Bool()));
+    LogsOnADisk, EverySystemCall,
+    ::testing::Combine(::testing::Values(Device::disk), ::testing::Values(node, global),
+                       ::testing::Values(Failing{CacheFlush::immediate, EIO},
+                                         Failing{CacheFlush::immediate, ENOSPC},
+                                         Failing{CacheFlush::onclose, EIO},
+                                         Failing{CacheFlush::onclose, ENOSPC},
+                                         Failing{CacheFlush::onsync, EIO},
+                                         Failing{CacheFlush::deferred, ENOSPC}),
+                       ::testing::Bool(), ::testing::Bool()));
+
+INSTANTIATE_TEST_SUITE_P(
+    LogsInMemory, EverySystemCall,
+    ::testing::Combine(::testing::Values(Device::memory), ::testing::Values(node),
+                       ::testing::Values(Failing{CacheFlush::immediate, ENOSPC},
+                                         Failing{CacheFlush::onclose, EIO},
+                                         Failing{CacheFlush::onsync, ENOSPC},
+                                         Failing{CacheFlush::deferred, EIO}),
+                       ::testing::Bool(), ::testing::Bool()));
 
 }  // namespace
 }  // namespace forebay

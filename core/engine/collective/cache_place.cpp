@@ -15,6 +15,7 @@
 #include "core/engine/cache/emulated_node.hpp"
 #include "core/engine/cache/file_identity.hpp"
 #include "core/engine/cache/host_capacity.hpp"
+#include "core/engine/cache/log_directory.hpp"
 #include "core/engine/cache/segment_reserve.hpp"
 #include "core/engine/collective/cost_memory.hpp"
 #include "core/storage/layout.hpp"
@@ -108,8 +109,13 @@ std::string new_log_name() {
 
 namespace {
 
+struct FoundPlace {
+  CachePlace place;
+  std::shared_ptr<CacheDirectory> directory;
+};
+
 /// All but the capacity, of which nothing is held under another amount any more.
-Result<CachePlace> place_without_capacity(const Exchange& exchange, const StorageFile& file,
+Result<FoundPlace> place_without_capacity(const Exchange& exchange, const StorageFile& file,
                                           const Hints& hints) {
   CachePlace place;
   place.path = hints.cache_path.value_or(usual_path);
@@ -136,33 +142,38 @@ Result<CachePlace> place_without_capacity(const Exchange& exchange, const Storag
   }
   auto directory = CacheDirectory::open(path, CacheDirectory::Access::create);
   if (!directory) return tl::unexpected(directory.error());
-  place.directory = std::move(*directory);
+  place.make_store = [directory =
+                          *directory](const std::string& log) -> Result<std::unique_ptr<LogStore>> {
+    auto store = LogDirectory::create(directory, log);
+    if (!store) return tl::unexpected(store.error());
+    return std::unique_ptr<LogStore>(std::move(*store));
+  };
   auto& reserve = place.options.log.reserve;
-  reserve = segment_reserve(place.directory);
+  reserve = segment_reserve(*directory);
   if (reserve != nullptr && hints.cache_capacity) {
-    reserve->agree(capacity_at(place.directory->path(), hints));
+    reserve->agree(capacity_at((*directory)->path(), hints));
   }
-  return place;
+  return FoundPlace{std::move(place), std::move(*directory)};
 }
 
 }  // namespace
 
 Result<CachePlace> CachePlace::find(Exchange& exchange, const StorageFile& file,
                                     const Hints& hints) {
-  auto place = place_without_capacity(exchange, file, hints);
+  auto found = place_without_capacity(exchange, file, hints);
   // Who shares before all have let go of another amount gets that one.
   if (hints.cache_capacity) exchange.barrier();
-  if (!place) return place;
-  auto capacity =
-      share_host_capacity(place->directory, capacity_at(place->directory->path(), hints));
+  if (!found) return tl::unexpected(found.error());
+  auto& [place, directory] = *found;
+  auto capacity = share_host_capacity(directory, capacity_at(directory->path(), hints));
   if (!capacity) return tl::unexpected(capacity.error());
-  place->capacity = std::move(*capacity);
-  auto options = options_of(hints, place->rank, file.layout(), place->capacity->amount());
-  options.trial = std::move(place->options.trial);
-  options.log.reserve = std::move(place->options.log.reserve);
-  if (options.log.reserve != nullptr) options.log.reserve->use(place->capacity);
-  place->options = std::move(options);
-  return place;
+  place.capacity = std::move(*capacity);
+  auto options = options_of(hints, place.rank, file.layout(), place.capacity->amount());
+  options.trial = std::move(place.options.trial);
+  options.log.reserve = std::move(place.options.log.reserve);
+  if (options.log.reserve != nullptr) options.log.reserve->use(place.capacity);
+  place.options = std::move(options);
+  return std::move(place);
 }
 
 std::optional<Error> CachePlace::too_slow(CachePace pace) const {

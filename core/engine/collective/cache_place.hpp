@@ -1,13 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "core/engine/cache/cache_options.hpp"
-#include "core/engine/cache/log_directory.hpp"
 #include "core/engine/cache/log_identity.hpp"
+#include "core/engine/cache/log_store.hpp"
 #include "core/engine/cache/resource.hpp"
 #include "core/engine/collective/exchange.hpp"
 #include "core/model/error.hpp"
@@ -22,8 +23,9 @@ struct CachePlace {
   std::string path;               ///< As the hints have it.
   std::uint64_t file_system = 0;  ///< Of the file: its id.
   CachePace earlier;              ///< What earlier files showed of both.
-  std::shared_ptr<CacheDirectory> directory;
-  std::shared_ptr<Resource> capacity;  ///< Of all logs below the directory, bytes.
+  /// Makes an empty store for a log of that name.
+  std::function<Result<std::unique_ptr<LogStore>>(const std::string& log)> make_store;
+  std::shared_ptr<Resource> capacity;  ///< Of all logs that are made there, bytes.
   CacheOptions options;
   std::string host;  ///< Names the node.
   int rank = 0;

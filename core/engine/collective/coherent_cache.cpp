@@ -41,7 +41,15 @@ std::unique_ptr<CoherentCache> CoherentCache::open(Exchange& exchange, StorageFi
                                                    std::vector<std::string>& notes,
                                                    std::shared_ptr<FileHandles> handles) {
   if (!hints.cache.value_or(false)) return nullptr;
-  auto place = CachePlace::find(exchange, file, hints);
+  return open_at(exchange, file, CachePlace::find(exchange, file, hints), hints, granule, counters,
+                 notes, std::move(handles));
+}
+
+std::unique_ptr<CoherentCache> CoherentCache::open_at(Exchange& exchange, StorageFile& file,
+                                                      Result<CachePlace> place, const Hints& hints,
+                                                      Bytes granule, Counters& counters,
+                                                      std::vector<std::string>& notes,
+                                                      std::shared_ptr<FileHandles> handles) {
   auto claims = open_claims(exchange, granule, place ? Error{} : place.error());
   if (!claims) {
     notes.push_back("no write-behind cache: " + claims.error().what);
@@ -110,7 +118,7 @@ Result<CachedFile*> CoherentCache::opened() {
 Status CoherentCache::open_log() {
   const auto identity = place_.identity_of(file_, new_log_name(), LogPurpose::data);
   if (!identity) return tl::unexpected(identity.error());
-  auto store = LogDirectory::create(place_.directory, identity->log);
+  auto store = place_.make_store(identity->log);
   if (!store) return tl::unexpected(store.error());
   auto opened = CachedFile::open(std::make_unique<Borrowed>(file_), std::move(*store), *identity,
                                  place_.capacity, place_.options);
@@ -163,7 +171,11 @@ CoherentCache::Attempt CoherentCache::try_write(std::span<const iovec> pieces, B
     if (!held) return {.done = true, .written = tl::unexpected(held.error())};
     if (*held) return {.foreign = *held};
     CachedFile* const log = closed_ ? nullptr : made_.load();
-    if (log == nullptr) return {.done = true, .written = file_.write_pieces(pieces, offset)};
+    if (log == nullptr) {
+      Attempt attempt{.done = true, .written = file_.write_pieces(pieces, offset)};
+      unlogged_ = true;
+      return attempt;
+    }
     if (!log->writes_through()) return {};
     return {.done = true, .written = log->write_pieces(pieces, offset)};
   }
@@ -235,15 +247,42 @@ StripeLayout CoherentCache::layout() const {
   return layout;
 }
 
-Status CoherentCache::resize(Bytes size) { return file_.resize(size); }
+Status CoherentCache::resize(Bytes size) {
+  const std::shared_lock turn(turn_);
+  CachedFile* const log = closed_ ? nullptr : made_.load();
+  if (log != nullptr) return log->resize(size);
+  auto resized = file_.resize(size);
+  unlogged_ = true;
+  return resized;
+}
 
-Status CoherentCache::allocate(Bytes size) { return file_.allocate(size); }
+Status CoherentCache::allocate(Bytes size) {
+  const std::shared_lock turn(turn_);
+  CachedFile* const log = closed_ ? nullptr : made_.load();
+  if (log != nullptr) return log->allocate(size);
+  auto allocated = file_.allocate(size);
+  unlogged_ = true;
+  return allocated;
+}
 
 Status CoherentCache::sync() {
   const ScopedNanoseconds exposed(counters_.cache_exposed_ns);
   const std::shared_lock turn(turn_);
   CachedFile* const log = closed_ ? nullptr : made_.load();
-  return log != nullptr ? log->sync() : file_.sync();
+  if (log == nullptr) {
+    unlogged_ = true;  // Or what others did.
+  } else if (auto synced = log->sync(); !synced) {
+    return synced;
+  }
+  return sync_unlogged();
+}
+
+/// What was done to the file while there was no log, of which that knows nothing, is durable.
+Status CoherentCache::sync_unlogged() {
+  if (!unlogged_.exchange(false)) return {};
+  auto synced = file_.sync();
+  if (!synced) unlogged_ = true;
+  return synced;
 }
 
 Status CoherentCache::commit(std::uint64_t next_epoch) {
@@ -420,6 +459,9 @@ Status CoherentCache::close(bool discard) {
 
 Status CoherentCache::close_log(bool discard) {
   const std::unique_lock turn(turn_);
+  if (!discard) {
+    if (auto synced = sync_unlogged(); !synced) return synced;
+  }
   if (made_ == nullptr || closed_) {
     end_protection();
     closed_ = true;  // No log is made any more.

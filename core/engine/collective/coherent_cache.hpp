@@ -46,6 +46,12 @@ class CoherentCache final : public StorageFile {
                                              const Hints& hints, Bytes granule, Counters& counters,
                                              std::vector<std::string>& notes,
                                              std::shared_ptr<FileHandles> handles);
+  /// The same, with logs at `place`, whatever the hints say of that.
+  static std::unique_ptr<CoherentCache> open_at(Exchange& exchange, StorageFile& file,
+                                                Result<CachePlace> place, const Hints& hints,
+                                                Bytes granule, Counters& counters,
+                                                std::vector<std::string>& notes,
+                                                std::shared_ptr<FileHandles> handles);
   ~CoherentCache() override;
   CoherentCache(const CoherentCache&) = delete;
   CoherentCache& operator=(const CoherentCache&) = delete;
@@ -139,6 +145,7 @@ class CoherentCache final : public StorageFile {
   bool through() const;
   Claims::Answer ask(int rank, const Claims::Question& question);
   Claims::Answer answer(const Claims::Question& question);
+  Status sync_unlogged();
   Status ask_all_to_empty();
   Status empty_log();
   Status settle_log();
@@ -170,6 +177,8 @@ class CoherentCache final : public StorageFile {
   bool closed_ = false;  ///< Guarded by turn_.
   /// The log holds records that a recovery would replay.
   std::atomic<bool> unsettled_{false};
+  /// This rank changed the file while it had no log, and that is not durable.
+  std::atomic<bool> unlogged_{false};
   std::thread answering_;
   std::thread finishing_;
   Status finished_;  ///< What came of it.

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/engine/cache/log_directory.hpp"
 #include "core/engine/cache/recovery.hpp"
 #include "core/engine/cache/sidecar.hpp"
 #include "core/engine/collective/claims_server.hpp"

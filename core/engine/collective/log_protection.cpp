@@ -71,7 +71,7 @@ Result<std::unique_ptr<ParityWriter>> LogProtection::make_parity(const std::stri
   if (!identity) return tl::unexpected(identity.error());
   auto holder = ResourceHolder::join(place_.capacity);
   if (!holder) return tl::unexpected(holder.error());
-  auto store = LogDirectory::create(place_.directory, log);
+  auto store = place_.make_store(log);
   if (!store) return tl::unexpected(store.error());
   LogSettings settings = place_.options.log;
   settings.payload_bytes = ParityWriter::part_bytes;
