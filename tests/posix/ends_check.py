@@ -38,6 +38,17 @@ if os.fork() == 0:
     + "os._exit(os.wait()[1] >> 8)"
 )
 ANOTHER = READS + "os.execv('/bin/sh', ['sh', '-c', 'echo ready; read word; exit 3'])"
+#: The same by the one call that Python does not make.
+ANOTHER_AT = (
+    READS
+    + """
+import ctypes
+libc = ctypes.CDLL(None)
+words = (ctypes.c_char_p * 4)(b"sh", b"-c", b"echo ready; read word; exit 3", None)
+at_cwd = -100
+libc.execveat(at_cwd, b"/bin/sh", words, ctypes.c_void_p.in_dll(libc, "environ"), 0)
+"""
+)
 GOES_ON = (
     READS
     + """
@@ -75,10 +86,10 @@ class Checks:
             self.failures.append(f"{what}: {records}")
         self.look(what)
 
-    def is_replaced(self) -> None:
+    def is_replaced(self, script: str) -> None:
         """What was open counts no more when the other program has begun."""
         with subprocess.Popen(
-            [sys.executable, "-c", ANOTHER],
+            [sys.executable, "-c", script],
             cwd=self._preloaded.directory,
             env=self._preloaded.environment,
             stdin=subprocess.PIPE,
@@ -127,7 +138,8 @@ def main() -> int:
             checks.ends(f"{policy}, by a child", BY_A_CHILD, by_memory)
             # Served before and after another program was started, but not after it was not.
             checks.ends(f"{policy}, goes on", GOES_ON, 3 * by_memory)
-            checks.is_replaced()
+            checks.is_replaced(ANOTHER)
+            checks.is_replaced(ANOTHER_AT)
         checks.is_recorded()
     print("\n".join(checks.failures) or "all is told")
     return 1 if checks.failures else 0

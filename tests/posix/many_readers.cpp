@@ -260,7 +260,7 @@ std::size_t may_be_open(std::size_t wanted) {
   return limit.rlim_cur < wanted + 1000 ? limit.rlim_cur - 500 : wanted;
 }
 
-constexpr std::size_t files_made = 2000;
+constexpr std::size_t files_made = 10'000;
 /// Of smaller ones nothing is told to other processes.
 constexpr off_t small_file_size = 1 << 20;
 

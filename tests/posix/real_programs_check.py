@@ -117,13 +117,19 @@ except OSError as error:
 
 #: Numbers of descriptors that the program has not opened, and takes for its own.
 PYTHON_TAKES_NUMBERS = """
-import errno, fcntl, os, zlib
+import ctypes, errno, fcntl, os, zlib
 file = os.open("whole.dat", os.O_RDONLY)
 print(zlib.crc32(os.read(file, 1_000_000)))
 for number in range(100, 120):
-    for call in (os.dup, lambda number: fcntl.fcntl(number, fcntl.F_GETFD)):
+    for call in (
+        os.dup,
+        lambda number: fcntl.fcntl(number, fcntl.F_GETFD),
+        lambda number: os.dup2(number, 200),
+        lambda number: os.dup2(number, 200, inheritable=False),
+        lambda number: ctypes.CDLL(None, use_errno=True).dup3(number, number, 0),
+    ):
         try:
-            print(number, call(number))
+            print(number, call(number), ctypes.get_errno())
         except OSError as error:
             print(number, errno.errorcode[error.errno])
     os.dup2(file, number)

@@ -185,7 +185,7 @@ def one_reads_elsewhere(checks: Checks) -> None:
 def left_of(file: Path) -> list[Path]:
     """What its readers have left in shared memory."""
     status = file.stat()
-    name = f"forebay-window-1-{os.geteuid()}-{status.st_dev:x}-{status.st_ino:x}-*"
+    name = f"forebay-window-2-{os.geteuid()}-{status.st_dev:x}-{status.st_ino:x}-*"
     return list(Path("/dev/shm").glob(name))
 
 

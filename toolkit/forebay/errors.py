@@ -19,6 +19,11 @@ class ForebayError(Exception):
         return ForebayError, (self.message, self.advice, self.exit_code)  # from process to process
 
 
+def first_line(error: Exception) -> str:
+    """What it says, without a library's further explanations."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
 _SPACE = "Free some space (or ask for your quota), or name another place."
 _ADVICE = {
     errno.ENOSPC: _SPACE,

@@ -4,8 +4,8 @@ a run that learns it. Needs h5py."""
 from pathlib import Path
 from typing import Any
 
-from forebay.errors import ForebayError
-from forebay.intent_file import DeclaredReads, Extent, coalesced
+from forebay.errors import ForebayError, first_line
+from forebay.intent_file import HOW_ELSE, DeclaredReads, Extent, coalesced
 
 
 def extents_of(path: Path, datasets: list[str]) -> DeclaredReads:
@@ -36,12 +36,19 @@ def extents_of(path: Path, datasets: list[str]) -> DeclaredReads:
                             to.append(item) if isinstance(item, h5py.Dataset) else None
                         )
                     )
-                else:
+                elif isinstance(found, h5py.Dataset):
                     below = [found]
+                else:
+                    raise ForebayError(
+                        f"{name} of {path} is a type of data, and no dataset",
+                        "Name a dataset, or a group for all datasets below it.",
+                    )
                 for dataset in below:
                     extents += _stored(dataset)
-    except OSError as error:
-        raise ForebayError(f"{path} cannot be read as HDF5: {error}") from error
+    except (OSError, KeyError, RuntimeError, ValueError) as error:
+        raise ForebayError(
+            f"{path} cannot be read as HDF5: {first_line(error)}", HOW_ELSE
+        ) from error
     return DeclaredReads(path, coalesced(extents), "format")
 
 

@@ -24,6 +24,9 @@ READ_KEYS = frozenset(
 Extent = tuple[int, int]
 """Offset and length in bytes."""
 
+HOW_ELSE = "If the file is whole, record a run that reads it instead: forebay run --record."
+"""What to do where a file's own index does not tell."""
+
 
 @dataclass(frozen=True)
 class DeclaredReads:

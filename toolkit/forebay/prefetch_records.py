@@ -22,22 +22,30 @@ _SUMS = (
     "reads_served",
     "bytes_asked",
     "bytes_asked_declared",
+    "bytes_unfollowed",
     "bytes_served",
-    "stalls",
-    "seconds_waited",
     "requests",
     "requests_failed",
     "bytes_fetched",
     "bytes_refetched",
     "bytes_between",
-    "bytes_unused",
     "bytes_resident",
     "bytes_planned",
     "extents_outside",
     "plans_given_up",
     "helper_cpu_seconds",
 )
-_SECONDS = ("seconds_waited", "helper_cpu_seconds")  # of the sums
+# The same of what not every way of reading ahead knows: then it is null.
+_KNOWN_TO_SOME = (
+    "stalls",
+    "seconds_waited",
+    "kernel_reads",
+    "kernel_stalls",
+    "kernel_seconds",
+    "bytes_unused",
+)
+_CALLS = ("reads", "stalls")  # of the kernel
+_SECONDS = ("seconds_waited", "kernel_seconds", "helper_cpu_seconds", "latency_seconds")
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,9 @@ class PrefetchedFile:
     path: str
     openings: int
     totals: dict[str, float]
+    known: dict[str, float | None]  # more sums, of the openings that know them; None: none does
+    at_least: frozenset[str]  # of these, those that some openings do not know
+    has_unseen_reads: bool  # by C streams or mappings; the sums are of the others
     memory_peak: int  # bytes; the largest of one opening
     gap_found: int  # bytes; the largest that was fetched along in the end, as measured; 0: none
     latency_seconds: float | None  # the shortest request; None: there was none
@@ -62,11 +73,16 @@ class PrefetchedFile:
 
     @property
     def share_declared(self) -> float | None:
-        """Of the bytes that the program asked for, 0 to 1. None: nothing was declared, or what was
-        read is not known (C streams, mappings)."""
-        asked = self.totals["bytes_asked"]
-        known = asked and self.totals["bytes_planned"]
+        """Of the bytes that the program asked for, as far as that is known, 0 to 1. None: nothing
+        was declared, or what was read is not known (C streams, mappings)."""
+        asked = self.totals["bytes_asked"] - self.totals["bytes_unfollowed"]
+        known = asked > 0 and self.totals["bytes_planned"]
         return self.totals["bytes_asked_declared"] / asked if known else None
+
+    @property
+    def is_read_ahead(self) -> bool:
+        """Anything was fetched of it, or was to be, had the page cache not had it."""
+        return any(self.totals[name] for name in ("requests", "bytes_resident", "reads_served"))
 
     @property
     def bytes_unique(self) -> int:
@@ -115,13 +131,16 @@ def _mistakes(record: dict[str, Any]) -> tuple[str, list[str]]:
 
 
 def _checked(record: dict[str, Any]) -> dict[str, Any]:
-    for name in (*_SUMS, "memory_peak", "gap_found"):
-        if name not in _SECONDS:
+    known = [name for name in _KNOWN_TO_SOME if record[name] is not None]
+    for name in (*_SUMS, *known, "memory_peak", "gap_found", "latency_seconds"):
+        if name in _SECONDS:
+            record_files.number(record, name)
+        else:
             record_files.count(record[name], name)
-    for name in (*_SECONDS, "latency_seconds"):
-        record_files.number(record, name)
     for name in ("path", "stopped"):
         record_files.text(record, name)
+    if not isinstance(record["has_unseen_reads"], bool):
+        raise ValueError("has_unseen_reads is neither true nor false")
     return record
 
 
@@ -138,11 +157,15 @@ def _files(
     files = []
     for path, openings in by_path.items():
         latencies = [r["latency_seconds"] for r in openings if r["latency_seconds"] > 0]
+        sums = {name: [r[name] for r in openings if r[name] is not None] for name in _KNOWN_TO_SOME}
         files.append(
             PrefetchedFile(
                 path=path,
                 openings=len(openings),
                 totals={name: sum(r[name] for r in openings) for name in _SUMS},
+                known={name: sum(each) if each else None for name, each in sums.items()},
+                at_least=frozenset(n for n, each in sums.items() if len(each) < len(openings)),
+                has_unseen_reads=any(r["has_unseen_reads"] for r in openings),
                 memory_peak=max((int(r["memory_peak"]) for r in openings), default=0),
                 gap_found=max((int(r["gap_found"]) for r in openings), default=0),
                 latency_seconds=min(latencies, default=None),
@@ -160,6 +183,8 @@ def as_json(records: PrefetchRecords) -> dict[str, Any]:
             "path": file.path,
             "openings": file.openings,
             **file.totals,
+            **file.known,
+            "has_unseen_reads": file.has_unseen_reads,
             "bytes_unique": file.bytes_unique,
             "share_declared": file.share_declared,
             "memory_peak": file.memory_peak,
@@ -204,26 +229,18 @@ def _lines(file: PrefetchedFile) -> list[Text]:
         title.append("  not read ahead", style="dim")
         return [title, *wrong]
     openings = f", {file.openings} openings" if file.openings > 1 else ""
-    title.append(f"  read ahead{openings}", style="dim")
-    lines = [
-        title,
-        Text(
-            f"  reads: {show_count(total['reads'])} of {show_bytes(total['bytes_asked'])}, "
-            f"{file.share_served:.0%} of the bytes from memory; "
-            f"{show_count(total['stalls'])} waited more than 1 ms, "
-            f"{show_seconds(file.totals['seconds_waited'])} in all"
-        ),
-        Text(
-            f"  fetched: {show_bytes(total['bytes_fetched'])} in "
-            f"{show_count(total['requests'])} requests, {show_bytes(total['bytes_unused'])} of it "
-            f"for nothing; memory {show_bytes(file.memory_peak)}"
-        ),
-    ]
+    done = "read ahead" if file.is_read_ahead else "not read ahead"
+    title.append(f"  {done}{openings}", style="dim")
+    lines = [title, *_lines_of_reads(file)]
+    if file.is_read_ahead:
+        lines.append(_line_of_requests(file))
     if total["bytes_refetched"]:
         unique, again = show_bytes(file.bytes_unique), show_bytes(total["bytes_refetched"])
         lines.append(Text(f"  different bytes of it: {unique}; fetched again: {again}"))
     if file.share_declared is not None:
-        lines.append(Text(f"  of what was read, {file.share_declared:.0%} had been declared"))
+        followed = ", as far as it was followed" if total["bytes_unfollowed"] else ""
+        share = f"{file.share_declared:.0%}"
+        lines.append(Text(f"  of what was read{followed}, {share} had been declared"))
     if file.totals["helper_cpu_seconds"] > 0:
         helper = show_seconds(file.totals["helper_cpu_seconds"])
         lines.append(Text(f"  processor time of reading ahead: {helper}"))
@@ -248,5 +265,41 @@ def _lines(file: PrefetchedFile) -> list[Text]:
     if total["requests_failed"]:
         count = show_count(total["requests_failed"])
         lines.append(Text(f"  requests that failed: {count}", style="yellow"))
-    lines += [Text(f"  not to the end: {why}", style="yellow") for why in file.stopped]
+    end = "not to the end" if file.is_read_ahead else "why"
+    lines += [Text(f"  {end}: {why}", style="yellow") for why in file.stopped]
     return lines + wrong
+
+
+def _lines_of_reads(file: PrefetchedFile) -> list[Text]:
+    """How many there were, and how long they waited: as far as that is known."""
+    lines = []
+    total, known = file.totals, file.known
+    if total["reads"]:
+        seen = " that were seen" if file.has_unseen_reads else ""
+        text = f"  reads{seen}: {show_count(int(total['reads']))} of "
+        text += show_bytes(total["bytes_asked"])
+        if file.is_read_ahead and known["stalls"] is not None:
+            stalls, waited = show_count(int(known["stalls"])), known["seconds_waited"] or 0.0
+            text += f", {file.share_served:.0%} of the bytes from memory; "
+            text += f"{stalls} waited more than 1 ms, {show_seconds(waited)} in all"
+        lines.append(Text(text))
+    if known["kernel_reads"]:
+        calls, stalls = (show_count(int(known[f"kernel_{each}"] or 0)) for each in _CALLS)
+        spent = show_seconds(known["kernel_seconds"] or 0.0)
+        lines.append(
+            Text(f"  by the kernel: {calls} calls, {stalls} took more than 1 ms, {spent} in all")
+        )
+    if file.has_unseen_reads:
+        lines.append(Text("  reads by C streams or mappings: not seen"))
+    return lines
+
+
+def _line_of_requests(file: PrefetchedFile) -> Text:
+    total, unused = file.totals, file.known["bytes_unused"]
+    text = f"  fetched: {show_bytes(total['bytes_fetched'])} in "
+    text += f"{show_count(int(total['requests']))} requests"
+    if unused is not None:
+        at_least = "at least " if "bytes_unused" in file.at_least else ""
+        text += f", {at_least}{show_bytes(unused)} of it for nothing"
+    place = "page cache" if file.known["stalls"] is None else "memory"
+    return Text(f"{text}; {place} {show_bytes(file.memory_peak)}")

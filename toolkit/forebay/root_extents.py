@@ -5,8 +5,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from forebay.errors import ForebayError
-from forebay.intent_file import DeclaredReads, coalesced
+from forebay.errors import ForebayError, first_line
+from forebay.intent_file import HOW_ELSE, DeclaredReads, coalesced
 
 _LARGEST_BUFFER = 64 << 10
 
@@ -40,6 +40,8 @@ def extents_of(
                 known = ", ".join(sorted(file.keys(cycle=False))[:8])
                 raise ForebayError(f"{path} has no tree {tree}", f"It has: {known}.")
             found = file[tree]
+            if not isinstance(found, uproot.TTree):
+                raise _no_tree(file, path, tree, found)
             chosen = [found[name] for name in found.keys(filter_name=branches or None)]
             if not chosen:
                 known = ", ".join(found.keys()[:8])
@@ -51,16 +53,30 @@ def extents_of(
                 for number, branch in enumerate(chosen)
                 for entry, offset, length in _baskets(branch)
             ]
-    except (OSError, ValueError, uproot.exceptions.KeyInFileError) as error:
-        raise ForebayError(f"{path} cannot be read as ROOT: {error}") from error
+    except ForebayError:
+        raise
+    except Exception as error:  # Of a damaged file uproot tells by errors of many kinds.
+        raise ForebayError(
+            f"{path} cannot be read as ROOT: {first_line(error)}", HOW_ELSE
+        ) from error
     if order is Order.ENTRY:
         baskets.sort()
     unit = _read_buffer(path) if buffer is None else buffer
     size = path.stat().st_size
+    if any(length < 0 or offset + length > size for _, _, offset, length in baskets):
+        raise ForebayError(f"{path} is damaged: a basket of {tree} lies outside of it", HOW_ELSE)
     extents = (
         (offset, min(-(-length // unit) * unit, size - offset)) for _, _, offset, length in baskets
     )
     return DeclaredReads(path, coalesced(extents), "format")
+
+
+def _no_tree(file: Any, path: Path, tree: str, found: object) -> ForebayError:  # noqa: ANN401
+    """The error for what is `found` by this name and has no baskets."""
+    kind = getattr(found, "classname", "TDirectory")
+    trees = sorted(file.keys(cycle=False, filter_classname=["TTree", "TNtuple*"]))[:8]
+    advice = f"Its trees: {', '.join(trees)}." if trees else HOW_ELSE
+    return ForebayError(f"{tree} of {path} is a {kind}, and no TTree", advice)
 
 
 def _read_buffer(path: Path) -> int:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -11,7 +12,7 @@
 #include "core/engine/prefetch/prefetcher.hpp"
 #include "core/intercept/posix/prefetch_record.hpp"
 #include "core/plan/extent_advice.hpp"
-#include "core/storage/fetch_source.hpp"
+#include "core/storage/descriptor.hpp"
 #include "toolkit/native/page_trace.hpp"
 
 namespace forebay {
@@ -23,8 +24,11 @@ void PageReaders::opened(const OpenedFiles::Opened& file) {
   tell_mistakes(file, sections);
   const ReadIntent wishes = combined(sections);
   if (wishes.willneed.empty()) return;
-  auto source = open_fetch_source(file.descriptor, file.path, Through::widened_page_cache);
-  if (!source) return;
+  auto source = open(file);
+  if (!source) {
+    if (!left_alone_.insert(id).second) return;
+    return posix::write_prefetch_record(file.path, {.stopped = to_string(source.error())});
+  }
   const Bytes budget = wishes.budget.value_or(Prefetcher::usual_budget);
   auto advice = std::make_unique<ExtentAdvice>(wishes.willneed, file.version.size, budget,
                                                wishes.gap.value_or(GapChoice{}).bytes);
@@ -32,6 +36,27 @@ void PageReaders::opened(const OpenedFiles::Opened& file) {
   auto fetch = std::make_unique<PageCacheFetch>(std::move(readers), file.version.size);
   readers_[id].file =
       adviser_.add(file.path, *std::move(source), std::move(advice), std::move(fetch));
+}
+
+/// Half of the descriptors are for what is opened next: it comes with one.
+Result<std::unique_ptr<FetchSource>> PageReaders::open(const OpenedFiles::Opened& file) {
+  if (descriptors_run_short()) end_those_read();
+  if (descriptors_run_short()) return fail(EMFILE, "open once more " + file.path);
+  return open_fetch_source(file.descriptor, file.path, Through::widened_page_cache);
+}
+
+/// What is opened again begins anew.
+void PageReaders::end_those_read() {
+  std::erase_if(readers_, [](const auto& entry) {
+    const bool is_read = entry.second.file->is_done();
+    if (is_read) end(entry.second);
+    return is_read;
+  });
+}
+
+void PageReaders::end(const Reader& reader) {
+  reader.file->finish();
+  posix::write_prefetch_record(reader.file->path(), reader.file->figures());
 }
 
 void PageReaders::tell_mistakes(const OpenedFiles::Opened& file,
@@ -55,10 +80,7 @@ void PageReaders::read(const PageEvent& event) {
 }
 
 void PageReaders::finish() {
-  for (const auto& [id, reader] : readers_) {
-    reader.file->finish();
-    posix::write_prefetch_record(reader.file->path(), reader.file->figures());
-  }
+  for (const auto& [id, reader] : readers_) end(reader);
   readers_.clear();
 }
 

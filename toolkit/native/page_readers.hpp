@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "core/engine/prefetch/adviser.hpp"
+#include "core/model/error.hpp"
 #include "core/model/read_intent.hpp"
+#include "core/storage/fetch_source.hpp"
 #include "toolkit/native/opened_files.hpp"
 #include "toolkit/native/page_events.hpp"
 
@@ -26,18 +28,22 @@ class PageReaders {
   void finish();
 
  private:
-  void tell_mistakes(const OpenedFiles::Opened& file,
-                     const std::vector<const ReadSection*>& sections);
-
   struct Reader {
     std::shared_ptr<AdvisedFile> file;
     Extent last_fault;
   };
 
+  static void end(const Reader& reader);
+  void end_those_read();
+  Result<std::unique_ptr<FetchSource>> open(const OpenedFiles::Opened& file);
+  void tell_mistakes(const OpenedFiles::Opened& file,
+                     const std::vector<const ReadSection*>& sections);
+
   const std::vector<ReadSection> sections_;
   Adviser adviser_;
   std::map<FileId, Reader> readers_;
-  std::set<FileId> told_;  ///< What is wrong with what is declared of them.
+  std::set<FileId> told_;        ///< What is wrong with what is declared of them.
+  std::set<FileId> left_alone_;  ///< It was told why.
 };
 
 }  // namespace forebay

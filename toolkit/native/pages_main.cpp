@@ -5,6 +5,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -103,6 +104,14 @@ void watch(OpenedFiles& files, PageEvents& events, Opened&& opened, Read&& read)
   }
 }
 
+/// Each file that is read ahead takes some, as long as the run goes on.
+void allow_all_descriptors() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 /// Returns `status`.
 int say(const Error& error, int status = 1) {
   std::fprintf(stderr, "%s\n", to_string(error).c_str());
@@ -120,6 +129,7 @@ int run(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   // The terminal's are for the command.
   for (const int number : {SIGINT, SIGQUIT, SIGHUP, SIGTERM}) ::signal(number, SIG_IGN);
+  allow_all_descriptors();
 
   std::vector<ReadSection> sections;
   if (!intent.empty()) {

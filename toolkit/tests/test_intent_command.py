@@ -128,6 +128,23 @@ def test_datasets_of_hdf5_are_where_the_extents_say(tmp_path: Path) -> None:
         hdf5_extents.extents_of(tmp_path / "text", ["fields"])
 
 
+def test_what_is_no_dataset_or_cannot_be_opened_is_an_error_that_says_so(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "fields.h5"
+    with h5py.File(path, "w") as file:
+        file["type"] = np.dtype("<f8")
+        file["plain"] = np.arange(1000)
+        name_at = h5py.h5o.get_info(file["plain"].id).addr
+    with pytest.raises(ForebayError, match=r"type of .* is a type of data, and no"):
+        hdf5_extents.extents_of(path, ["type"])
+    content = bytearray(path.read_bytes())
+    content[name_at : name_at + 64] = b"\xff" * 64
+    path.write_bytes(content)
+    with pytest.raises(ForebayError, match="cannot be read as HDF5") as refused:
+        hdf5_extents.extents_of(path, ["plain"])
+    assert "\n" not in refused.value.message
+
+
 class _Index:
     """Of three chunks, as older h5py tell it: each by going through the index."""
 
@@ -190,6 +207,39 @@ def test_branches_of_root_are_where_the_extents_say(tmp_path: Path) -> None:
         root_extents.extents_of(path, "Other", [], Order.ENTRY)
     with pytest.raises(ForebayError, match="no branch q"):
         root_extents.extents_of(path, "Events", ["q"], Order.ENTRY)
+
+
+def test_what_is_no_tree_is_an_error_that_names_the_trees(tmp_path: Path) -> None:
+    uproot = pytest.importorskip("uproot")
+    path = tmp_path / "mixed.root"
+    with uproot.recreate(path) as file:
+        file["counts"] = np.histogram(np.arange(10.0), bins=4)
+        file.mkrntuple("Tuple", {"x": np.arange(10.0)})
+        file.mktree("below/Events", {"x": "f8"}).extend({"x": np.arange(10.0)})
+    for name, kind in (("counts", r"TH1\w"), ("Tuple", "ROOT::RNTuple"), ("below", "TDirectory")):
+        with pytest.raises(ForebayError, match=f"{name} of .* is a {kind}, and no") as refused:
+            root_extents.extents_of(path, name, [], Order.ENTRY)
+        assert refused.value.advice == "Its trees: below/Events."
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_damaged_root_file_is_an_error_or_another_answer(tmp_path: Path, seed: int) -> None:
+    """Never an exception of uproot's or of its reading of what is no number."""
+    uproot = pytest.importorskip("uproot")
+    path = tmp_path / "events.root"
+    random = np.random.default_rng(seed)
+    with uproot.recreate(path) as file:
+        file.mktree("Events", {"x": "f8"}).extend({"x": random.random(500)})
+    content = bytearray(path.read_bytes())
+    begin = int(random.integers(0, len(content) - 400))
+    content[begin : begin + 400] = random.bytes(400)
+    path.write_bytes(content)
+    try:
+        reads = root_extents.extents_of(path, "Events", [], Order.ENTRY)
+    except ForebayError as refused:
+        assert "\n" not in refused.message  # noqa: PT017 - it may also be read
+    else:
+        assert all(offset + length <= len(content) for offset, length in reads.extents)
 
 
 def test_the_command_writes_an_intent_file(forebay: Forebay, tmp_path: Path) -> None:

@@ -15,11 +15,12 @@ READS = '[[file]]\npath = "*.dat"\nwillneed = [[0, 0]]\n'
 
 def record(**values: object) -> dict[str, object]:
     """A whole record, as the runtime writes one (docs/formats/report.md)."""
-    numbers = dict.fromkeys(prefetch_records._SUMS, 0)
+    numbers = dict.fromkeys(prefetch_records._SUMS + prefetch_records._KNOWN_TO_SOME, 0)
     return {
         "version": 1,
         "path": "/data/a.dat",
         **numbers,
+        "has_unseen_reads": False,
         "memory_peak": 0,
         "gap_found": 0,
         "latency_seconds": 0.0,
@@ -57,6 +58,62 @@ def test_a_gap_that_was_found_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
     assert 'of gaps (gap = "256KiB" in the intent file' in capsys.readouterr().out
 
 
+def shown(directory: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """What is told of the records in `directory`."""
+    prefetch_records.show(Console(width=200), prefetch_records.load(directory))
+    return capsys.readouterr().out
+
+
+def test_reads_that_went_to_the_kernel_are_told_with_their_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = record(requests=9, reads=1200, kernel_reads=1101, kernel_stalls=7, kernel_seconds=3.1)
+    leave(tmp_path, wrong)
+    told = shown(tmp_path, capsys)
+    assert "0 waited more than 1 ms" in told
+    assert "by the kernel: 1 101 calls, 7 took more than 1 ms, 3.10 s in all" in told
+
+
+def test_what_is_not_known_is_not_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    unknown = dict.fromkeys(("stalls", "seconds_waited", "bytes_unused"), None)
+    leave(tmp_path, record(requests=9, reads=100, kernel_reads=100, **unknown))
+    told = shown(tmp_path, capsys)
+    assert "waited" not in told
+    assert "for nothing" not in told
+    assert "by the kernel: 100 calls" in told
+    (file,) = prefetch_records.as_json(prefetch_records.load(tmp_path))["prefetch"]["files"]
+    assert (file["stalls"], file["bytes_unused"], file["kernel_reads"]) == (None, None, 100)
+    leave(tmp_path, record(requests=9, bytes_unused=1 << 20))
+    assert "at least 1.0 MiB of it for nothing" in shown(tmp_path, capsys)
+
+
+def test_reads_that_are_not_seen_are_said_to_be_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unknown = dict.fromkeys(prefetch_records._KNOWN_TO_SOME, None)
+    leave(tmp_path, record(requests=9, has_unseen_reads=True, **unknown))
+    told = shown(tmp_path, capsys)
+    assert "reads by C streams or mappings: not seen" in told
+    assert "reads: 0" not in told
+
+
+def test_a_file_that_could_not_be_read_ahead_has_its_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    leave(tmp_path, record(reads=3, kernel_reads=3, stopped="no memory is left"))
+    told = shown(tmp_path, capsys)
+    assert "/data/a.dat  not read ahead" in told
+    assert "why: no memory is left" in told
+    assert "fetched" not in told
+
+
+def test_what_had_been_declared_is_told_of_what_was_followed(tmp_path: Path) -> None:
+    read = {"bytes_asked": 1000, "bytes_planned": 500, "bytes_asked_declared": 100}
+    leave(tmp_path, record(bytes_unfollowed=800, **read))
+    (file,) = prefetch_records.load(tmp_path).files
+    assert file.share_declared == 0.5
+
+
 def test_records_that_are_not_whole_are_named(tmp_path: Path) -> None:
     leave(tmp_path, record(version=2), {"version": 1}, record())
     (tmp_path / "12-9-0000000000000000.reads").write_text("{}")
@@ -86,7 +143,7 @@ def test_the_summary_tells_what_was_read_ahead(forebay: Forebay, tmp_path: Path)
     leave(
         staged,
         record(
-            reads=4, bytes_asked=4096, bytes_asked_declared=1024, bytes_served=2048,
+            reads=4, reads_served=2, bytes_asked=4096, bytes_asked_declared=1024, bytes_served=2048,
             bytes_fetched=8192, bytes_refetched=4096, bytes_planned=2048, plans_given_up=1,
             helper_cpu_seconds=0.25,
         ),

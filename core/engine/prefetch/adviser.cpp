@@ -23,6 +23,7 @@ AdvisedFile::AdvisedFile(Adviser& adviser, std::string path, std::unique_ptr<Fet
   const FetchPlan& plan = advice_->declared();
   figures_.bytes_planned = plan.bytes();
   figures_.extents_outside = static_cast<std::int64_t>(plan.outside());
+  figures_.is_by_page_cache = true;
 }
 
 void AdvisedFile::note(Extent read) {
@@ -35,9 +36,16 @@ void AdvisedFile::note(Extent read) {
   if (!read.empty()) adviser_.add_note({shared_from_this(), read});
 }
 
+void AdvisedFile::count(const KernelReads& by_kernel) {
+  const std::lock_guard lock(mutex_);
+  if (!figures_.by_kernel) figures_.by_kernel.emplace();
+  *figures_.by_kernel += by_kernel;
+}
+
 void AdvisedFile::watch(std::shared_ptr<ReadProgress> progress) {
   {
     const std::lock_guard lock(mutex_);
+    figures_.has_unseen_reads = true;
     progress_.push_back(std::move(progress));
   }
   adviser_.look_soon();

@@ -34,6 +34,9 @@ class AdvisedFile : public std::enable_shared_from_this<AdvisedFile> {
   /// The program is about to read. Waits for nothing.
   void note(Extent read);
 
+  /// Reads that the kernel carried out before nothing but a mapping shows the file any more.
+  void count(const KernelReads& by_kernel);
+
   /// Reads that note() is not told of are found by looking, from now on. Until forget().
   void watch(std::shared_ptr<ReadProgress> progress);
   void forget(const std::shared_ptr<ReadProgress>& progress);

@@ -90,6 +90,8 @@ TEST(Adviser, TellsWhatFollowsAReadAndGivesUpTheOldest) {
                           ReadAdvice::Item{{20, 10}, true}, ReadAdvice::Item{{0, 10}, false}));
   EXPECT_EQ(file->figures().reads, 2);
   EXPECT_EQ(file->figures().bytes_asked, 20);
+  EXPECT_TRUE(file->figures().is_by_page_cache);
+  EXPECT_FALSE(file->figures().has_unseen_reads);
 }
 
 TEST(Adviser, CountsWhatWasBroughtAndNotPassedYet) {

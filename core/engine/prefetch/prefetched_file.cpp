@@ -38,6 +38,12 @@ PrefetchedFile::PrefetchedFile(std::string path, std::unique_ptr<FetchSource> so
       tuner_({block, std::nullopt}, RequestTuner::most_joined_in(buffer_.bytes(), block),
              intent_.gap.value_or(GapChoice{}).bytes) {}
 
+Bytes PrefetchedFile::Live::unused() const {
+  Bytes bytes = held.length - used.overlap(held);
+  for (const Extent& gap : wanted.between()) bytes -= gap.length - used.overlap(gap);
+  return bytes;
+}
+
 void PrefetchedFile::start(const FileVersion& version, std::int64_t now_ns) {
   const std::lock_guard lock(mutex_);
   if (state_ == State::unsettled) begin(version, now_ns);
@@ -133,6 +139,7 @@ Bytes PrefetchedFile::copy(std::span<std::byte> into, Bytes offset,
     const auto held = buffer_.at(piece->memory, piece->held.length);
     std::memcpy(into.data() + (at - offset), held.data() + (at - piece->held.offset),
                 static_cast<std::size_t>(count));
+    piece->used.add({at, count});
     bool to_its_end = false;
     for (const auto& [extent, place] : piece->wanted.parts()) {
       const Extent copied = intersect({at, count}, extent);
@@ -325,11 +332,10 @@ void PrefetchedFile::ended(const ReadOutcome& outcome) {
   const bool is_whole = outcome.os_errno == 0 && outcome.moved >= piece->held.length;
   figures_.bytes_fetched += outcome.moved;
   figures_.bytes_refetched += fetched_.add({piece->held.offset, outcome.moved});
-  if (state_ != State::active) {
-    release(piece);
-  } else if (!is_whole) {
+  if (state_ != State::active || !is_whole) {
     // The program learns of an error if it asks for these bytes, from the file itself.
-    ++figures_.requests_failed;
+    if (state_ == State::active) ++figures_.requests_failed;
+    figures_.bytes_unused += outcome.moved;
     release(piece);
   } else {
     const std::int64_t now = steady_ns();
@@ -365,7 +371,7 @@ void PrefetchedFile::count_cpu(std::int64_t nanoseconds) {
 }
 
 void PrefetchedFile::release(const Piece& piece) {
-  if (piece->ready && piece->served == 0) figures_.bytes_unused += piece->held.length;
+  if (piece->ready) figures_.bytes_unused += piece->unused();
   buffer_.give_back(piece->memory);
   live_.erase(piece);
 }
@@ -403,7 +409,7 @@ PrefetchFigures PrefetchedFile::figures() const {
   const std::lock_guard lock(mutex_);
   PrefetchFigures result = figures_;
   for (const Live& live : live_) {
-    if (live.ready && live.served == 0) result.bytes_unused += live.held.length;
+    if (live.ready) result.bytes_unused += live.unused();
   }
   result.gap_found = tuner_.gap_found();
   result.memory_peak = buffer_.peak_bytes();

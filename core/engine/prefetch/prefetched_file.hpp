@@ -72,6 +72,10 @@ class PrefetchedFile final : public ServedFile {
     std::vector<Extent> absent = {};  ///< Of `held`, what the page cache did not have before.
     bool ready = false;
     Bytes served = 0;
+    ExtentSet used{};  ///< Of `held`, what was served.
+
+    /// Bytes that were fetched for nothing until now. What lies between extents counts apart.
+    Bytes unused() const;
   };
 
   using Piece = std::deque<Live>::iterator;

@@ -59,8 +59,29 @@ TEST(PrefetchedFile, ServesWhatWasDeclaredInItsOrder) {
   const auto figures = rig.file->figures();
   EXPECT_EQ(figures.reads_served, 3);
   EXPECT_EQ(figures.bytes_served, 11100);
-  EXPECT_EQ(figures.bytes_unused, 0);
+  EXPECT_EQ(figures.bytes_unused, 20 * KiB - 11100) << "for transfers are whole units";
   EXPECT_EQ(figures.memory_peak, 20 * KiB) << "in units of transfer";
+}
+
+TEST(PrefetchedFile, CountsByBytesWhatWasFetchedForNothing) {
+  Rig rig(reads({{0, 8 * KiB}, {64 * KiB, 8 * KiB}, {128 * KiB, 8 * KiB}}));
+  EXPECT_EQ(fetch_all(*rig.file), 3);
+  EXPECT_EQ(rig.read(0, 1000), 1000);
+  EXPECT_EQ(rig.read(500, 1000), 1000);
+  EXPECT_EQ(rig.read(68 * KiB, 4 * KiB), 4 * KiB);
+  const Bytes unused = 24 * KiB - 1500 - 4 * KiB;
+  EXPECT_EQ(rig.file->figures().bytes_unused, unused);
+  rig.file->stop("");
+  EXPECT_EQ(rig.file->figures().bytes_unused, unused);
+}
+
+TEST(PrefetchedFile, WhatComesTooLateWasFetchedForNothing) {
+  Rig rig(reads({{0, 8 * KiB}}));
+  const auto request = rig.file->next_request();
+  ASSERT_TRUE(request.has_value());
+  rig.file->stop("");
+  carry_out(*rig.file, *request);
+  EXPECT_EQ(rig.file->figures().bytes_unused, 8 * KiB);
 }
 
 TEST(PrefetchedFile, CountsWhatItFetchesAgainAndWhatHadBeenDeclared) {

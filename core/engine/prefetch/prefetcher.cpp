@@ -15,6 +15,8 @@ namespace forebay {
 namespace {
 
 constexpr Bytes fewest_blocks = 4;
+/// For want of memory none gets smaller than this: requests of less do not pay.
+constexpr Bytes smallest_block = 64 * KiB;
 
 }  // namespace
 
@@ -58,41 +60,47 @@ void Prefetcher::end(const char* why) {
 }
 
 /// The memory is the harder of the two limits: blocks get smaller until enough of them fit.
-Prefetcher::Share Prefetcher::share_of(const ReadIntent& intent) const {
+Prefetcher::Share Prefetcher::share_of(const ReadIntent& intent, Bytes most) {
   const Bytes wished =
       round_up(std::min(intent.block.value_or(usual_block), GiB), direct_alignment);
-  const Bytes budget = std::min(
-      intent.budget.value_or(std::max(usual_budget, fewest_blocks * wished)), memory_->amount());
+  const Bytes budget =
+      std::min(intent.budget.value_or(std::max(usual_budget, fewest_blocks * wished)), most);
   const Bytes block =
       std::clamp(round_down(budget / fewest_blocks, direct_alignment), direct_alignment, wished);
   return {round_down(budget, block), block};
 }
 
+Bytes Prefetcher::most_for_one() const {
+  const Bytes left = memory_->free();
+  return 2 * left < memory_->amount() ? left / 2 : left;
+}
+
 Result<std::shared_ptr<ServedFile>> Prefetcher::add(std::string path,
                                                     std::unique_ptr<FetchSource> source,
                                                     const ReadIntent& intent) {
-  auto [bytes, block] = share_of(intent);
+  const Bytes least = std::min(share_of(intent, memory_->amount()).block, smallest_block);
   auto holder = ResourceHolder::join(memory_);
   if (!holder) return tl::unexpected(holder.error());
-  while (bytes >= fewest_blocks * block && !(*holder)->take(bytes)) {
-    bytes = round_down(bytes / 2, block);
-  }
-  if (bytes < fewest_blocks * block) {
-    return tl::unexpected(
-        Error{ErrorKind::no_memory, 0, "no memory is left to read " + path + " ahead"});
-  }
-  auto buffer = FetchBuffer::make(bytes);
+  Share share{};
+  do {  // Others may take of it meanwhile.
+    share = share_of(intent, most_for_one());
+    if (share.block < least || share.bytes < fewest_blocks * share.block) {
+      return tl::unexpected(
+          Error{ErrorKind::no_memory, 0, "no memory is left to read " + path + " ahead"});
+    }
+  } while (!(*holder)->take(share.bytes));
+  auto buffer = FetchBuffer::make(share.bytes);
   if (!buffer) return tl::unexpected(buffer.error());
-  return join(std::make_shared<PrefetchedFile>(std::move(path), std::move(source), intent,
-                                               *std::move(buffer), block, [this] { wake(); },
-                                               requests_),
+  return join(std::make_shared<PrefetchedFile>(
+                  std::move(path), std::move(source), intent, *std::move(buffer), share.block,
+                  [this] { wake(); }, requests_),
               *std::move(holder));
 }
 
 Result<std::shared_ptr<ServedFile>> Prefetcher::add_shared(
     std::string path, std::unique_ptr<FetchSource> source, const ReadIntent& intent,
     const FileVersion& version, const SharedWindow::Before& before, std::int64_t now_ns) {
-  const auto [bytes, block] = share_of(intent);
+  const auto [bytes, block] = share_of(intent, memory_->amount());
   auto holder = ResourceHolder::join(memory_);
   if (!holder) return tl::unexpected(holder.error());
   if (bytes < fewest_blocks * block || !(*holder)->take(bytes)) {
@@ -105,9 +113,9 @@ Result<std::shared_ptr<ServedFile>> Prefetcher::add_shared(
   if (window == nullptr) {
     return tl::unexpected(Error{ErrorKind::unsupported, 0, "no memory to share for " + path});
   }
-  auto file =
-      std::make_shared<SharedFile>(std::move(path), std::move(source), intent, std::move(window),
-                                   version, block, before, [this] { wake(); }, requests_);
+  auto file = std::make_shared<SharedFile>(
+      std::move(path), std::move(source), intent, std::move(window), version, block, before,
+      [this] { wake(); }, requests_);
   {
     const std::lock_guard lock(mutex_);
     std::erase_if(shared_, [](const auto& known) { return known.expired(); });

@@ -39,7 +39,8 @@ class Prefetcher {
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
-  /// Reads a file ahead until release(). Its memory is what the intent asks for, or what is left,
+  /// Reads a file ahead until release(). Its memory is what the intent asks for, or, when more than
+  /// half of all is taken, no more than half of what is left, so that later ones have some, too;
   /// but not less than four blocks, which are smaller than asked for where they must. Error:
   /// no_memory.
   Result<std::shared_ptr<ServedFile>> add(std::string path, std::unique_ptr<FetchSource> source,
@@ -82,7 +83,9 @@ class Prefetcher {
     Bytes block;
   };
 
-  Share share_of(const ReadIntent& intent) const;
+  /// With `most` bytes at most.
+  static Share share_of(const ReadIntent& intent, Bytes most);
+  Bytes most_for_one() const;
   Result<std::shared_ptr<ServedFile>> join(std::shared_ptr<ServedFile> file,
                                            std::unique_ptr<ResourceHolder> memory);
   void work();

@@ -1,5 +1,5 @@
-// Goal: of several files of one storage that a program reads, only the first measures which gaps are
-// worth fetching; files elsewhere learn nothing from it, and what proves wrong is forgotten.
+// Goal: of several files of one storage that a program reads, only the first measures which gaps
+// are worth fetching; files elsewhere learn nothing from it, and what proves wrong is forgotten.
 // Method: a tuner under a clock of its own, for a storage of so many operations a second or so many
 // bytes; then files in memory, whose requests are looked at.
 

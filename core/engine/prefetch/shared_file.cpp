@@ -453,7 +453,7 @@ std::optional<ReadRequest> SharedFile::fetch(const FetchPiece& piece, Bytes begi
   for (const auto& part : piece.parts()) {
     end = std::max(end, places_.of(part.place) + part.extent.length);
   }
-  const auto begun = window_->begin_piece(held, transfer.length, begin, end);
+  const auto begun = window_->begin_piece(held, transfer.length, begin, end, piece.between());
   if (!begun) return std::nullopt;
   under_way_.push_back({begun->number, piece, held, tuner_.trial(), measured_.depart(steady_ns())});
   go_past();
@@ -472,7 +472,9 @@ void SharedFile::ended(const ReadOutcome& outcome) {
   figures_.bytes_refetched += fetched_.add({done.held.offset, outcome.moved});
   const bool is_there = outcome.os_errno == 0 && outcome.moved >= done.held.length;
   // The others may use it, whatever has become of this one.
-  window_->end_piece(done.number, is_there && version == version_);
+  if (!window_->end_piece(done.number, is_there && version == version_)) {
+    figures_.bytes_unused += outcome.moved;
+  }
   if (!is_there) {
     ++figures_.requests_failed;
     return;
@@ -512,7 +514,7 @@ bool SharedFile::foresees(Bytes offset) {
 PrefetchFigures SharedFile::figures() const {
   const std::lock_guard lock(mutex_);
   PrefetchFigures result = figures_;
-  result.bytes_unused = window_->unused_bytes();
+  result.bytes_unused += window_->unused_bytes();
   result.gap_found = tuner_.gap_found();
   result.memory_peak = window_->is_maker() ? window_->bytes() : 0;
   result.latency_ns = measured_.latency_ns();

@@ -226,6 +226,29 @@ TEST(SharedFile, AFailureIsTheProgramsOnlyIfItAsks) {
   EXPECT_EQ(rig.files[0]->figures().requests_failed, 1);
 }
 
+TEST(SharedFile, WhatCameInPartsOrNotAtAllIsReadByEachForHimself) {
+  for (const int os_errno : {0, EIO}) {
+    Rig rig(os_errno == 0 ? 16 : 17, reads({{0, 0}}), 2);
+    for (std::size_t who = 0; who < 2; ++who) rig.read(who, 0, 4 * KiB);
+    for (Bytes at = 4 * KiB; at < 48 * KiB; at += 4 * KiB) rig.read(0, at, 4 * KiB);
+    rig.is_fetching = false;
+    rig.read(1, 4 * KiB, 32 * KiB);
+    const auto request = rig.files[0]->next_request();
+    ASSERT_TRUE(request.has_value());
+    const Bytes part = os_errno == 0 ? 4 * KiB : 0;
+    rig.files[0]->ended({request->tag, part, os_errno});
+    for (std::size_t who = 0; who < 2; ++who) {
+      EXPECT_EQ(rig.read(who, request->offset, 8 * KiB).bytes, 0) << who << ", " << os_errno;
+    }
+    rig.is_fetching = true;
+    for (std::size_t who = 0; who < 2; ++who) {
+      EXPECT_EQ(rig.read(who, request->offset + 8 * KiB, 4 * KiB).bytes, 4 * KiB) << who;
+    }
+    EXPECT_EQ(rig.files[0]->figures().requests_failed, 1);
+    EXPECT_GE(rig.files[0]->figures().bytes_unused, part);
+  }
+}
+
 TEST(SharedFile, GapsAreFetchedAlongAndPartsAreServedInTheirOrder) {
   ReadIntent intent = reads({{64 * KiB, 5000}, {MiB, 4096}, {76 * KiB, 4096}});
   intent.gap = GapChoice{16 * KiB};

@@ -29,6 +29,30 @@ constexpr std::uint64_t lease_after(std::uint64_t lease, int number) {
   return ((lease >> fetcher_bits) + 1) << fetcher_bits | static_cast<std::uint64_t>(number + 1);
 }
 
+constexpr Bytes parts = 64;  ///< Of a piece, a bit each.
+
+/// Those in [from, to).
+constexpr std::uint64_t part_bits(Bytes from, Bytes to) {
+  const auto below = [](Bytes end) {
+    return end >= parts ? ~std::uint64_t{0} : (std::uint64_t{1} << static_cast<unsigned>(end)) - 1;
+  };
+  return from < to ? below(to) & ~below(from) : 0;
+}
+
+/// The parts of a piece that lie within `extent`; or, if `touched`, that have a byte of it.
+std::uint64_t parts_in(Extent held, Extent extent, bool touched) {
+  const Extent inside = intersect(held, extent);
+  if (inside.empty()) return 0;
+  const Bytes from = (inside.offset - held.offset) * parts;
+  const Bytes to = (inside.end() - held.offset) * parts;
+  const auto up = [&](Bytes place) { return (place + held.length - 1) / held.length; };
+  return touched ? part_bits(from / held.length, up(to)) : part_bits(up(from), to / held.length);
+}
+
+Bytes unread_bytes(Extent held, std::uint64_t read_parts) {
+  return held.length * (parts - std::popcount(read_parts)) / parts;
+}
+
 /// What is copied may be written to at the same time, which is seen by what is loaded afterwards.
 /// ThreadSanitizer, which knows memcpy whoever calls it, and no fences, is not to see it.
 #if defined(__SANITIZE_THREAD__)
@@ -81,6 +105,7 @@ bool SharedWindow::take_number() {
 void SharedWindow::depart() {
   if (number_ < 0) return;
   leave();
+  unused_bytes_ += left_over();
   // What is on its way may still land: nobody gets its memory.
   free_from(number_);
   reader(number_).process.store(0);
@@ -232,8 +257,9 @@ bool SharedWindow::copy(const Piece& piece, Bytes offset, std::span<std::byte> i
   const auto held = memory_.at(piece.units, piece.held.length);
   copy_racing(into.data(), held.data() + (offset - piece.held.offset), into.size());
   WindowPiece& state = state_->pieces[piece.index];
-  state.is_read.store(1);
-  return state.word.load() == piece.word;
+  if (state.word.load() != piece.word) return false;
+  state.read_parts.fetch_or(parts_in(piece.held, {offset, static_cast<Bytes>(into.size())}, true));
+  return true;
 }
 
 Bytes SharedWindow::cursor() const { return state_->cursor.load(); }
@@ -411,14 +437,26 @@ void SharedWindow::give_up(const Piece& piece) {
   std::uint64_t word = piece.word;
   const std::uint64_t free = word_of(number_of(word), Stage::free);
   WindowPiece& state = state_->pieces[piece.index];
-  const bool was_read = state.is_read.load() != 0;
+  const std::uint64_t read_parts = state.read_parts.load();
   if (!state.word.compare_exchange_strong(word, free)) return;
-  if (!was_read) unused_bytes_ += piece.held.length;
+  unused_bytes_ += unread_bytes(piece.held, read_parts);
   state_->taken.fetch_and(~piece.units);
 }
 
+Bytes SharedWindow::left_over() const {
+  if (number_ < 0 || !fellows().empty()) return 0;
+  Bytes sum = 0;
+  for (const Piece& piece : pieces()) {
+    if (piece.is_ready) {
+      sum += unread_bytes(piece.held, state_->pieces[piece.index].read_parts.load());
+    }
+  }
+  return sum;
+}
+
 std::optional<SharedWindow::Fetch> SharedWindow::begin_piece(Extent held, Bytes transfer,
-                                                             Bytes begin, Bytes end) {
+                                                             Bytes begin, Bytes end,
+                                                             std::span<const Extent> between) {
   std::uint64_t taken = state_->taken.load();
   std::optional<std::uint64_t> units;
   do {
@@ -437,7 +475,9 @@ std::optional<SharedWindow::Fetch> SharedWindow::begin_piece(Extent held, Bytes 
     state.end.store(end);
     state.units.store(*units);
     state.owner.store(number_);
-    state.is_read.store(0);
+    std::uint64_t not_to_be_read = 0;
+    for (const Extent& gap : between) not_to_be_read |= parts_in(held, gap, false);
+    state.read_parts.store(not_to_be_read);
     own_[i] = number;
     state.word.store(word_of(number, Stage::under_way));
     return Fetch{number, memory_.at(*units, transfer)};
@@ -446,9 +486,9 @@ std::optional<SharedWindow::Fetch> SharedWindow::begin_piece(Extent held, Bytes 
   return std::nullopt;
 }
 
-void SharedWindow::end_piece(std::uint64_t number, bool is_there) {
+bool SharedWindow::end_piece(std::uint64_t number, bool is_there) {
   const auto own = std::ranges::find(own_, number);
-  if (own == own_.end()) return;
+  if (own == own_.end()) return false;
   *own = 0;
   WindowPiece& state = state_->pieces[static_cast<std::size_t>(own - own_.begin())];
   const std::uint64_t units = state.units.load();
@@ -464,6 +504,7 @@ void SharedWindow::end_piece(std::uint64_t number, bool is_there) {
     if (is_ours) state_->taken.fetch_and(~units);
   }
   tell_all();
+  return is_kept;
 }
 
 bool SharedWindow::advance(Bytes seen, Bytes to) {

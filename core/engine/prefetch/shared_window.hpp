@@ -134,10 +134,13 @@ class SharedWindow {
     std::uint64_t number = 0;
     std::span<std::byte> memory;  ///< As long as the transfer.
   };
-  /// `held`: of the file, what the memory will hold. After make_room().
-  std::optional<Fetch> begin_piece(Extent held, Bytes transfer, Bytes begin, Bytes end);
-  /// It is there, or, where that failed or it is not to be read, not. By whoever began it.
-  void end_piece(std::uint64_t number, bool is_there);
+  /// `held`: of the file, what the memory will hold; `between`: of that, what nobody is to read.
+  /// After make_room().
+  std::optional<Fetch> begin_piece(Extent held, Bytes transfer, Bytes begin, Bytes end,
+                                   std::span<const Extent> between = {});
+  /// It is there, or, where that failed or it is not to be read, not. By whoever began it. Whether
+  /// it can be read now.
+  bool end_piece(std::uint64_t number, bool is_there);
 
   /// The cursor moves from `seen` to `to`; false: it was set back meanwhile.
   bool advance(Bytes seen, Bytes to);
@@ -153,8 +156,9 @@ class SharedWindow {
   /// are in this one.
   void retire();
   bool is_retired() const;
-  /// Of what made room by this one, bytes of pieces that nobody has read anything of.
-  Bytes unused_bytes() const { return unused_bytes_; }
+  /// Bytes that nobody has read, in 64ths of each piece: of what made room by this one, and, when
+  /// it is the last one, of what is there.
+  Bytes unused_bytes() const { return unused_bytes_ + left_over(); }
 
   // For the thread that answers for this reader's process.
 
@@ -175,6 +179,7 @@ class SharedWindow {
   std::optional<std::uint64_t> units_for(Bytes transfer, std::uint64_t taken) const;
   bool has_room(Bytes transfer) const;
   void give_up(const Piece& piece);
+  Bytes left_over() const;
   void look_after(int number, std::int64_t now_ns);
   void set_back(Bytes place);
   std::vector<Fellow> fellows() const;

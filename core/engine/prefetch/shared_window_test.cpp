@@ -37,7 +37,7 @@ WindowKind kind_for(std::uint64_t test) {
 /// The names in shared memory of windows for `kind`, by whatever plan.
 std::vector<std::filesystem::path> files_for(const WindowKind& kind) {
   std::array<char, 100> begin{};
-  std::snprintf(begin.data(), begin.size(), "forebay-window-1-%u-%llx-%llx-", ::geteuid(),
+  std::snprintf(begin.data(), begin.size(), "forebay-window-2-%u-%llx-%llx-", ::geteuid(),
                 static_cast<unsigned long long>(kind.version.id.device),
                 static_cast<unsigned long long>(kind.version.id.inode));
   std::vector<std::filesystem::path> result;
@@ -384,7 +384,26 @@ TEST(SharedWindow, WhatWasNotReadIsCounted) {
   EXPECT_EQ(byte_of(*window, 0), 0);
   window->pass(16 * unit, 0);
   ASSERT_TRUE(fetch(*window, 16, 16));
-  EXPECT_EQ(window->unused_bytes(), 8 * unit);
+  // One byte is a 64th of a piece.
+  constexpr Bytes unread = 16 * unit - 8 * unit / 64;
+  EXPECT_EQ(window->unused_bytes(), unread);
+  window->leave();
+  EXPECT_EQ(window->unused_bytes(), unread + 16 * unit) << "nobody is left to read it";
+  window->depart();
+  EXPECT_EQ(window->unused_bytes(), unread + 16 * unit);
+}
+
+TEST(SharedWindow, WhatLiesBetweenExtentsIsNotToBeRead) {
+  const auto window = SharedWindow::join(kind_for(18));
+  window->enter(0, {}, 0);
+  ASSERT_TRUE(window->begin_fetching());
+  const std::array between{Extent{2 * unit, 4 * unit}};
+  const auto begun = window->begin_piece({0, 8 * unit}, 8 * unit, 0, 8 * unit, between);
+  ASSERT_TRUE(begun.has_value());
+  fill(begun->memory, 0);
+  EXPECT_TRUE(window->end_piece(begun->number, true));
+  window->leave();
+  EXPECT_EQ(window->unused_bytes(), 4 * unit);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ WindowMemory::WindowMemory(const WindowKind& kind)
     : kind_(kind),
       unit_(round_up((kind.bytes + most_window_units - 1) / most_window_units, direct_alignment)),
       bytes_(round_down(kind.bytes, unit_)) {
-  std::snprintf(name_, sizeof name_, "/forebay-window-1-%u-%llx-%llx-%llx-%llx-%llx", ::geteuid(),
+  std::snprintf(name_, sizeof name_, "/forebay-window-2-%u-%llx-%llx-%llx-%llx-%llx", ::geteuid(),
                 static_cast<unsigned long long>(kind.version.id.device),
                 static_cast<unsigned long long>(kind.version.id.inode),
                 static_cast<unsigned long long>(kind.version.size),

@@ -44,7 +44,8 @@ struct alignas(64) WindowPiece {
   std::atomic<Bytes> end;
   std::atomic<std::uint64_t> units;
   std::atomic<std::int32_t> owner;
-  std::atomic<std::uint32_t> is_read;  ///< By anybody.
+  /// A bit for each 64th of it: it was read by anybody, or lies between what is declared.
+  std::atomic<std::uint64_t> read_parts;
 };
 
 struct alignas(64) WindowReader {

@@ -1,17 +1,51 @@
 #include "core/intercept/posix/followed.hpp"
 
+#include <utility>
+
 #include "core/intercept/posix/prefetch_record.hpp"
 #include "core/intercept/posix/trace_record.hpp"
 
 namespace forebay::posix {
+namespace {
+
+constexpr const char* read_elsewhere = "some openings read elsewhere than was declared, or little";
+
+/// With the reads that the kernel carried out.
+PrefetchFigures whole(PrefetchFigures figures, const KernelReads& more) {
+  KernelReads all = figures.by_kernel.value_or(KernelReads{});
+  all += more;
+  figures.reads += all.reads_unfollowed;
+  figures.bytes_asked += all.bytes_unfollowed;
+  figures.bytes_unfollowed += all.bytes_unfollowed;
+  figures.by_kernel = all;
+  return figures;
+}
+
+}  // namespace
+
+bool is_left_alone(const Followed& followed) {
+  return followed.file == nullptr && followed.advised == nullptr && followed.trace == nullptr;
+}
+
+bool has_to_be_told(const Followed& followed) {
+  return is_left_alone(followed) && (followed.by_kernel.calls > 0 || !followed.left_alone.empty());
+}
 
 void write_record(const Followed& followed) {
   if (followed.file != nullptr) {
-    write_prefetch_record(followed.file->path(), followed.file->figures());
+    write_prefetch_record(followed.file->path(),
+                          whole(followed.file->figures(), followed.by_kernel));
   }
   if (followed.advised != nullptr) {
     followed.advised->finish();
-    write_prefetch_record(followed.advised->path(), followed.advised->figures());
+    write_prefetch_record(followed.advised->path(),
+                          whole(followed.advised->figures(), followed.by_kernel));
+  }
+  if (has_to_be_told(followed)) {
+    PrefetchFigures figures;
+    figures.stopped = followed.left_alone;
+    if (figures.stopped.empty()) figures.stopped = read_elsewhere;
+    write_prefetch_record(followed.path, whole(std::move(figures), followed.by_kernel));
   }
   if (followed.trace != nullptr && followed.trace->reads() > 0) {
     write_trace_record(followed.path, followed.version.size, *followed.trace);

@@ -6,6 +6,7 @@
 
 #include "core/engine/prefetch/adviser.hpp"
 #include "core/engine/prefetch/node_readers.hpp"
+#include "core/engine/prefetch/prefetch_figures.hpp"
 #include "core/engine/prefetch/served_file.hpp"
 #include "core/model/read_intent.hpp"
 #include "core/model/read_trace.hpp"
@@ -24,11 +25,18 @@ struct Followed {
   std::shared_ptr<NodeReaders> company = nullptr;
   /// Where it is read first decides what is fetched of it: it was open before.
   std::shared_ptr<const ReadIntent> declared = nullptr;
-  std::string path = {};            ///< Of what is written down, absolute, or declared.
-  FileVersion version = {};         ///< When it was opened.
-  std::int64_t began_ns = 0;        ///< By steady_ns(): when it began to be read ahead.
+  std::string path = {};      ///< Of what is written down, absolute, or declared, or left alone.
+  FileVersion version = {};   ///< When it was opened.
+  std::int64_t began_ns = 0;  ///< By steady_ns(): when it began to be read ahead.
   std::int64_t reads_credited = 0;  ///< Of the reads served, those that ParkedFiles knows of.
+  KernelReads by_kernel = {};       ///< Until it was closed last.
+  std::string left_alone = {};      ///< Why nothing is fetched of what was declared.
 };
+
+/// Nothing was fetched of what was declared, nor are its reads written down.
+bool is_left_alone(const Followed& followed);
+/// The same, and it was read, or there is a reason.
+bool has_to_be_told(const Followed& followed);
 
 /// When it has ended. What is told to the kernel ends with it.
 void write_record(const Followed& followed);

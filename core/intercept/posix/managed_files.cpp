@@ -221,11 +221,17 @@ void write_last_records(bool at_once) {
       std::unique_lock file_lock(managed->mutex, std::try_to_lock);
       if (!file_lock && at_once) continue;
       if (!file_lock) file_lock.lock();
-      write_record(managed->followed);
+      managed->followed.by_kernel += managed->by_kernel.take();
+      if (is_left_alone(managed->followed)) {
+        state->left_alone.add(managed->followed);
+      } else {
+        write_record(managed->followed);
+      }
       managed->followed.presence.reset();
       managed->followed.company.reset();
     }
     for (const Followed& parked : state->parked.take_all()) write_record(parked);
+    state->left_alone.write_records();
     write_records_of_mappings(*state);
   });
 }
@@ -264,13 +270,17 @@ void look_at(int descriptor, int directory, const char* path, int flags, Reader 
   // It may have had another size when it was opened for reading.
   if (sections.empty() && !(writes && declared->goes_by_size())) return;
   if (writes) {
-    stop_serving(version.id);
-  } else if ((flags & (O_DIRECT | O_SYNC | O_DSYNC)) == 0) {
+    const bool was_served = stop_serving(version.id);
+    const bool reads = (flags & O_ACCMODE) == O_RDWR && (flags & O_TRUNC) == 0;
+    if (reads && !was_served && !sections.empty()) leave_alone(path, "it was opened for writing");
+  } else if ((flags & (O_DIRECT | O_SYNC | O_DSYNC)) != 0) {
+    leave_alone(path, "it was opened with O_DIRECT, O_SYNC or O_DSYNC");
+  } else {
     declared->tell(sections);
     if (tells_changes(descriptor)) {
       manage(descriptor, version, path, sections, reader);
     } else {
-      write_prefetch_record(path, {.stopped = "it is in memory, or of the kernel's own"});
+      leave_alone(path, "it is in memory, or of the kernel's own");
     }
     tell_unfit(version, path, sections);
   }
@@ -347,6 +357,7 @@ void end_reading(Registry& state) {
   closing_range(0, UINT_MAX);
   with_registry([&state] {
     end_parked(state);
+    state.left_alone.write_records();
     write_records_of_mappings(state);
     state.mappings.clear();
   });
@@ -456,10 +467,10 @@ bool before_confinement() {
 
 void after_no_confinement() { inside = false; }
 
-size_t serve_at(int descriptor, void* buffer, size_t count, off_t offset) {
-  if (inside) return 0;
+Serve serve_at(int descriptor, void* buffer, size_t count, off_t offset) {
+  if (inside) return {};
   const Inside guard;
-  size_t served = 0;
+  Serve result;
   while_memory_lasts([&] {
     auto access = access_to(descriptor, offset);
     const off_t rest = access ? access->version.size - offset : 0;
@@ -467,11 +478,13 @@ size_t serve_at(int descriptor, void* buffer, size_t count, off_t offset) {
     const size_t most = std::min(count, static_cast<size_t>(rest));
     if (access->advised != nullptr) {
       access->advised->note({offset, static_cast<Bytes>(most)});
+      result.is_followed = true;
     } else if (can_be_written(buffer, most)) {
-      served = serve(*access, descriptor, buffer, most, offset);
+      result.is_followed = true;
+      result.bytes = serve(*access, descriptor, buffer, most, offset);
     }
   });
-  return served;
+  return result;
 }
 
 PositionedServe serve_next(int descriptor, void* buffer, size_t count) {
@@ -489,6 +502,7 @@ PositionedServe serve_next(int descriptor, void* buffer, size_t count) {
     const size_t claimed = std::min(count, static_cast<size_t>(size - position));
     if (access->advised != nullptr) {
       access->advised->note({position, static_cast<Bytes>(claimed)});
+      result.is_followed = true;
       return;
     }
     if (access->managed->position_is_shared || !can_be_written(buffer, claimed)) return;
@@ -500,7 +514,8 @@ PositionedServe serve_next(int descriptor, void* buffer, size_t count) {
       if (after >= 0) ::lseek(descriptor, -static_cast<off_t>(claimed), SEEK_CUR);
       return;
     }
-    result = {0, claimed, offset};  // Whatever comes of it, the position is past it.
+    // Whatever comes of it, the position is past it.
+    result = {.claimed = claimed, .offset = offset, .is_followed = true};
     result.bytes = serve(*access, descriptor, buffer, claimed, offset);
   });
   return result;

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 
 namespace forebay::posix {
 
@@ -95,8 +96,12 @@ bool give_way(int descriptor);
 /// of them. errno stays.
 bool give_way_to_more();
 
-/// A read at `offset` of a listed descriptor: the bytes served from its beginning.
-size_t serve_at(int descriptor, void* buffer, size_t count, off_t offset);
+/// A read at `offset` of a listed descriptor.
+struct Serve {
+  size_t bytes = 0;          ///< From its beginning.
+  bool is_followed = false;  ///< It was compared with what was foreseen.
+};
+Serve serve_at(int descriptor, void* buffer, size_t count, off_t offset);
 
 /// A read at the descriptor's position. Served: the position is past `bytes`, and `offset` is where
 /// they came from; the rest of `claimed` is the caller's to read there, or to give back.
@@ -104,11 +109,13 @@ struct PositionedServe {
   size_t bytes = 0;
   size_t claimed = 0;
   off_t offset = 0;
+  bool is_followed = false;
 };
 PositionedServe serve_next(int descriptor, void* buffer, size_t count);
 
-/// After the kernel delivered `moved` bytes from `offset` on to a read of a listed descriptor, or,
-/// if it is negative, from where the position was: for a trace. errno stays.
-void was_read(int descriptor, off_t offset, ssize_t moved);
+/// After the kernel delivered `moved` bytes in `ns` from `offset` on to a read of a listed
+/// descriptor, or, if it is negative, from where the position was. `is_followed`: as above. errno
+/// stays.
+void was_read(int descriptor, off_t offset, ssize_t moved, std::int64_t ns, bool is_followed);
 
 }  // namespace forebay::posix

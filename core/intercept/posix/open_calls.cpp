@@ -195,12 +195,15 @@ FOREBAY_EXPORTED int dup(int fd) {
 }
 
 FOREBAY_EXPORTED int dup2(int fd, int copy) {
+  if (is_hidden(fd)) return not_open();
   if (is_internal(copy) && !give_way(copy)) return number_is_taken();
   if (fd != copy && listed(copy) != nullptr) closing(copy);
   return fd == copy ? real().dup2(fd, copy) : after_copy(fd, real().dup2(fd, copy));
 }
 
 FOREBAY_EXPORTED int dup3(int fd, int copy, int flags) {
+  const bool is_valid = fd != copy && (flags & ~O_CLOEXEC) == 0;
+  if (is_hidden(fd) && is_valid) return not_open();
   if (is_internal(copy) && !give_way(copy)) return number_is_taken();
   if (fd != copy && listed(copy) != nullptr) closing(copy);
   return after_copy(fd, real().dup3(fd, copy, flags));

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "core/intercept/posix/complaint.hpp"
@@ -18,22 +19,34 @@ constexpr double seconds(std::int64_t nanoseconds) {
 
 std::string content_of(const std::string& path, const PrefetchFigures& figures) {
   RecordText record;
+  const auto add_known = [&record](bool is_known, const char* key, const nlohmann::json& value) {
+    if (is_known) return record.add(key, value);
+    record.add_written(key, "null");
+  };
+  const bool is_served = !figures.is_by_page_cache;
+  const bool is_timed = figures.by_kernel.has_value();
+  const KernelReads by_kernel = figures.by_kernel.value_or(KernelReads{});
   record.add("version", 1);
   record.add("path", path);
   record.add("reads", figures.reads);
   record.add("reads_served", figures.reads_served);
   record.add("bytes_asked", figures.bytes_asked);
   record.add("bytes_asked_declared", figures.bytes_asked_declared);
+  record.add("bytes_unfollowed", figures.bytes_unfollowed);
   record.add("bytes_served", figures.bytes_served);
-  record.add("stalls", figures.stalls);
-  record.add("seconds_waited", seconds(figures.waited_ns));
+  add_known(is_served, "stalls", figures.stalls);
+  add_known(is_served, "seconds_waited", seconds(figures.waited_ns));
+  add_known(is_timed, "kernel_reads", by_kernel.calls);
+  add_known(is_timed, "kernel_stalls", by_kernel.stalls);
+  add_known(is_timed, "kernel_seconds", seconds(by_kernel.ns));
+  record.add("has_unseen_reads", figures.has_unseen_reads);
   record.add("requests", figures.requests);
   record.add("requests_failed", figures.requests_failed);
   record.add("bytes_fetched", figures.bytes_fetched);
   record.add("bytes_refetched", figures.bytes_refetched);
   record.add("bytes_between", figures.bytes_between);
   record.add("gap_found", figures.gap_found);
-  record.add("bytes_unused", figures.bytes_unused);
+  add_known(is_served, "bytes_unused", figures.bytes_unused);
   record.add("bytes_resident", figures.bytes_resident);
   record.add("bytes_planned", figures.bytes_planned);
   record.add("extents_outside", figures.extents_outside);

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <threads.h>
 #include <unistd.h>
 
@@ -57,6 +58,15 @@ FOREBAY_EXPORTED int execvpe(const char* file, char* const words[],
 FOREBAY_EXPORTED int fexecve(int fd, char* const words[], char* const environment[]) noexcept {
   before_exec();
   return real().fexecve(fd, words, environment);
+}
+
+FOREBAY_EXPORTED int execveat(int directory, const char* path, char* const words[],
+                              char* const environment[], int flags) noexcept {
+  before_exec();
+  const auto call = real().execveat;
+  return call != nullptr ? call(directory, path, words, environment, flags)
+                         : static_cast<int>(
+                               ::syscall(SYS_execveat, directory, path, words, environment, flags));
 }
 
 FOREBAY_EXPORTED int execl(const char* path, const char* first, ...) noexcept {

@@ -31,11 +31,19 @@ void release(Registry& state, const Followed& followed) {
   }
 }
 
-/// Of a file that is read ahead in another way from now on.
-void write_record_if_used(const Followed& followed) {
-  if (followed.file == nullptr) return;
+/// Of a file that is read ahead in another way from now on: leaves the record of the way until now,
+/// or, if that was of no use, returns what goes into the next one.
+KernelReads end_way(ManagedFile& managed, Followed followed) {
+  followed.by_kernel += managed.by_kernel.take();
+  if (followed.file == nullptr) return followed.by_kernel;
   const auto figures = followed.file->figures();
-  if (figures.requests > 0 || figures.reads_served > 0) write_record(followed);
+  if (figures.requests > 0 || figures.reads_served > 0) {
+    write_record(followed);
+    return {};
+  }
+  followed.by_kernel.reads_unfollowed += figures.reads;
+  followed.by_kernel.bytes_unfollowed += figures.bytes_asked;
+  return followed.by_kernel;
 }
 
 void end(Registry& state, const Followed& followed) {
@@ -43,15 +51,23 @@ void end(Registry& state, const Followed& followed) {
   write_record(followed);
 }
 
-/// With the registry locked. Null: nothing can be told of this file.
-std::shared_ptr<AdvisedFile> advise(Registry& state, int descriptor, const FileVersion& version,
-                                    const std::string& path, const ReadIntent& wishes) {
+tl::unexpected<Error> no_thread(const Registry& state) {
+  const char* why =
+      state.ends_with_last_thread ? "the program's first thread ended" : "no thread is to be had";
+  return tl::unexpected(Error{ErrorKind::unsupported, 0, why});
+}
+
+/// With the registry locked. Error: nothing can be told of this file.
+Result<std::shared_ptr<AdvisedFile>> advise(Registry& state, int descriptor,
+                                            const FileVersion& version, const std::string& path,
+                                            const ReadIntent& wishes) {
   // The published method is measured as it was published.
   const bool is_published = wishes.policy == ReadPolicy::mercury;
   auto source = open_protected_source(
       descriptor, path, is_published ? Through::page_cache : Through::widened_page_cache);
+  if (!source) return tl::unexpected(source.error());
   Adviser* adviser = adviser_of(state);
-  if (!source || adviser == nullptr) return nullptr;
+  if (adviser == nullptr) return no_thread(state);
   if (is_published) {
     BlockAdvice::Shape shape;
     shape.block = wishes.block.value_or(shape.block);
@@ -110,20 +126,20 @@ ReadIntent fitted(ReadIntent wishes, const FileVersion& version) {
   return wishes;
 }
 
-/// Fetched into memory of the process. Null: nothing can be.
-std::shared_ptr<ServedFile> fetch(Registry& state, int descriptor, const FileVersion& version,
-                                  const std::string& path, ReadIntent wishes) {
+/// Fetched into memory of the process. Error: nothing can be.
+Result<std::shared_ptr<ServedFile>> fetch(Registry& state, int descriptor,
+                                          const FileVersion& version, const std::string& path,
+                                          ReadIntent wishes) {
   Prefetcher* prefetcher = prefetcher_of(state);
-  if (prefetcher == nullptr) return nullptr;
+  if (prefetcher == nullptr) return no_thread(state);
   wishes = fitted(std::move(wishes), version);
-  const auto add = [&]() -> std::shared_ptr<ServedFile> {
+  const auto add = [&]() -> Result<std::shared_ptr<ServedFile>> {
     auto source = open_protected_source(descriptor, path);
-    if (!source) return nullptr;
-    auto file = prefetcher->add(path, *std::move(source), wishes);
-    return file ? *file : nullptr;
+    if (!source) return tl::unexpected(source.error());
+    return prefetcher->add(path, *std::move(source), wishes);
   };
   auto file = add();
-  if (file == nullptr) {  // Perhaps for want of memory.
+  if (!file) {  // Perhaps for want of memory.
     end_parked(state);
     file = add();
   }
@@ -204,6 +220,13 @@ bool comes_from_page_cache(int descriptor, const std::string& path, const ReadIn
   return source && !PageCacheFetch::is_in_vain(**source, first);
 }
 
+/// Nothing is fetched of what `descriptor` was opened for; but its reads are counted.
+void follow_left_alone(Registry& state, int descriptor, const FileVersion& version,
+                       const char* path, std::string why) {
+  follow(state, descriptor, {.path = path, .version = version, .left_alone = std::move(why)});
+  listed(descriptor)->is_over = true;
+}
+
 }  // namespace
 
 void manage(int descriptor, const FileVersion& version, const char* path,
@@ -214,14 +237,20 @@ void manage(int descriptor, const FileVersion& version, const char* path,
   close_unlocked();
   if (take_up_advised(state, descriptor, version, reader)) return;
   ReadIntent wishes = combined(sections);
-  if (descriptors_run_short()) return end_parked(state);
+  const auto without = [&](std::string why) {
+    follow_left_alone(state, descriptor, version, path, std::move(why));
+  };
+  if (descriptors_run_short()) {
+    end_parked(state);
+    return without("the process had taken half of the descriptors that it may have");
+  }
   const auto by_page_cache = [&] {
     auto advised = advise(state, descriptor, version, path, wishes);
-    if (advised == nullptr) return;
+    if (!advised) return without(to_string(advised.error()));
     if (reader == Reader::stream) {
-      advised->watch(std::make_shared<PositionProgress>(descriptor, version.id));
+      (*advised)->watch(std::make_shared<PositionProgress>(descriptor, version.id));
     }
-    follow(state, descriptor, {.advised = std::move(advised), .version = version});
+    follow(state, descriptor, {.advised = *std::move(advised), .version = version});
   };
   const bool is_later = fetches_later && reader == Reader::calls;
   if (!is_later && is_for_page_cache(wishes, reader)) return by_page_cache();
@@ -245,10 +274,11 @@ void manage(int descriptor, const FileVersion& version, const char* path,
     presence.reset();
   }
   const auto file = fetch(state, descriptor, version, path, std::move(wishes));
-  if (file == nullptr) return;
-  follow(state, descriptor,
-         {.file = file, .presence = std::move(presence), .version = version, .began_ns = began_ns});
-  start(state, *file, version);
+  if (!file) return without(to_string(file.error()));
+  follow(
+      state, descriptor,
+      {.file = *file, .presence = std::move(presence), .version = version, .began_ns = began_ns});
+  start(state, **file, version);
 }
 
 void decide(int descriptor, Bytes offset) {
@@ -279,6 +309,10 @@ void decide(int descriptor, Bytes offset) {
   const bool is_inherited = managed->position_is_shared;
   if (is_inherited && ++managed->reads_inherited < fewest_inherited) return;
   managed->is_undecided = false;
+  const auto without = [&](const Error& why) {
+    managed->is_over = true;
+    followed.left_alone = to_string(why);
+  };
   // Others may read it, too: of what is inherited the parent, and other children.
   auto presence = announced(state, *version, wishes);
   const bool has_company = presence != nullptr && presence->has_company();
@@ -301,16 +335,15 @@ void decide(int descriptor, Bytes offset) {
   if (is_for_page_cache(wishes, Reader::calls) ||
       (has_company && comes_from_page_cache(descriptor, followed.path, wishes, version->size))) {
     auto advised = advise(state, descriptor, *version, followed.path, wishes);
-    managed->is_over = advised == nullptr;
-    followed = {.advised = std::move(advised), .version = *version};
+    if (!advised) return without(advised.error());
+    followed = {.advised = *std::move(advised), .version = *version};
     return;
   }
   const auto file = fetch(state, descriptor, *version, followed.path, std::move(wishes));
-  managed->is_over = file == nullptr;
-  if (file == nullptr) return;
+  if (!file) return without(file.error());
   followed = {
-      .file = file, .presence = std::move(presence), .version = *version, .began_ns = began_ns};
-  start(state, *file, *version);
+      .file = *file, .presence = std::move(presence), .version = *version, .began_ns = began_ns};
+  start(state, **file, *version);
 }
 
 void inherit(Registry& own, int descriptor, const ManagedFile& before) {
@@ -349,12 +382,13 @@ bool move_together(Registry& state, ManagedFile& managed, int descriptor, const 
     return true;
   }
   release(state, before);
-  write_record_if_used(before);
+  const KernelReads by_kernel = end_way(managed, before);
   const std::lock_guard lock(managed.mutex);
   managed.followed = {.file = std::move(file),
                       .company = std::move(company),
                       .version = *version,
-                      .began_ns = before.began_ns};
+                      .began_ns = before.began_ns,
+                      .by_kernel = by_kernel};
   return true;
 }
 
@@ -409,13 +443,21 @@ void go_on(int descriptor, Bytes offset, bool again) {
   rest.willneed = declared_from(rest.willneed, offset, before.version.size);
   auto file = rest.willneed.empty()
                   ? nullptr
-                  : fetch(state, descriptor, before.version, before.file->path(), std::move(rest));
+                  : fetch(state, descriptor, before.version, before.file->path(), std::move(rest))
+                        .value_or(nullptr);
   release(state, before);
-  write_record(before);
   managed->is_over = file == nullptr;
+  if (file != nullptr) {
+    before.by_kernel += managed->by_kernel.take();
+    write_record(before);
+  }
   const std::lock_guard file_lock(managed->mutex);
+  if (file == nullptr) {
+    managed->followed.company.reset();
+    return;
+  }
   managed->followed = {.file = file, .version = before.version};
-  if (file != nullptr) start(state, *file, before.version);
+  start(state, *file, before.version);
 }
 
 bool is_mapped(const Registry& state, const std::shared_ptr<AdvisedFile>& file) {
@@ -427,7 +469,14 @@ namespace {
 
 /// With the registry locked. What ends with its last descriptor, for its record.
 std::optional<Followed> part_with(Registry& state, Followed followed) {
-  if (is_mapped(state, followed.advised)) return std::nullopt;  // It goes on.
+  if (is_mapped(state, followed.advised)) {  // It goes on.
+    followed.advised->count(followed.by_kernel);
+    return std::nullopt;
+  }
+  if (is_left_alone(followed)) {
+    state.left_alone.add(followed);
+    return std::nullopt;
+  }
   auto ended = state.parked.park(std::move(followed));
   if (ended) release(state, *ended);
   return ended;
@@ -464,19 +513,29 @@ void close_listed(int descriptor) {
   if (const RegistryLock lock(state); lock) close_unlocked();
 }
 
-void stop_serving(FileId id) {
+bool stop_serving(FileId id) {
   Registry& state = *registry.load();
   const RegistryLock lock(state);
-  if (!lock) return;  // Nothing is served any more.
+  if (!lock) return true;  // Nothing is served any more.
+  bool was_served = false;
   for (ManagedFile* managed : state.files) {
     const std::lock_guard file_lock(managed->mutex);
     if (managed->followed.file != nullptr && managed->id == id) {
       managed->followed.file->stop("it was opened for writing");
+      was_served = true;
     }
   }
   while (const auto parked = state.parked.take(id, [](const Followed&) { return true; })) {
     end(state, *parked);
+    was_served = true;
   }
+  return was_served;
+}
+
+void leave_alone(const char* path, const char* why) {
+  Registry& state = *registry.load();
+  const RegistryLock lock(state);
+  if (lock) state.left_alone.add({.path = path, .left_alone = why});
 }
 
 std::shared_ptr<AdvisedFile> move_to_page_cache(Registry& state, ManagedFile& managed,
@@ -495,12 +554,12 @@ std::shared_ptr<AdvisedFile> move_to_page_cache(Registry& state, ManagedFile& ma
   if (offset > 0) rest.willneed = declared_from(wishes->willneed, offset, version->size);
   if (rest.willneed.empty()) rest.willneed = wishes->willneed;
   auto advised = advise(state, descriptor, *version, path, rest);
-  if (advised == nullptr) return nullptr;
+  if (!advised) return nullptr;
   release(state, followed);
-  write_record_if_used(followed);
-  followed = {.advised = advised, .version = *version};
+  const KernelReads by_kernel = end_way(managed, followed);
+  followed = {.advised = *advised, .version = *version, .by_kernel = by_kernel};
   managed.is_undecided = false;
-  return advised;
+  return *advised;
 }
 
 }  // namespace forebay::posix

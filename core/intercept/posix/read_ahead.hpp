@@ -36,8 +36,12 @@ void go_on(int descriptor, Bytes offset, bool again);
 /// Nothing happens if it is not listed.
 void close_listed(int descriptor);
 
-/// Somebody in this process may write to it from now on.
-void stop_serving(FileId id);
+/// Somebody in this process may write to it from now on. Whether it was read ahead until now.
+bool stop_serving(FileId id);
+
+/// Nothing is fetched of the file that was opened as `path`, though it is declared, for the reason
+/// `why`.
+void leave_alone(const char* path, const char* why);
 
 /// With the registry locked: whether a mapping shows it.
 bool is_mapped(const Registry& state, const std::shared_ptr<AdvisedFile>& file);

@@ -10,6 +10,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/engine/prefetch/steady_time.hpp"
 #include "core/intercept/posix/cancellation.hpp"
 #include "core/intercept/posix/exported.hpp"
 #include "core/intercept/posix/managed_files.hpp"
@@ -24,23 +25,29 @@ namespace {
 /// Linux moves at most this many bytes a call (read(2)).
 constexpr size_t most_transferred = 0x7ffff000;
 
-/// What the kernel delivered from `offset` on; if it is negative, from the position.
-ssize_t told(int fd, off_t offset, ssize_t moved) noexcept {
-  was_read(fd, offset, moved);
+/// `call`, of the kernel's, reads from `offset` on; if that is negative, from the position.
+/// `is_followed`: as was_read() has it.
+template <typename Call>
+ssize_t by_kernel(int fd, off_t offset, bool is_followed, Call call) noexcept {
+  const std::int64_t began_ns = steady_ns();
+  const ssize_t moved = call();
+  was_read(fd, offset, moved, steady_ns() - began_ns, is_followed);
   return moved;
 }
 
 ssize_t managed_pread(int fd, void* buffer, size_t count, off_t offset) noexcept {
   if (count == 0 || count > most_transferred || offset < 0) {
-    return told(fd, offset, real().pread(fd, buffer, count, offset));
+    return by_kernel(fd, offset, false, [=] { return real().pread(fd, buffer, count, offset); });
   }
   const int before = errno;
-  const size_t served = serve_at(fd, buffer, count, offset);
+  const auto [served, is_followed] = serve_at(fd, buffer, count, offset);
   errno = before;
   if (served == count) return static_cast<ssize_t>(count);
   const off_t behind = offset + static_cast<off_t>(served);
-  const ssize_t rest = told(
-      fd, behind, real().pread(fd, static_cast<char*>(buffer) + served, count - served, behind));
+  char* const into = static_cast<char*>(buffer) + served;
+  const size_t missing = count - served;
+  const ssize_t rest =
+      by_kernel(fd, behind, is_followed, [=] { return real().pread(fd, into, missing, behind); });
   if (rest < 0 && served > 0) {
     errno = before;
     return static_cast<ssize_t>(served);  // A short read; the next one meets the error.
@@ -55,15 +62,18 @@ void give_back(int fd, size_t bytes) noexcept {
 }
 
 ssize_t managed_read(int fd, void* buffer, size_t count) noexcept {
-  if (count == 0 || count > most_transferred) return told(fd, -1, real().read(fd, buffer, count));
+  const auto plain = [=] { return real().read(fd, buffer, count); };
+  if (count == 0 || count > most_transferred) return by_kernel(fd, -1, false, plain);
   const int before = errno;
   const PositionedServe serve = serve_next(fd, buffer, count);
   errno = before;
-  if (serve.claimed == 0) return told(fd, -1, real().read(fd, buffer, count));
+  if (serve.claimed == 0) return by_kernel(fd, -1, serve.is_followed, plain);
   if (serve.bytes == serve.claimed) return static_cast<ssize_t>(serve.bytes);
-  const ssize_t rest =
-      real().pread(fd, static_cast<char*>(buffer) + serve.bytes, serve.claimed - serve.bytes,
-                   serve.offset + static_cast<off_t>(serve.bytes));
+  const off_t behind = serve.offset + static_cast<off_t>(serve.bytes);
+  char* const into = static_cast<char*>(buffer) + serve.bytes;
+  const ssize_t rest = by_kernel(fd, behind, serve.is_followed, [=] {
+    return real().pread(fd, into, serve.claimed - serve.bytes, behind);
+  });
   const int failed = errno;
   const size_t moved = serve.bytes + static_cast<size_t>(std::max<ssize_t>(rest, 0));
   give_back(fd, serve.claimed - moved);
@@ -153,30 +163,35 @@ class ScatteredRead {
  private:
   bool read_piece(int i, size_t length) noexcept {
     auto* const into = static_cast<char*>(pieces_[i].iov_base);
-    const size_t served = serve_at(fd_, into, length, behind(done_ + waiting_));
-    if (served == 0 && length == pieces_[i].iov_len) {
+    const Serve serve = serve_at(fd_, into, length, behind(done_ + waiting_));
+    if (serve.bytes == 0 && length == pieces_[i].iov_len) {
       if (waiting_ == 0) first_waiting_ = i;
       waiting_ += length;
       end_waiting_ = i + 1;
+      is_followed_ = serve.is_followed;
       return true;
     }
     if (!read_waiting()) return false;
-    done_ += served;
-    if (served == length) return true;
-    return add(real().pread(fd_, into + served, length - served, behind(done_)), length - served);
+    done_ += serve.bytes;
+    if (serve.bytes == length) return true;
+    const size_t missing = length - serve.bytes;
+    is_followed_ = serve.is_followed;
+    return add(missing,
+               [&] { return real().pread(fd_, into + serve.bytes, missing, behind(done_)); });
   }
 
   bool read_waiting() noexcept {
     if (waiting_ == 0) return true;
-    const size_t length = std::exchange(waiting_, 0);
-    return add(
-        real().preadv(fd_, pieces_ + first_waiting_, end_waiting_ - first_waiting_, behind(done_)),
-        length);
+    const int count = end_waiting_ - first_waiting_;
+    return add(std::exchange(waiting_, 0),
+               [&] { return real().preadv(fd_, pieces_ + first_waiting_, count, behind(done_)); });
   }
 
-  /// Whether all of `length` bytes came.
-  bool add(ssize_t moved, size_t length) noexcept {
-    has_failed_ = told(fd_, behind(done_), moved) < 0;
+  /// Whether all of `length` bytes came by `call`.
+  template <typename Call>
+  bool add(size_t length, Call call) noexcept {
+    const ssize_t moved = by_kernel(fd_, behind(done_), is_followed_, call);
+    has_failed_ = moved < 0;
     if (moved > 0) done_ += static_cast<size_t>(moved);
     return moved == static_cast<ssize_t>(length);
   }
@@ -190,12 +205,15 @@ class ScatteredRead {
   size_t waiting_ = 0;  ///< Behind them, of pieces that are the kernel's to read.
   int first_waiting_ = 0;
   int end_waiting_ = 0;
+  bool is_followed_ = false;  ///< What is the kernel's to read.
   bool has_failed_ = false;
 };
 
 ssize_t managed_preadv(int fd, const iovec* pieces, int count, off_t offset) noexcept {
   const size_t length = plain_length(pieces, count, offset);
-  if (length == 0) return told(fd, offset, real().preadv(fd, pieces, count, offset));
+  if (length == 0) {
+    return by_kernel(fd, offset, false, [=] { return real().preadv(fd, pieces, count, offset); });
+  }
   return ScatteredRead(fd, pieces, offset).read(count, length);
 }
 
@@ -229,7 +247,9 @@ ssize_t managed_readv(int fd, const iovec* pieces, int count) noexcept {
   const int before = errno;
   const Claim claim = length > 0 ? claim_next(fd, length) : Claim{};
   errno = before;
-  if (claim.bytes == 0) return told(fd, -1, real().readv(fd, pieces, count));
+  if (claim.bytes == 0) {
+    return by_kernel(fd, -1, false, [=] { return real().readv(fd, pieces, count); });
+  }
   const ssize_t moved = ScatteredRead(fd, pieces, claim.offset).read(count, claim.bytes);
   const int failed = errno;
   give_back(fd, claim.bytes - static_cast<size_t>(std::max<ssize_t>(moved, 0)));
@@ -295,10 +315,12 @@ FOREBAY_EXPORTED ssize_t preadv2(int fd, const iovec* pieces, int count, off_t o
   // These change nothing of a read that goes through a cache (readv(2)). Who asks not to wait
   // (RWF_NOWAIT) would wait here for what is on its way.
   constexpr int without_effect = RWF_HIPRI | RWF_DSYNC | RWF_SYNC;
-  if (listed(fd) == nullptr || (flags & ~without_effect) != 0) {
-    return forebay::posix::told(fd, offset, real().preadv2(fd, pieces, count, offset, flags));
-  }
+  if (listed(fd) == nullptr) return real().preadv2(fd, pieces, count, offset, flags);
   const CancellationPoint point;
+  if ((flags & ~without_effect) != 0) {
+    return forebay::posix::by_kernel(
+        fd, offset, false, [=] { return real().preadv2(fd, pieces, count, offset, flags); });
+  }
   if (offset == -1) return forebay::posix::managed_readv(fd, pieces, count);
   return forebay::posix::managed_preadv(fd, pieces, count, offset);
 }

@@ -74,6 +74,7 @@ void find_calls() {
   find(found_calls.execvp, "execvp");
   find(found_calls.execvpe, "execvpe");
   find(found_calls.fexecve, "fexecve");
+  find(found_calls.execveat, "execveat");
   calls_are_found = true;
 }
 

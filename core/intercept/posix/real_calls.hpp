@@ -64,6 +64,7 @@ struct RealCalls {
   int (*execvp)(const char*, char* const*);
   int (*execvpe)(const char*, char* const*, char* const*);
   int (*fexecve)(int, char* const*, char* const*);
+  int (*execveat)(int, const char*, char* const*, char* const*, int);  ///< Null before glibc 2.34.
 };
 
 namespace detail {

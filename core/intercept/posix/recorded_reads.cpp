@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 
@@ -70,10 +71,11 @@ void stream_sought(int descriptor, off_t position) {
   });
 }
 
-void was_read(int descriptor, off_t offset, ssize_t moved) {
-  if (!recording || moved <= 0 || inside) return;
+void was_read(int descriptor, off_t offset, ssize_t moved, std::int64_t ns, bool is_followed) {
   ManagedFile* managed = listed(descriptor);
   if (managed == nullptr) return;
+  managed->by_kernel.count(moved, ns, is_followed);
+  if (!recording || moved <= 0 || inside) return;
   if (!is_own_process(*registry.load())) return;
   const int before = errno;
   const Inside guard;

@@ -25,6 +25,7 @@ Followed lose(Registry& state, ManagedFile& managed, int descriptors) {
     const std::lock_guard lock(managed.mutex);
     followed = std::exchange(managed.followed, {});
   }
+  followed.by_kernel += managed.by_kernel.take();
   state.pool.push_back(&managed);
   return followed;
 }
@@ -127,6 +128,7 @@ void follow(Registry& state, int descriptor, Followed followed) {
   managed->reads_undecided = 0;
   managed->reads_inherited = 0;
   managed->stream = -1;
+  managed->by_kernel.take();
   {
     const std::lock_guard lock(managed->mutex);
     managed->followed = std::move(followed);

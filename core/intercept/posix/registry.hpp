@@ -14,8 +14,10 @@
 #include "core/engine/prefetch/adviser.hpp"
 #include "core/engine/prefetch/prefetcher.hpp"
 #include "core/intercept/posix/cancellation.hpp"
+#include "core/intercept/posix/counted_reads.hpp"
 #include "core/intercept/posix/declared_reads.hpp"
 #include "core/intercept/posix/followed.hpp"
+#include "core/intercept/posix/left_alone.hpp"
 #include "core/intercept/posix/managed_files.hpp"
 #include "core/intercept/posix/parked_files.hpp"
 #include "core/storage/file.hpp"
@@ -29,9 +31,10 @@ namespace forebay::posix {
 class ManagedFile {
  public:
   std::mutex mutex;  ///< Held while the position is moved.
-  /// Guarded by mutex. One of the four is there, or, in the pool, none.
+  /// Guarded by mutex. Empty in the pool.
   Followed followed;
-  FileId id;  ///< Guarded by the registry's mutex, as is what follows.
+  CountedReads by_kernel;  ///< What `followed` does not know of yet.
+  FileId id;               ///< Guarded by the registry's mutex, as is what follows.
   int descriptors = 0;
   std::atomic<int> abandoned{0};  ///< Of them, those that are closed.
   /// Another process has the position too, since a fork: only the kernel can move it.
@@ -100,6 +103,7 @@ struct Registry {
   /// Files, and their sizes, of which it was told that what is declared does not fit them.
   std::set<std::pair<FileId, Bytes>> unfit;
   ParkedFiles parked;
+  LeftAlone left_alone;
 };
 
 /// Holds the registry, unless another thread does not give it away: it waits for a file server that

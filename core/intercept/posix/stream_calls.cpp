@@ -32,12 +32,17 @@ bool has(const char* mode, char letter) {
 /// The stream only reads, by calls: not (the letter m) through a mapping.
 bool only_reads(const char* mode) { return mode[0] == 'r' && !has(mode, '+') && !has(mode, 'm'); }
 
+int access_of(const char* mode) {
+  if (only_reads(mode)) return O_RDONLY;
+  return mode[0] == 'r' ? O_RDWR : O_WRONLY;
+}
+
 FILE* after_open(FILE* stream, const char* path, const char* mode) noexcept {
   const int fd = stream == nullptr ? -1 : ::fileno(stream);
   if (fd < 0) return stream;
   const bool by_mapping = mode[0] == 'r' && has(mode, 'm');
   if (!by_mapping) {
-    opened(fd, AT_FDCWD, path, only_reads(mode) ? O_RDONLY : O_RDWR, Reader::stream);
+    opened(fd, AT_FDCWD, path, access_of(mode), Reader::stream);
   }
   return stream;
 }

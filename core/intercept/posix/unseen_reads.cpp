@@ -11,6 +11,7 @@
 
 #include "core/intercept/posix/internal_descriptors.hpp"
 #include "core/intercept/posix/managed_files.hpp"
+#include "core/intercept/posix/missed_ranges.hpp"
 #include "core/intercept/posix/read_ahead.hpp"
 #include "core/intercept/posix/recorded_reads.hpp"
 #include "core/intercept/posix/registry.hpp"
@@ -24,6 +25,29 @@ namespace {
 constexpr std::size_t most_mappings = 64;
 /// There are any: what a call must ask first.
 std::atomic<bool> has_mappings{false};
+MissedRanges missed;
+
+/// With the registry locked: what was shown in [begin, end) is not any more.
+void forget_shown(Registry& state, std::uintptr_t begin, std::uintptr_t end) {
+  for (std::size_t i = state.mappings.size(); i-- > 0;) {
+    if (begin >= state.mappings[i].end || end <= state.mappings[i].begin) continue;
+    const ShownFile shown = state.mappings[i];
+    state.mappings.erase(state.mappings.begin() + static_cast<std::ptrdiff_t>(i));
+    shown.file->forget(shown.progress);
+    const bool is_open = std::ranges::any_of(state.files, [&](ManagedFile* managed) {
+      const std::lock_guard file_lock(managed->mutex);
+      return managed->followed.advised == shown.file;
+    });
+    if (is_open || is_mapped(state, shown.file)) continue;
+    while_memory_lasts([&] { write_record({.advised = shown.file}); });
+  }
+  has_mappings = !state.mappings.empty();
+}
+
+/// With the registry locked.
+void forget_missed(Registry& state) {
+  missed.take([&](std::uintptr_t begin, std::uintptr_t end) { forget_shown(state, begin, end); });
+}
 
 /// Calls `act`, with the registry locked, for what is listed of `descriptor` by a program whose
 /// reads are not written down. errno stays.
@@ -35,7 +59,9 @@ void with_listed(int descriptor, Act&& act) {
   while_memory_lasts([&] {
     Registry& state = *registry.load();
     const RegistryLock lock(state);
-    if (ManagedFile* managed = lock ? listed(descriptor) : nullptr) act(state, *managed);
+    if (!lock) return;
+    forget_missed(state);
+    if (ManagedFile* managed = listed(descriptor)) act(state, *managed);
   });
   errno = before;
 }
@@ -69,28 +95,22 @@ void mapped(int descriptor, void* address, size_t length, off_t offset) {
 }
 
 void unmapped(void* address, size_t length) {
-  if (!has_mappings.load(std::memory_order_relaxed) || inside) return;
+  if (!has_mappings.load(std::memory_order_relaxed)) return;
+  const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  Registry& state = *registry.load();
+  if (!is_own_process(state)) return;
+  if (inside) return missed.add(begin, begin + length);
   const int before = errno;
   const Inside guard;
-  Registry& state = *registry.load();
   // An allocator may come here around a fork, when the lock is held by its own thread. What is
-  // looked at in vain then does no harm: the kernel is asked about pages and given advice, no more.
+  // looked at in vain meanwhile does no harm: the kernel is asked about pages and given advice, no
+  // more.
   const std::unique_lock lock(state.mutex, std::try_to_lock);
-  const auto begin = reinterpret_cast<std::uintptr_t>(address);
-  if (lock.owns_lock() && is_own_process(state)) {
-    for (std::size_t i = state.mappings.size(); i-- > 0;) {
-      if (begin >= state.mappings[i].end || begin + length <= state.mappings[i].begin) continue;
-      const ShownFile shown = state.mappings[i];
-      state.mappings.erase(state.mappings.begin() + static_cast<std::ptrdiff_t>(i));
-      shown.file->forget(shown.progress);
-      const bool is_open = std::ranges::any_of(state.files, [&](ManagedFile* managed) {
-        const std::lock_guard file_lock(managed->mutex);
-        return managed->followed.advised == shown.file;
-      });
-      if (is_open || is_mapped(state, shown.file)) continue;
-      while_memory_lasts([&] { write_record({.advised = shown.file}); });
-    }
-    has_mappings = !state.mappings.empty();
+  if (lock.owns_lock()) {
+    forget_missed(state);
+    forget_shown(state, begin, begin + length);
+  } else {
+    missed.add(begin, begin + length);
   }
   errno = before;
 }

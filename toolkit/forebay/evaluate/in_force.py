@@ -95,7 +95,8 @@ def settings(
     for number, section in enumerate(configuration.sections):
         path = str(section["path"])
         if intent_file.speaks_of_reads(section):
-            hit = any(_matches(path, file.path) for file in read_ahead.files)
+            tried = [file for file in read_ahead.files if file.is_read_ahead or not file.stopped]
+            hit = any(_matches(path, file.path) for file in tried)
             state = State.IN_FORCE if hit else State.NOT_IN_FORCE
             observed = "files read ahead" if hit else "no such file read ahead"
             answers.append(Setting("reading ahead", path, (observed,), state))
