@@ -7,7 +7,8 @@ cd "$(dirname "$0")/.."
 
 stamp=.venv/.installed
 sources=(pyproject.toml toolkit/forebay)
-for native in build/lib build/bin/forebay-cache build/bin/forebay-pages build/testbed/forebay-testbedfs; do
+for native in build/lib build/bin/forebay-cache build/bin/forebay-pages build/testbed/forebay-testbedfs \
+  build/share; do
   [[ ! -e $native ]] || sources+=("$native")
 done
 if [[ -e $stamp && -x .venv/bin/forebay ]]; then

@@ -53,7 +53,8 @@ def report_command(
 
     Of a search for settings it tells every run, and what evaluations beside it showed.
 
-    The page is one file of HTML that needs no network and no script. The terminal has a summary.
+    The page is one file of HTML that needs no network, and reads without JavaScript. The terminal
+    has a summary.
 
     Exit status: 0, 1 if what is read is damaged, 2 for wrong usage.
     """

@@ -11,15 +11,18 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from made_logs import Left, none_left
 
 from forebay import cli
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 TOOLKIT = Path(__file__).resolve().parent.parent
 FAKE_PROGRAM = Path(__file__).with_name("fake_program.py")
@@ -164,6 +167,21 @@ def read_json(path: Path) -> dict[str, Any]:
     content = json.loads(path.read_text())
     assert isinstance(content, dict)
     return content
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    """Chromium, as people read pages in it."""
+    sync_api = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is not installed (make venv)"
+    )
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("there is no Chromium (packages of packaging/apt.txt: make deps)")
+    with sync_api.sync_playwright() as play:
+        started = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield started
+        started.close()
 
 
 class Launchers:

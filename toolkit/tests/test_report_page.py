@@ -4,10 +4,8 @@ Method: the page of a run that has something in every section, as text and in Ch
 """
 
 import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -113,20 +111,6 @@ def test_what_a_run_has_no_data_for_is_said(tmp_path: Path) -> None:
         "None: there is no I/O in the trace",
     ):
         assert sentence in text
-
-
-@pytest.fixture(scope="module")
-def browser() -> "Iterator[Browser]":
-    sync_api = pytest.importorskip(
-        "playwright.sync_api", reason="playwright is not installed (make venv)"
-    )
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("there is no Chromium (packages of packaging/apt.txt: make deps)")
-    with sync_api.sync_playwright() as play:
-        started = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,8 @@ from typing import Any
 
 from forebay.configurations import Configuration, sections_toml
 from forebay.evaluate import evaluation_report
-from forebay.report import campaign_pictures
+from forebay.evaluate.stored import StoredEvaluation
+from forebay.report import campaign_charts, campaign_pictures, charts
 from forebay.report.campaign import Campaign
 from forebay.report.templates import rendered
 
@@ -22,7 +23,6 @@ def write(campaign: Campaign, path: Path) -> None:
 def render(campaign: Campaign) -> str:
     """The page as text."""
     found = campaign.evaluation
-    paired = any(test.blocks for test in found.tests.values())
     return rendered(
         "campaign.html.j2",
         campaign=campaign,
@@ -31,14 +31,23 @@ def render(campaign: Campaign) -> str:
         colour=campaign_pictures.colours(found),
         troubles=evaluation_report.troubles(found),
         words=evaluation_report.last_words(found.failure) if found.failure else {},
-        differences_picture=campaign_pictures.differences(found) if paired else None,
-        runs_picture=campaign_pictures.runs(found) if found.runs else None,
+        differences_picture=differences_picture(found),
+        runs_picture=charts.figure(campaign_pictures.runs(found), campaign_charts.runs(found))
+        if found.runs
+        else None,
         settings=[(name, setting) for name, each in found.settings.items() for setting in each],
         seconds_of=lambda run: getattr(run.side, found.quantity),
         described={each.name: _described(each) for each in found.configurations},
         environment=_environment(found.environment),
         most_files=_FILES,
     )
+
+
+def differences_picture(found: StoredEvaluation) -> str | None:
+    """Of what was paired, if anything was."""
+    if not campaign_pictures.paired(found):
+        return None
+    return charts.figure(campaign_pictures.differences(found), campaign_charts.differences(found))
 
 
 def _described(configuration: Configuration) -> str:

@@ -1,13 +1,17 @@
 """The pictures of an evaluation: every run, and every paired difference."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from forebay.evaluate.evaluation import EvaluatedRun
 from forebay.evaluate.stored import StoredEvaluation
 from forebay.report import drawing
 from forebay.units import show_seconds
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # Of the configurations, the reference first. Seen well on white and on near black.
 _COLOURS = (
@@ -15,7 +19,8 @@ _COLOURS = (
 )  # fmt: skip
 _MARKERS = "osD^vPX*"
 _STRIP = 0.78  # of a candidate's row that its blocks take, one below the other
-_ROW = 0.95  # inches
+ROW = 0.95  # inches
+RUNS_HEIGHT, RUNS_RATIO = 4.4, 3.0
 
 
 def colours(result: StoredEvaluation) -> dict[str, str]:
@@ -27,7 +32,7 @@ def colours(result: StoredEvaluation) -> dict[str, str]:
 def runs(result: StoredEvaluation) -> str:
     """The seconds of every run in the order of time, above what else the machine did then."""
     pyplot = drawing.pyplot_for("runs")
-    figure, (times, load) = drawing.one_above_another(pyplot, 4.4, 3)
+    figure, (times, load) = drawing.one_above_another(pyplot, RUNS_HEIGHT, RUNS_RATIO)
     for place, (name, colour) in enumerate(colours(result).items()):
         known = [
             (number, seconds)
@@ -44,10 +49,7 @@ def runs(result: StoredEvaluation) -> str:
     times.yaxis.set_major_locator(pyplot.MaxNLocator(5))
     times.yaxis.set_major_formatter(lambda value, _: show_seconds(value) if value > 0 else "0")
     numbers = np.arange(1, len(result.runs) + 1)
-    busy = [
-        max((load.cores for load in (run.before, run.after) if load is not None), default=0.0)
-        for run in result.runs
-    ]
+    busy = [cores_busy(run) for run in result.runs]
     load.bar(numbers, busy, width=0.7, color=drawing.COLOURS["metadata"])
     load.set_ylim(0, max([1.0, *busy]))
     load.set_ylabel("cores busy")
@@ -60,19 +62,33 @@ def runs(result: StoredEvaluation) -> str:
 
 def _part_blocks(axes: Any, result: StoredEvaluation) -> None:  # noqa: ANN401
     """A faint ground below every other block."""
+    for begin, end in other_blocks(result):
+        axes.axvspan(begin, end, color=drawing.GREY, alpha=0.13, linewidth=0)
+
+
+def other_blocks(result: StoredEvaluation) -> list[tuple[float, float]]:
+    """Of every other block, from where to where its runs are on an axis of their numbers."""
     block = [run.block for run in result.runs]
+    spans = []
     for first in sorted(set(block))[1::2]:
         places = [number for number, each in enumerate(block, start=1) if each == first]
-        axes.axvspan(places[0] - 0.5, places[-1] + 0.5, color=drawing.GREY, alpha=0.13, linewidth=0)
+        spans.append((places[0] - 0.5, places[-1] + 0.5))
+    return spans
+
+
+def cores_busy(run: EvaluatedRun) -> float:
+    """With something else, about a run."""
+    known = [load.cores for load in (run.before, run.after) if load is not None]
+    return max(known, default=0.0)
 
 
 def differences(result: StoredEvaluation) -> str:
     """Of each candidate the gain in every block, one below the other, and the interval of the true
     one. The axis is that of log ratios, so that twice and half as fast are as far from 0."""
     pyplot = drawing.pyplot_for("differences")
-    shown = [name for name, test in result.tests.items() if test.blocks]
+    shown = paired(result)
     figure, axes = pyplot.subplots(
-        figsize=(drawing.WIDTH, 1.0 + _ROW * len(shown)), layout="constrained"
+        figsize=(drawing.WIDTH, 1.0 + ROW * len(shown)), layout="constrained"
     )
     for row, name in enumerate(shown):
         ratios = result.tests[name].ratios
@@ -84,22 +100,36 @@ def differences(result: StoredEvaluation) -> str:
             _band(axes, row, low, high, colour)
             middle = float(np.log1p(verdict.gain))
             axes.plot([middle, middle], [row - 0.44, row + 0.44], color=colour, linewidth=2.4)
-        places = row + _STRIP * (np.linspace(-0.5, 0.5, len(ratios)) if len(ratios) > 1 else 0)
-        axes.plot(ratios, places, "o", color=colour, markersize=4.5)
+        axes.plot(ratios, row + block_places(len(ratios)), "o", color=colour, markersize=4.5)
     axes.axvline(0, color=drawing.GREY, linewidth=1)
     worth = float(np.log1p(result.plan.least_gain))
     axes.axvline(worth, color=drawing.GREY, linewidth=1, linestyle=(0, (2, 3)))
     axes.set_ylim(len(shown) - 0.45, -0.55)
     axes.set_yticks(range(len(shown)), shown)
     axes.tick_params(axis="y", length=0)
-    seen = [0.0, worth, *np.concatenate([result.tests[name].ratios for name in shown])]
-    spare = max(0.02, 0.08 * (max(seen) - min(seen)))
-    axes.set_xlim(min(seen) - spare, max(seen) + spare)
-    gains = drawing.round_gains(pyplot, *axes.get_xlim())
+    low, high = gain_span(result)
+    gains = drawing.round_gains(low, high)
     axes.set_xticks(np.log1p(gains), [drawing.percent(gain) for gain in gains])
-    axes.set_xlim(min(seen) - spare, max(seen) + spare)
+    axes.set_xlim(low, high)
     axes.set_xlabel(f"gain against {result.reference}: its time / the other's - 1")
     return drawing.svg(pyplot, figure, "The gain in every block, with its interval")
+
+
+def paired(result: StoredEvaluation) -> list[str]:
+    """The candidates with a row, from the top."""
+    return [name for name, test in result.tests.items() if test.blocks]
+
+
+def block_places(blocks: int) -> "NDArray[np.float64]":
+    """Where in a candidate's row its blocks are."""
+    return _STRIP * (np.linspace(-0.5, 0.5, blocks) if blocks > 1 else np.zeros(blocks))
+
+
+def gain_span(result: StoredEvaluation) -> tuple[float, float]:
+    """Log ratios at the ends of the axis."""
+    worth = float(np.log1p(result.plan.least_gain))
+    ratios = [result.tests[name].ratios for name in paired(result)]
+    return drawing.spared([0.0, worth, *np.concatenate(ratios).tolist()], 0.08, 0.02)
 
 
 def _band(axes: Any, row: int, low: float | None, high: float | None, colour: str) -> None:  # noqa: ANN401

@@ -3,6 +3,7 @@ it reads in light and in dark."""
 
 import io
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from forebay.units import show_bytes
@@ -12,6 +13,8 @@ COLOURS = {"read": "#1e88e5", "write": "#f4711f", "metadata": "#a457c4", "mpi": 
 #: Of what other things are held against.
 GREY = "#7f8b97"
 WIDTH = 9.0
+#: Of a cell with hardly anything in it.
+LEAST_OPACITY = 0.25
 # Of an axis of gains: log ratios from end to end, marks on it.
 _WIDE, _FEWEST_TICKS, _TICKS = 1.0, 3, 12
 # Stands in the drawing for the colour of the page's text.
@@ -35,6 +38,11 @@ def pyplot_for(salt: str) -> Any:  # noqa: ANN401  matplotlib has no types
     return pyplot
 
 
+def heights(height: float, ratio: float) -> tuple[float, float]:
+    """Of two pictures one above another, `height` in all, the upper `ratio` times as high."""
+    return height * ratio / (ratio + 1), height / (ratio + 1)
+
+
 def one_above_another(pyplot: Any, height: float, ratio: float) -> tuple[Any, tuple[Any, Any]]:  # noqa: ANN401
     """A figure of `height` inches: two pictures with one axis, the upper `ratio` times as high."""
     figure, axes = pyplot.subplots(
@@ -43,25 +51,34 @@ def one_above_another(pyplot: Any, height: float, ratio: float) -> tuple[Any, tu
         figsize=(WIDTH, height),
         sharex=True,
         layout="constrained",
-        gridspec_kw={"height_ratios": [ratio, 1]},
+        gridspec_kw={"height_ratios": heights(height, ratio)},
     )
     return figure, tuple(axes)
 
 
-def byte_ticks(axis: Any, most: float, intervals: int) -> None:  # noqa: ANN401
-    """Ticks from 0 to `most` bytes, round in the unit in which they are told."""
-    from matplotlib.ticker import FuncFormatter, MaxNLocator, MultipleLocator
+def byte_step(most: float, intervals: int) -> float:
+    """From tick to tick of an axis of `most` bytes, round in the unit in which they are told."""
+    from matplotlib.ticker import MaxNLocator
 
     unit = 1024.0 ** max(0, int(math.log2(max(most, 1)) // 10))
     ticks = MaxNLocator(intervals).tick_values(0, most / unit)
-    axis.set_major_locator(MultipleLocator(max(1.0, float(ticks[1] - ticks[0]) * unit)))
+    return max(1.0, float(ticks[1] - ticks[0]) * unit)
+
+
+def byte_ticks(axis: Any, most: float, intervals: int) -> None:  # noqa: ANN401
+    """Ticks from 0 to `most` bytes."""
+    from matplotlib.ticker import FuncFormatter, MultipleLocator
+
+    axis.set_major_locator(MultipleLocator(byte_step(most, intervals)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: show_bytes(value)))
 
 
-def round_gains(pyplot: Any, low: float, high: float) -> list[float]:  # noqa: ANN401
+def round_gains(low: float, high: float) -> list[float]:
     """Gains to mark between two log ratios: evenly apart where that is near even on the axis, else
     by factors."""
-    even = list(pyplot.MaxNLocator(8).tick_values(math.expm1(low), math.expm1(high)))
+    from matplotlib.ticker import MaxNLocator
+
+    even = list(MaxNLocator(8).tick_values(math.expm1(low), math.expm1(high)))
     if high - low < _WIDE:
         return even
     powers = range(-6, 7)
@@ -70,6 +87,13 @@ def round_gains(pyplot: Any, low: float, high: float) -> list[float]:  # noqa: A
     if len(gains) < _FEWEST_TICKS:
         return [gain for gain in even if gain > -1]
     return gains if len(gains) <= _TICKS else [gain for gain in gains if _is_power(gain + 1)]
+
+
+def spared(values: Sequence[float], share: float, least: float) -> tuple[float, float]:
+    """The ends of an axis on which `values` are not at the edge: `share` of their span away."""
+    low, high = min(values), max(values)
+    spare = max(least, share * (high - low))
+    return low - spare, high + spare
 
 
 def percent(gain: float) -> str:

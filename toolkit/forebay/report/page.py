@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from forebay.characterise import app_report
-from forebay.report import pictures
+from forebay.report import charts, pictures, run_charts
 from forebay.report.contents import Contents, command, speedup
 from forebay.report.findings import LEAST_SHARE
 from forebay.report.funnel import Flow
@@ -35,7 +35,7 @@ def render(contents: Contents) -> str:
         least_share=LEAST_SHARE,
         names=NAMES,
         ranks_picture=_ranks_picture(contents),
-        offsets_picture=contents.offsets and pictures.offset_time(contents.offsets),
+        offsets_picture=_offsets_picture(contents),
         layers=_phases(contents),
         flows=_flows(contents),
         settings_shown=_LISTED,
@@ -48,7 +48,18 @@ def render(contents: Contents) -> str:
 def _ranks_picture(contents: Contents) -> str | None:
     if contents.ranks is None:
         return None
-    return pictures.rank_time(contents.ranks, "rank" if contents.trace.run.ranks else "process")
+    name = "rank" if contents.trace.run.ranks else "process"
+    return charts.figure(
+        pictures.rank_time(contents.ranks, name), run_charts.rank_time(contents.ranks, name)
+    )
+
+
+def _offsets_picture(contents: Contents) -> str | None:
+    if contents.offsets is None:
+        return None
+    return charts.figure(
+        pictures.offset_time(contents.offsets), run_charts.offset_time(contents.offsets)
+    )
 
 
 def _shares(contents: Contents) -> list[dict[str, Any]]:

@@ -5,15 +5,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forebay.report import drawing
-from forebay.report.drawing import COLOURS
+from forebay.report.drawing import COLOURS, LEAST_OPACITY
 from forebay.report.grids import OffsetTime, RankTime
 from forebay.report.timeline import CATEGORIES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_LEAST_OPACITY = 0.25
 _TICK_ROWS = 8
+OFFSETS_HEIGHT = 3.4  # inches
+RATES_HEIGHT = 1.1
+
+
+def ranks_height(rows: int) -> float:
+    """Inches of so many rows of processes."""
+    return min(4.5, 1.2 + 0.22 * rows)
+
+
+def marked_rows(rows: int) -> "NDArray[np.int64]":
+    """Those whose first process is named on the axis."""
+    return np.arange(0, rows, max(1, -(-rows // _TICK_ROWS)))
 
 
 def rank_time(found: RankTime, first_name: str) -> str:
@@ -21,14 +32,14 @@ def rank_time(found: RankTime, first_name: str) -> str:
     it bytes a second."""
     pyplot = drawing.pyplot_for("ranks")
     rows = found.share.shape[1]
-    height = min(4.5, 1.2 + 0.22 * rows)
+    height = ranks_height(rows)
     figure, (rates, cells) = pyplot.subplots(
         2,
         1,
         figsize=(drawing.WIDTH, height + 1.3),
         sharex=True,
         layout="constrained",
-        gridspec_kw={"height_ratios": [1.1, height]},
+        gridspec_kw={"height_ratios": [RATES_HEIGHT, height]},
     )
     last_s = found.cell_s * found.share.shape[2]
     times = np.linspace(0, last_s, found.share.shape[2] + 1)
@@ -44,8 +55,7 @@ def rank_time(found: RankTime, first_name: str) -> str:
         aspect="auto",
         interpolation="nearest",
     )
-    step = max(1, -(-rows // _TICK_ROWS))
-    ticks = np.arange(0, rows, step)
+    ticks = marked_rows(rows)
     cells.set_yticks(ticks + 0.5, [str(tick * found.per_row) for tick in ticks])
     cells.set_ylabel(first_name)
     cells.set_xlabel("seconds of the run")
@@ -55,7 +65,7 @@ def rank_time(found: RankTime, first_name: str) -> str:
 def offset_time(found: OffsetTime) -> str:
     """Places of a file over time, the more opaque the more bytes."""
     pyplot = drawing.pyplot_for("offsets")
-    figure, axes = pyplot.subplots(figsize=(drawing.WIDTH, 3.4), layout="constrained")
+    figure, axes = pyplot.subplots(figsize=(drawing.WIDTH, OFFSETS_HEIGHT), layout="constrained")
     amount = np.log1p(found.amount)
     share = amount / max(1e-9, float(amount.max()))
     last_s = found.cell_s * share.shape[2]
@@ -80,5 +90,5 @@ def _blend(share: "NDArray[np.float64]", colours: list[str]) -> "NDArray[np.floa
     largest = share.argmax(axis=0)
     total = share.sum(axis=0).clip(0, 1)
     image: NDArray[np.float64] = np.array([colors.to_rgba(colour) for colour in colours])[largest]
-    image[..., 3] = np.where(total > 0, _LEAST_OPACITY + (1 - _LEAST_OPACITY) * total, 0)
+    image[..., 3] = np.where(total > 0, LEAST_OPACITY + (1 - LEAST_OPACITY) * total, 0)
     return image

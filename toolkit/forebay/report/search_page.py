@@ -4,7 +4,14 @@ import shlex
 from pathlib import Path
 
 from forebay.configure.history import Why
-from forebay.report import campaign_pictures, search, search_pictures
+from forebay.report import (
+    campaign_page,
+    campaign_pictures,
+    charts,
+    search,
+    search_charts,
+    search_pictures,
+)
 from forebay.report.search import SearchReport
 from forebay.report.templates import rendered
 
@@ -21,7 +28,6 @@ def render(report: SearchReport) -> str:
     found = report.found
     latest = report.evaluations[0] if report.evaluations else None
     evaluated = None if latest is None else latest.evaluation
-    paired = evaluated is not None and any(test.blocks for test in evaluated.tests.values())
     known = {run.configuration: search.settings_words(run) for run in found.runs}
     met = {run.why for run in found.runs}
     return rendered(
@@ -32,11 +38,17 @@ def render(report: SearchReport) -> str:
         latest=latest,
         title=shlex.join(found.search.command),
         colour={} if evaluated is None else campaign_pictures.colours(evaluated),
-        differences_picture=campaign_pictures.differences(evaluated)
-        if paired and evaluated is not None
+        differences_picture=None
+        if evaluated is None
+        else campaign_page.differences_picture(evaluated),
+        runs_picture=charts.figure(search_pictures.runs(report), search_charts.runs(report))
+        if found.runs
         else None,
-        runs_picture=search_pictures.runs(report) if found.runs else None,
-        factors_picture=search_pictures.factors(report) if report.contrasts else None,
+        factors_picture=charts.figure(
+            search_pictures.factors(report), search_charts.factors(report)
+        )
+        if report.contrasts
+        else None,
         run_colours=search_pictures.RUN_COLOURS,
         best_colour=search_pictures.BEST_COLOUR,
         whys=[why for why in Why if why in met],

@@ -1,11 +1,12 @@
 """The pictures of a search: its runs with the best so far, and what each factor changed."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from forebay.configure.contrasts import Contrast
-from forebay.configure.history import State, Why
+from forebay.configure.history import SearchRun, State, Why
 from forebay.report import drawing, search
 from forebay.report.drawing import COLOURS
 from forebay.report.search import SearchReport
@@ -33,15 +34,17 @@ _MARKERS = {
 _MOST_TICKS = 14
 # From fastest to slowest; beyond it the axis goes by factors.
 _WIDE = 8.0
+_MARGIN = 1.15
 CONTRASTS_MOST = 14
-_ROW = 0.42  # inches
+ROW = 0.42  # inches
+RUNS_HEIGHT, RUNS_RATIO = 4.2, 8.0
 
 
 def runs(report: SearchReport) -> str:
     """The seconds of every run in the order of time, as predicted and as measured, with the least
     so far as a line; below them those that have no time to use."""
     pyplot = drawing.pyplot_for("search")
-    figure, (times, lost) = drawing.one_above_another(pyplot, 4.2, 8)
+    figure, (times, lost) = drawing.one_above_another(pyplot, RUNS_HEIGHT, RUNS_RATIO)
     found = report.found.runs
     for run in found:
         if run.predicted:
@@ -60,7 +63,7 @@ def runs(report: SearchReport) -> str:
         times.step(numbers, seconds, where="post", color=BEST_COLOUR, linewidth=2, zorder=1)
     if report.reference_s is not None:
         times.axhline(report.reference_s, color=drawing.GREY, linewidth=1, linestyle=(0, (2, 3)))
-    _scale(pyplot, times, [s for run in found for s in (run.seconds, run.predicted) if s])
+    _scale(pyplot, times, *time_scale(found))
     times.set_ylabel(f"time ({report.found.search.time})")
     lost.set_ylim(-1, 1)
     lost.set_yticks([0], ["not used"])
@@ -71,23 +74,30 @@ def runs(report: SearchReport) -> str:
     return drawing.svg(pyplot, figure, "The time of every run of the search, and the best so far")
 
 
-def _scale(pyplot: Any, axes: Any, seconds: list[float]) -> None:  # noqa: ANN401
-    """Logarithmic where times differ by much, since the slow ones would hide the others; else from
-    a little below the least."""
+def _scale(pyplot: Any, axes: Any, ends: tuple[float, float], by_factors: bool) -> None:  # noqa: ANN401
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    if not seconds:
-        return
-    low, high = min(seconds), max(seconds)
-    if high > _WIDE * low:
+    if by_factors:
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5), numticks=12))
         axes.yaxis.set_minor_formatter(NullFormatter())
     else:
-        spare = 0.08 * (high - low or high)
-        axes.set_ylim(max(0.0, low - spare), high + spare)
         axes.yaxis.set_major_locator(pyplot.MaxNLocator(6))
+    axes.set_ylim(*ends)
     axes.yaxis.set_major_formatter(lambda value, _: show_seconds(value) if value > 0 else "0")
+
+
+def time_scale(runs: Sequence[SearchRun]) -> tuple[tuple[float, float], bool]:
+    """The ends of an axis of the times of `runs`, in seconds, and whether it goes by factors: so
+    where they differ by much, since the slow ones would hide the others."""
+    seconds = [time for run in runs for time in (run.seconds, run.predicted) if time]
+    if not seconds:
+        return (0.0, 1.0), False
+    low, high = min(seconds), max(seconds)
+    if high > _WIDE * low:
+        return (low / _MARGIN, high * _MARGIN), True
+    spare = 0.08 * (high - low or high)
+    return (max(0.0, low - spare), high + spare), False
 
 
 def shown_contrasts(report: SearchReport) -> list[Contrast]:
@@ -100,9 +110,8 @@ def factors(report: SearchReport) -> str:
     pyplot = drawing.pyplot_for("factors")
     shown = shown_contrasts(report)
     figure, axes = pyplot.subplots(
-        figsize=(drawing.WIDTH, 0.9 + _ROW * len(shown)), layout="constrained"
+        figsize=(drawing.WIDTH, 0.9 + ROW * len(shown)), layout="constrained"
     )
-    seen = [0.0]
     for row, each in enumerate(shown):
         colour = BEST_COLOUR if each.beyond_noise else drawing.GREY
         if each.half is not None:
@@ -110,15 +119,18 @@ def factors(report: SearchReport) -> str:
             axes.plot(ends, [row, row], color=colour, linewidth=5, alpha=0.35)
         axes.plot(each.gains, [row] * len(each.gains), "o", color=colour, markersize=4)
         axes.plot([each.mean] * 2, [row - 0.3, row + 0.3], color=colour, linewidth=2.2)
-        seen += each.gains
     axes.axvline(0, color=drawing.GREY, linewidth=1)
     axes.set_yticks(range(len(shown)), [search.change(each) for each in shown])
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(shown) - 0.5, -0.5)
-    spare = max(0.03, 0.12 * (max(seen) - min(seen)))
-    low, high = min(seen) - spare, max(seen) + spare
-    gains = drawing.round_gains(pyplot, low, high)
+    low, high = gain_span(shown)
+    gains = drawing.round_gains(low, high)
     axes.set_xticks(np.log1p(gains), [drawing.percent(gain) for gain in gains])
     axes.set_xlim(low, high)
     axes.set_xlabel("gain: time before / time after - 1")
     return drawing.svg(pyplot, figure, "What changing one factor alone did to the time")
+
+
+def gain_span(shown: list[Contrast]) -> tuple[float, float]:
+    """Logarithms of gains at the ends of the axis."""
+    return drawing.spared([0.0, *(gain for each in shown for gain in each.gains)], 0.12, 0.03)

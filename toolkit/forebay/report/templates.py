@@ -1,13 +1,14 @@
-"""Pages of HTML that need nothing else: no network, no script."""
+"""Pages of HTML that need nothing else: no network, and to be read no script."""
 
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from forebay.report import charts
 from forebay.report.drawing import COLOURS
 from forebay.units import show_bytes, show_count, show_operations, show_seconds, show_share
 
-#: Of a page; a picture has a fixed number of cells, so it stays far below.
+#: Of a page. A picture and its chart have a fixed number of cells, and Vega takes some 900 KB.
 BYTES_MOST = 2 << 20
 
 
@@ -27,4 +28,7 @@ def rendered(template: str, **content: object) -> str:
         "seconds": show_seconds,
         "percent": show_share,
     }
-    return environment.get_template(template).render(colours=COLOURS, **content)
+    drawn = any(isinstance(each, str) and charts.MARK in each for each in content.values())
+    return environment.get_template(template).render(
+        colours=COLOURS, scripts=charts.scripts() if drawn else [], **content
+    )
