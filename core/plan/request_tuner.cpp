@@ -239,7 +239,9 @@ void RequestTuner::begin_with(const Found& found, const std::vector<Extent>& com
   const bool is_for_these = found.usual == usual_ && found.joined.most == most_joined_;
   if (!is_new || !is_for_these || coming.size() < fewest_coming) return;
   for (const RequestShape& shape : {found.usual, found.joined}) {
-    const double times_larger = load_of(coming, shape).mean() / found.times.mean_of(shape).value();
+    const auto mean = found.times.mean_of(shape);
+    if (!mean) return;
+    const double times_larger = load_of(coming, shape).mean() / *mean;
     if (std::max(times_larger, 1 / times_larger) > most_unlike) return;
   }
   times_ = found.times;

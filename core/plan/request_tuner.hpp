@@ -135,7 +135,7 @@ class RequestTuner {
   RequestShape larger_;
   MeanRates usual_rates_;
   MeanRates larger_rates_;
-  RequestTimes times_;  ///< Since it was found that operations count.
+  RequestTimes times_;      ///< Since it was found that operations count.
   bool is_taught_ = false;  ///< times_ are of another file, and were not put to the test yet.
   bool is_refuted_ = false;
   int until_next_ = 0;  ///< Requests, once settled; then it begins anew.
