@@ -159,7 +159,8 @@ _ADVICE = {
     "in use": "it will drain by itself",
     "partial": "recover where all its logs are; if a node is lost and they are protected, say "
     "--lost NODE; say --partial if ranks of different nodes never write the same bytes",
-    "unreadable": "say --partial to bring what its other logs hold to the file; 'forebay cache "
+    "unreadable": "if it is protected, name the directories of the file's other logs, too, and it "
+    "is rebuilt; else say --partial to bring what its other logs hold to the file; 'forebay cache "
     "drop --log NAME' gives the unreadable one up",
     "gone": "--into FILE brings the data to another file; 'forebay cache drop' gives it up",
     "replaced": "--into FILE brings the data to another file; 'forebay cache drop' gives it up",

@@ -14,7 +14,8 @@ from rich.text import Text
 from forebay import record_files
 from forebay.units import show_bytes, show_count, show_seconds
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # of what is told of reads; other records are of the first
+OTHERS_VERSION = 1
 SHOWN_FILES = 12  # on the screen; JSON has them all
 
 _SUMS = (
@@ -62,7 +63,8 @@ class PrefetchedFile:
     memory_peak: int  # bytes; the largest of one opening
     gap_found: int  # bytes; the largest that was fetched along in the end, as measured; 0: none
     latency_seconds: float | None  # the shortest request; None: there was none
-    stopped: list[str]  # why some openings were read ahead no further
+    stopped: list[str]  # why some openings were read ahead no further, or not at all
+    not_begun: frozenset[str]  # of these, what kept openings from being read ahead at all
     mistakes: list[str]  # what of the intent file does not fit it, with the lines
 
     @property
@@ -112,8 +114,8 @@ def load(directory: Path) -> PrefetchRecords:
     """Every record in `directory`; what is not whole is named in `rejected`."""
     rejected: list[str] = []
     raw = record_files.read(directory.glob("*.reads"), FORMAT_VERSION, _checked, rejected)
-    gave_up = record_files.read(directory.glob("*.gave-up"), FORMAT_VERSION, _gave_up, rejected)
-    mistakes = record_files.read(directory.glob("*.mistakes"), FORMAT_VERSION, _mistakes, rejected)
+    gave_up = record_files.read(directory.glob("*.gave-up"), OTHERS_VERSION, _gave_up, rejected)
+    mistakes = record_files.read(directory.glob("*.mistakes"), OTHERS_VERSION, _mistakes, rejected)
     return PrefetchRecords(_files(raw, mistakes), rejected, raw, gave_up)
 
 
@@ -170,6 +172,7 @@ def _files(
                 gap_found=max((int(r["gap_found"]) for r in openings), default=0),
                 latency_seconds=min(latencies, default=None),
                 stopped=sorted({r["stopped"] for r in openings if r["stopped"]}),
+                not_begun=frozenset(r["stopped"] for r in openings if r["requests"] == 0),
                 mistakes=list(wrong.get(path, {})),
             )
         )
@@ -265,8 +268,9 @@ def _lines(file: PrefetchedFile) -> list[Text]:
     if total["requests_failed"]:
         count = show_count(total["requests_failed"])
         lines.append(Text(f"  requests that failed: {count}", style="yellow"))
-    end = "not to the end" if file.is_read_ahead else "why"
-    lines += [Text(f"  {end}: {why}", style="yellow") for why in file.stopped]
+    for why in file.stopped:
+        end = "some openings not read ahead" if why in file.not_begun else "not to the end"
+        lines.append(Text(f"  {end if file.is_read_ahead else 'why'}: {why}", style="yellow"))
     return lines + wrong
 
 

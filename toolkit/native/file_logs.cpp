@@ -28,7 +28,16 @@ bool FileLogs::in_use() const {
 
 bool FileLogs::done_with() const {
   const auto nothing = [](const FoundLog* log) { return holds_nothing(log->summary); };
-  return !(logs.empty() && parity.empty()) && missing.empty() && std::ranges::all_of(logs, nothing);
+  return !(logs.empty() && parity.empty()) && missing.empty() && !has_unread_notices &&
+         std::ranges::all_of(logs, nothing);
+}
+
+std::vector<std::string> FileLogs::that_hold_nothing() const {
+  std::vector<std::string> names;
+  for (const FoundLog* log : logs) {
+    if (holds_nothing(log->summary)) names.push_back(log->summary.name);
+  }
+  return names;
 }
 
 std::vector<FileLogs> by_file(const FoundLogs& found) {
@@ -53,6 +62,9 @@ std::vector<FileLogs> by_file(const FoundLogs& found) {
   }
   for (const DirtyNotice& notice : found.missing) entry(notice.file).missing.push_back(&notice);
   for (const FileIdentity& file : found.interrupted) entry(file);
+  for (FileLogs& logs : files) {
+    logs.has_unread_notices = found.with_unread_notices.contains(logs.file.path);
+  }
   std::ranges::sort(files, {}, [](const FileLogs& logs) {
     return std::tuple(logs.file.path, logs.file.inode, logs.file.made_unix_ns);
   });

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "core/engine/cache/recovery.hpp"
@@ -14,12 +15,15 @@ struct FileLogs {
   std::vector<const FoundLog*> logs;
   std::vector<const FoundLog*> parity;  ///< Logs that protect others.
   std::vector<const DirtyNotice*> missing;
+  /// There may be more of them.
+  bool has_unread_notices = false;
 
   std::vector<const FoundLog*> all() const;
   /// A process that lives uses one.
   bool in_use() const;
   /// They are here, and nothing in them waits for the file.
   bool done_with() const;
+  std::vector<std::string> that_hold_nothing() const;
 };
 
 /// What was found, by file; what cannot be read and has no notice belongs to none.

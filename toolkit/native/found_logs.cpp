@@ -92,8 +92,10 @@ class Search {
     const auto read = Sidecar(file).read();
     if (!read) {
       found_.problems.push_back({file, read.error()});
+      found_.with_unread_notices.insert(file);
       return;
     }
+    if (!read->problems.empty()) found_.with_unread_notices.insert(file);
     for (const DirtyNotice& notice : read->notices) notices_.emplace(notice.log, notice);
     for (const std::string& problem : read->problems) {
       found_.problems.push_back({file, {ErrorKind::io, 0, problem}});

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,7 @@ struct FoundLogs {
   /// all of them were gone, and nothing but the file leads to what it left.
   std::vector<FileIdentity> interrupted;
   std::vector<LogProblem> problems;
+  std::set<std::string> with_unread_notices;  ///< Files, by path.
 };
 
 /// Looks in the directories, and in those that notices name on this node: notices beside the

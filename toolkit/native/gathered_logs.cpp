@@ -89,7 +89,8 @@ class Gathering {
     const auto may_need = [&](const DirtyNotice& notice) {
       return notice.is_protected || protection->known.contains(notice.log);
     };
-    gathered_.needed = std::ranges::any_of(gathered_.missing,
+    gathered_.needed = logs_.has_unread_notices ||
+                       std::ranges::any_of(gathered_.missing,
                                            [&](const auto* notice) { return may_need(*notice); }) ||
                        std::ranges::any_of(gathered_.unreadable,
                                            [&](const auto* log) { return may_need(*log->notice); });

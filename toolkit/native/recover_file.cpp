@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -36,18 +38,29 @@ Result<std::unique_ptr<StorageFile>> open_target(const FileLogs& logs,
   return open_posix_file(options.into, OpenMode::read_write, counters);
 }
 
+/// Whether the file system that the file is on is there: else its notices could not be seen, and
+/// it could be somewhere else that the file is gone from.
+bool is_in_reach(const FileIdentity& file) {
+  const std::string directory = std::filesystem::path(file.path).parent_path();
+  struct stat status{};
+  return ::stat(directory.c_str(), &status) == 0 && status.st_dev == file.device;
+}
+
 /// Logs by how often other programs have opened the file to write since: the oldest first.
 using Turns = std::map<int, std::vector<LeftLog>, std::greater<>>;
 
-/// What protects logs goes with the last.
-Result<Turns> by_age(const Sidecar& sidecar, std::vector<LeftLog> logs) {
+/// What protects logs goes with the last, and so does what has `nothing` for the file.
+Result<Turns> by_age(const Sidecar& sidecar, std::vector<LeftLog> logs,
+                     const std::vector<std::string>& nothing) {
   const auto overtaken = overtaken_logs(sidecar);
   if (!overtaken) return tl::unexpected(overtaken.error());
   Turns turns;
   turns[0];
   for (LeftLog& log : logs) {
     const auto times = overtaken->find(log.name);
-    turns[times == overtaken->end() ? 0 : times->second].push_back(std::move(log));
+    const bool is_newest =
+        times == overtaken->end() || std::ranges::find(nothing, log.name) != nothing.end();
+    turns[is_newest ? 0 : times->second].push_back(std::move(log));
   }
   return turns;
 }
@@ -162,7 +175,7 @@ json recover_file(const FileLogs& logs, const RecoverOptions& options, ProgressP
   if (logs.in_use()) return refused(result, "in use", "a running process writes it");
   const std::string state = file_state(logs.file);
   const bool no_target = state != "there" && options.into.empty();
-  if (no_target && !logs.done_with()) {
+  if (no_target && !(logs.done_with() && is_in_reach(logs.file))) {
     return refused(result, state.c_str(), "the file that was written is not there any more");
   }
   auto locked = lock_all(logs.all());
@@ -180,7 +193,7 @@ json recover_file(const FileLogs& logs, const RecoverOptions& options, ProgressP
   if (!gathered) return refused(result, "failed", to_string(gathered.error()));
   const Obstacle met = obstacle(*gathered, options.choices);
   if (!met.why.empty()) return refused(result, met.state, met.why);
-  auto turns = by_age(sidecar, std::move(gathered->logs));
+  auto turns = by_age(sidecar, std::move(gathered->logs), logs.that_hold_nothing());
   if (!turns) return refused(result, "failed", to_string(turns.error()));
   if (turns->size() > 1 && options.overtaken.empty()) {
     return refused(result, "overtaken",

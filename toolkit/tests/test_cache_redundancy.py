@@ -159,6 +159,23 @@ def test_nodes_that_recover_one_by_one_leave_what_rebuilds_the_lost_one(
     assert logs_left(nodes) == []
 
 
+def test_what_rebuilds_a_lost_log_stays_while_its_file_system_is_not_there(
+    forebay: Forebay, left: Left
+) -> None:
+    nodes = leave_nodes(left, "--host", "node17")
+    nodes.lose("member-1")
+    assert forebay("cache", "recover", "--partial", *nodes.left()).code == 0
+    kept = logs_left(nodes)
+    assert kept
+    place = nodes.file.parent
+    aside = place.rename(place.with_name("not mounted"))
+    assert forebay("cache", "recover", *nodes.left()).code == 1
+    assert logs_left(nodes) == kept
+    aside.rename(place)
+    assert forebay("cache", "recover", "--lost", "all", *nodes.left()).code == 0
+    assert nodes.file.read_bytes() == nodes.data
+
+
 def test_a_lost_log_that_nothing_here_rebuilds_is_named(forebay: Forebay, left: Left) -> None:
     nodes = leave_nodes(left, "--host", "node17")
     answer = forebay("cache", "recover", "--lost", "log-1", nodes.local("member-0"))

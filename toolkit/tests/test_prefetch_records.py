@@ -17,7 +17,7 @@ def record(**values: object) -> dict[str, object]:
     """A whole record, as the runtime writes one (docs/formats/report.md)."""
     numbers = dict.fromkeys(prefetch_records._SUMS + prefetch_records._KNOWN_TO_SOME, 0)
     return {
-        "version": 1,
+        "version": 2,
         "path": "/data/a.dat",
         **numbers,
         "has_unseen_reads": False,
@@ -115,7 +115,7 @@ def test_what_had_been_declared_is_told_of_what_was_followed(tmp_path: Path) -> 
 
 
 def test_records_that_are_not_whole_are_named(tmp_path: Path) -> None:
-    leave(tmp_path, record(version=2), {"version": 1}, record())
+    leave(tmp_path, record(version=3), {"version": 2}, record())
     (tmp_path / "12-9-0000000000000000.reads").write_text("{}")
     (tmp_path / ".12-9-0000000000000000.reads").write_text("being written")
     loaded = prefetch_records.load(tmp_path)

@@ -21,7 +21,7 @@ from forebay.evaluate import stored
 from forebay.evaluate.campaign import write_json
 from forebay.evaluate.evaluation import Evaluation
 from forebay.evaluate.in_force import Setting, State
-from forebay.report import campaign, campaign_page
+from forebay.report import campaign, campaign_page, campaign_pictures
 from forebay.report.campaign import Campaign
 from forebay.report.templates import BYTES_MOST
 
@@ -201,3 +201,9 @@ def test_limits_are_for_runs_alone(forebay: Forebay, tmp_path: Path) -> None:
     answer = forebay("report", "e.json", "--system", "e.json")
     assert answer.code == 2
     assert "--system is for the report of a run" in answer.errors
+
+
+def test_a_bound_as_low_as_none_is_none() -> None:
+    assert campaign_pictures.log_gain(None) is None
+    assert campaign_pictures.log_gain(-1.0) is None
+    assert campaign_pictures.log_gain(0.0) == 0

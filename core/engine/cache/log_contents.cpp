@@ -87,9 +87,7 @@ class Reading {
           segments_, [&](const auto& segment) { return segment->superblock().segment < number; });
       if (!last) unopened_.push_back({number, {ErrorKind::io, 0, "its superblock is all zeros"}});
     }
-    std::erase_if(unopened_, [this](const Unopened& unopened) {
-      return remade_numbers_.contains(unopened.number);
-    });
+    open_remade_originals();
     if (segments_.empty()) {
       if (!unopened_.empty()) return tl::unexpected(unopened_.front().error);
       return tl::unexpected(Error{ErrorKind::no_such_file, 0,
@@ -109,6 +107,36 @@ class Reading {
       contents_.stored_bytes += segment->superblock().segment_bytes;
     }
     return {};
+  }
+
+  /// What was made again is what was protected. Behind it there may be more, which is looked for
+  /// in the segment that lost its superblock, by the one that was made again. Of a segment that
+  /// cannot be read nobody knows; where it is not the last one, what follows it tells.
+  void open_remade_originals() {
+    std::vector<std::uint64_t> lost = std::move(never_written_);
+    std::erase_if(unopened_, [&](const Unopened& unopened) {
+      if (!remade_numbers_.contains(unopened.number)) return false;
+      lost.push_back(unopened.number);
+      return true;
+    });
+    const std::vector<std::shared_ptr<LogSegment>> opened = segments_;
+    for (const auto& segment : opened) {
+      const Superblock& superblock = segment->superblock();
+      if (std::ranges::find(lost, superblock.segment) == lost.end()) continue;
+      auto file = store_.open(segment_name(superblock.segment));
+      if (file) {
+        segments_.push_back(
+            std::make_shared<LogSegment>(LogFile{std::move(*file), nullptr, 0}, superblock));
+      } else if (is_last(superblock.segment)) {
+        contents_.damage.push_back({0, 0, std::nullopt, to_string(file.error())});
+      }
+    }
+  }
+
+  bool is_last(std::uint64_t number) const {
+    return std::ranges::none_of(segments_, [number](const std::shared_ptr<LogSegment>& segment) {
+      return segment->superblock().segment > number;
+    });
   }
 
   Status open_segments_of(LogStore& store) {
@@ -182,7 +210,8 @@ class Reading {
       records_.push_back({found, segments_[segment]});
     }
     const std::uint64_t number = segments_[segment]->superblock().segment;
-    if (!findings.readable && !remade_numbers_.contains(number)) {
+    const bool is_made_again = remade_numbers_.contains(number) && !is_last(number);
+    if (!findings.readable && !is_made_again) {
       contents_.damage.push_back({0, 0, std::nullopt, to_string(findings.readable.error())});
     }
   }

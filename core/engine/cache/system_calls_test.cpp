@@ -222,7 +222,11 @@ enum class Device { disk, memory };
 /// A directory of the test's own.
 fs::path made_in(const fs::path& parent) {
   std::string made_as = parent / "forebay-calls-XXXXXX";
-  return fs::canonical(::mkdtemp(made_as.data()));
+  if (::mkdtemp(made_as.data()) == nullptr) {
+    throw fs::filesystem_error("no directory for a test", parent,
+                               std::error_code(errno, std::generic_category()));
+  }
+  return fs::canonical(made_as);
 }
 
 /// A node-local directory and a global one, and what a program does there.

@@ -459,13 +459,12 @@ Status CoherentCache::close(bool discard) {
 
 Status CoherentCache::close_log(bool discard) {
   const std::unique_lock turn(turn_);
-  if (!discard) {
-    if (auto synced = sync_unlogged(); !synced) return synced;
-  }
+  // Where that fails, what is in the log is to be brought to the file all the same.
+  const Status synced = discard ? Status{} : sync_unlogged();
   if (made_ == nullptr || closed_) {
     end_protection();
     closed_ = true;  // No log is made any more.
-    return {};
+    return synced;
   }
   auto closed = discard ? log_->discard() : log_->close();
   count_progress();
@@ -478,7 +477,7 @@ Status CoherentCache::close_log(bool discard) {
   if (discard || place_.options.flush != CacheFlush::none) end_protection();
   claims_->release_all();
   closed_ = true;
-  return {};
+  return synced;
 }
 
 Result<bool> CoherentCache::close_early() {

@@ -9,11 +9,12 @@
 #include <utility>
 
 #include "core/plan/fetch_piece.hpp"
+#include "core/storage/own_mapping.hpp"
 
 namespace forebay {
 
 void FetchBuffer::Unmap::operator()(std::byte* memory) const {
-  ::munmap(memory, static_cast<std::size_t>(bytes));
+  unmap_own(memory, static_cast<std::size_t>(bytes));
 }
 
 Result<FetchBuffer> FetchBuffer::make(Bytes bytes) {

@@ -14,6 +14,7 @@
 #include "core/engine/prefetch/named_memory.hpp"
 #include "core/engine/prefetch/process_life.hpp"
 #include "core/engine/prefetch/steady_time.hpp"
+#include "core/storage/own_mapping.hpp"
 
 namespace forebay {
 namespace {
@@ -103,7 +104,7 @@ bool NodeReaders::enter_shared(const FileVersion& version) {
                 static_cast<unsigned long long>(version.size),
                 static_cast<unsigned long long>(version.changed_ns));
   const auto give_up = [this] {
-    if (segment_ != nullptr) ::munmap(segment_, sizeof(Segment));
+    if (segment_ != nullptr) unmap_own(segment_, sizeof(Segment));
     segment_ = nullptr;
     name_[0] = '\0';
     return false;
@@ -150,7 +151,7 @@ NodeReaders::~NodeReaders() {
   own = ::getpid();
   slot_->process.compare_exchange_strong(own, 0);
   if (name_[0] != '\0') NamedMemory::remove_if(name_, inode_, [this] { return readers() == 0; });
-  ::munmap(segment_, sizeof(Segment));
+  unmap_own(segment_, sizeof(Segment));
 }
 
 /// per_unit(index, bytes): of each unit that a part of `extent` lies in, ascending.

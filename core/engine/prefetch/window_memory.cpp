@@ -9,6 +9,7 @@
 
 #include "core/engine/prefetch/fetch_buffer.hpp"
 #include "core/plan/fetch_piece.hpp"
+#include "core/storage/own_mapping.hpp"
 
 namespace forebay {
 namespace {
@@ -115,8 +116,8 @@ std::span<std::byte> WindowMemory::at(std::uint64_t units, Bytes length) const {
 }
 
 void WindowMemory::unmap() {
-  if (state_ != nullptr) ::munmap(state_, sizeof(WindowState));
-  if (reserved_ != nullptr) ::munmap(reserved_, static_cast<std::size_t>(reserved_bytes_));
+  if (state_ != nullptr) unmap_own(state_, sizeof(WindowState));
+  if (reserved_ != nullptr) unmap_own(reserved_, static_cast<std::size_t>(reserved_bytes_));
   state_ = nullptr;
   reserved_ = nullptr;
   room_ = nullptr;

@@ -141,6 +141,27 @@ TEST_F(LostLogs, ThatAreDamagedAreReadWithWhatIsMadeAgain) {
   EXPECT_TRUE(node("node-0")->logs()->empty());
 }
 
+TEST_F(LostLogs, WhatWasNotProtectedIsFoundWhereTheSuperblockIsDamaged) {
+  const auto damaged = LogDirectory::open(node("node-0"), "log-0", Use::replace);
+  ASSERT_TRUE(damaged);
+  const auto segment = (*damaged)->open(segment_name(0));
+  ASSERT_TRUE((*segment)->write_at(Content(100, std::byte{7}), 30));
+  ASSERT_FALSE(read_log(**damaged, ReadDepth::payloads));
+
+  const auto parity_store = LogDirectory::open(node("node-2"), "parity-0", Use::look);
+  const auto parity = read_parity_log(**parity_store, ReadDepth::payloads);
+  const auto sound = LogDirectory::open(node("node-1"), "log-1", Use::look);
+  const StoresByName left{{"log-0", damaged->get()}, {"log-1", sound->get()}};
+  const std::vector<std::string> names = {"log-0"};
+  const auto rebuilt = rebuild_logs(node("node-2"), std::span(&*parity, 1), left, names, false);
+  ASSERT_TRUE(rebuilt) << to_string(rebuilt.error());
+  const LogParts parts{damaged->get(), rebuilt->logs.at(0).remade.get()};
+  const auto together = read_logs({&parts, 1}, ReadDepth::payloads, 1);
+  ASSERT_TRUE(together[0]);
+  EXPECT_TRUE(together[0]->damage.empty());
+  EXPECT_EQ(together[0]->complete_bytes(), 5000 + 100);
+}
+
 TEST_F(LostLogs, AreMadeAnewWhereAnAttemptWasInterrupted) {
   {
     const auto half = LogDirectory::create(node("node-2"), ".rebuilding-log-0");

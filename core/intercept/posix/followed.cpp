@@ -43,9 +43,13 @@ void write_record(const Followed& followed) {
   }
   if (has_to_be_told(followed)) {
     PrefetchFigures figures;
+    figures.is_by_page_cache =
+        true;  // Nothing else serves it, and how long that takes is not known.
     figures.stopped = followed.left_alone;
     if (figures.stopped.empty()) figures.stopped = read_elsewhere;
-    write_prefetch_record(followed.path, whole(std::move(figures), followed.by_kernel));
+    // Without a call that was seen nothing is known of any.
+    if (followed.by_kernel.calls > 0) figures = whole(std::move(figures), followed.by_kernel);
+    write_prefetch_record(followed.path, figures);
   }
   if (followed.trace != nullptr && followed.trace->reads() > 0) {
     write_trace_record(followed.path, followed.version.size, *followed.trace);

@@ -26,7 +26,7 @@ std::string content_of(const std::string& path, const PrefetchFigures& figures) 
   const bool is_served = !figures.is_by_page_cache;
   const bool is_timed = figures.by_kernel.has_value();
   const KernelReads by_kernel = figures.by_kernel.value_or(KernelReads{});
-  record.add("version", 1);
+  record.add("version", 2);
   record.add("path", path);
   record.add("reads", figures.reads);
   record.add("reads_served", figures.reads_served);

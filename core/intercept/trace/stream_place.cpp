@@ -89,13 +89,21 @@ StreamPlace come_to(FILE* stream, int fd, Asks asks) {
     highest_used.store(fd, std::memory_order_relaxed);
   }
   auto& left = left_at[static_cast<unsigned>(fd)];
-  const std::uint64_t before = left.fetch_add(one_call, std::memory_order_relaxed);
+  const std::uint64_t before = left.fetch_add(one_call, std::memory_order_acquire);
   if (before >= one_call) {
-    left.fetch_or(overlapped, std::memory_order_relaxed);
+    // Before the pointer is moved, at which the other one may be looking.
+    left.fetch_or(overlapped, std::memory_order_acquire);
     place.is_known = place.is_alone = false;
     return place;
   }
   const bool is_seen = (before & overlapped) == 0 && is_followed(stream, before, place);
+  // Who has come meanwhile may have moved the pointer, and tells of that himself.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if ((left.load(std::memory_order_relaxed) & overlapped) != 0) {
+    place.characters = 0;
+    place.is_known = place.is_alone = false;
+    return place;
+  }
   place.is_known = place.is_known && is_seen;
   const bool has_to_ask = !place.is_known && (asks != Asks::never || place.characters > 0);
   if (has_to_ask || asks == Asks::always) {

@@ -36,10 +36,8 @@ def _row(result: StoredEvaluation, name: str, colour: str) -> GainRow:
     verdict = result.given[name]
     if verdict is None or verdict.gain is None:
         return GainRow(name, colour, list(points), None, None)
-    low, high = (
-        None if bound is None else math.log1p(bound) for bound in (verdict.low, verdict.high)
-    )
-    return GainRow(name, colour, list(points), math.log1p(verdict.gain), (low, high))
+    bounds = campaign_pictures.log_gain(verdict.low), campaign_pictures.log_gain(verdict.high)
+    return GainRow(name, colour, list(points), math.log1p(verdict.gain), bounds)
 
 
 def runs(result: StoredEvaluation) -> Chart:

@@ -1,5 +1,6 @@
 """The pictures of an evaluation: every run, and every paired difference."""
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -95,8 +96,7 @@ def differences(result: StoredEvaluation) -> str:
         colour = colours(result)[name]
         verdict = result.given[name]
         if verdict is not None and verdict.gain is not None:
-            edges = [verdict.low, verdict.high]
-            low, high = (None if edge is None else float(np.log1p(edge)) for edge in edges)
+            low, high = log_gain(verdict.low), log_gain(verdict.high)
             _band(axes, row, low, high, colour)
             middle = float(np.log1p(verdict.gain))
             axes.plot([middle, middle], [row - 0.44, row + 0.44], color=colour, linewidth=2.4)
@@ -118,6 +118,11 @@ def differences(result: StoredEvaluation) -> str:
 def paired(result: StoredEvaluation) -> list[str]:
     """The candidates with a row, from the top."""
     return [name for name, test in result.tests.items() if test.blocks]
+
+
+def log_gain(bound: float | None) -> float | None:
+    """The logarithm of the ratio for a bound of a gain; None: it is no bound, or as low as none."""
+    return None if bound is None or bound <= -1 else math.log1p(bound)
 
 
 def block_places(blocks: int) -> "NDArray[np.float64]":

@@ -111,9 +111,9 @@
     if (chart.beside === null) spec.autosize = { type: "fit-x", contains: "padding" };
     spec.datasets = Object.fromEntries(
       Object.entries(chart.data).map(([name, data]) => [name, rows(data)]));
+    spec.description = figure.querySelector("svg").getAttribute("aria-label");
     const place = document.createElement("div");
     place.className = "chart";
-    place.setAttribute("aria-label", figure.querySelector("svg").getAttribute("aria-label"));
     const view = await window.vegaEmbed(place, spec, {
       mode: "vega-lite", renderer: "canvas", actions: false, ast: true, defaultStyle: false,
       expressionFunctions: { showBytes: bytes, showSeconds: seconds, showGain: gain },
@@ -137,7 +137,11 @@
       try {
         await draw(figure);
       } catch (error) {
-        figure.classList.remove("alive");
+        figure.classList.remove("alive", "moves");
+        VIEWS.get(figure)?.finalize();
+        VIEWS.delete(figure);
+        figure.querySelector(".chart")?.remove();
+        delete figure.dataset.drawn;
         console.warn(`A picture stays as it is: ${error}`);
       }
     }

@@ -75,7 +75,10 @@ def figure(svg: str, chart: Chart) -> str:
     """What stands in a figure: the picture and, if the package has Vega, its chart."""
     if native.find("vega.js", "share") is None:
         return svg
-    told = json.dumps(vars(chart), separators=(",", ":"))
+    try:
+        told = json.dumps(vars(chart), separators=(",", ":"), allow_nan=False)
+    except ValueError:  # A value that JSON cannot have: the picture stays.
+        return svg
     told = told.replace("<", r"\u003c")  # nothing that begins or ends an element
     return f"{svg}\n{MARK}{told}</script>"
 
