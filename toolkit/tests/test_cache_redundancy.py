@@ -1,6 +1,7 @@
 """`forebay cache` with logs that protect each other: what is lost, cannot be read, or is damaged is
 made again, and nothing that could make it again is removed before."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -162,12 +163,14 @@ def test_nodes_that_recover_one_by_one_leave_what_rebuilds_the_lost_one(
 def test_what_rebuilds_a_lost_log_stays_while_its_file_system_is_not_there(
     forebay: Forebay, left: Left
 ) -> None:
-    nodes = leave_nodes(left, "--host", "node17")
+    place = left.file.parent / "mounted"
+    place.mkdir()
+    file = place / left.file.name
+    nodes = leave_nodes(replace(left, file=file), "--host", "node17")
     nodes.lose("member-1")
     assert forebay("cache", "recover", "--partial", *nodes.left()).code == 0
     kept = logs_left(nodes)
     assert kept
-    place = nodes.file.parent
     aside = place.rename(place.with_name("not mounted"))
     assert forebay("cache", "recover", *nodes.left()).code == 1
     assert logs_left(nodes) == kept
