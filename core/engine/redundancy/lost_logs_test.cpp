@@ -77,12 +77,14 @@ class LostLogs : public ::testing::Test {
     ASSERT_TRUE(writers.front()->commit(2));
   }
 
-  Result<RebuiltLogs> rebuild_first(bool accept_missing = false) {
+  /// `damaged`: what is left of it.
+  Result<RebuiltLogs> rebuild_first(bool accept_missing = false, LogStore* damaged = nullptr) {
     const auto parity_store = LogDirectory::open(node("node-2"), "parity-0", Use::look);
     const auto parity = read_parity_log(**parity_store, ReadDepth::payloads);
     StoresByName left;
     const auto member = LogDirectory::open(node("node-1"), "log-1", Use::look);
     if (member) left["log-1"] = member->get();
+    if (damaged != nullptr) left["log-0"] = damaged;
     const std::vector<std::string> names = {"log-0"};
     return rebuild_logs(node("node-2"), std::span(&*parity, 1), left, names, accept_missing);
   }
@@ -120,12 +122,7 @@ TEST_F(LostLogs, ThatAreDamagedAreReadWithWhatIsMadeAgain) {
   // An attempt that was interrupted has left something of that name.
   ASSERT_TRUE((*damaged)->create("remade-" + segment_name(0), 10));
 
-  const auto parity_store = LogDirectory::open(node("node-2"), "parity-0", Use::look);
-  const auto parity = read_parity_log(**parity_store, ReadDepth::payloads);
-  const auto sound = LogDirectory::open(node("node-1"), "log-1", Use::look);
-  const StoresByName left{{"log-0", damaged->get()}, {"log-1", sound->get()}};
-  const std::vector<std::string> names = {"log-0"};
-  const auto rebuilt = rebuild_logs(node("node-2"), std::span(&*parity, 1), left, names, false);
+  const auto rebuilt = rebuild_first(false, damaged->get());
   ASSERT_TRUE(rebuilt) << to_string(rebuilt.error());
   ASSERT_EQ(rebuilt->logs.size(), 1U);
   EXPECT_EQ(rebuilt->logs[0].store, nullptr);
@@ -148,12 +145,7 @@ TEST_F(LostLogs, WhatWasNotProtectedIsFoundWhereTheSuperblockIsDamaged) {
   ASSERT_TRUE((*segment)->write_at(Content(100, std::byte{7}), 30));
   ASSERT_FALSE(read_log(**damaged, ReadDepth::payloads));
 
-  const auto parity_store = LogDirectory::open(node("node-2"), "parity-0", Use::look);
-  const auto parity = read_parity_log(**parity_store, ReadDepth::payloads);
-  const auto sound = LogDirectory::open(node("node-1"), "log-1", Use::look);
-  const StoresByName left{{"log-0", damaged->get()}, {"log-1", sound->get()}};
-  const std::vector<std::string> names = {"log-0"};
-  const auto rebuilt = rebuild_logs(node("node-2"), std::span(&*parity, 1), left, names, false);
+  const auto rebuilt = rebuild_first(false, damaged->get());
   ASSERT_TRUE(rebuilt) << to_string(rebuilt.error());
   const LogParts parts{damaged->get(), rebuilt->logs.at(0).remade.get()};
   const auto together = read_logs({&parts, 1}, ReadDepth::payloads, 1);
