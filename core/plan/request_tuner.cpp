@@ -226,13 +226,15 @@ double RequestTuner::seconds_for(const std::vector<Extent>& coming,
 }
 
 std::optional<RequestTuner::Found> RequestTuner::found() const {
-  if (stage_ != Stage::joined || !times_.mean_of(shape_)) return std::nullopt;
+  if (!has_found()) return std::nullopt;
   return Found{usual_, shape_, times_};
 }
 
-Bytes RequestTuner::gap_found() const {
-  return stage_ == Stage::joined && times_.mean_of(shape_) ? shape_.gap.value_or(0) : 0;
+bool RequestTuner::has_found() const {
+  return stage_ == Stage::joined && times_.mean_of(shape_).has_value();
 }
+
+Bytes RequestTuner::gap_found() const { return has_found() ? shape_.gap.value_or(0) : 0; }
 
 void RequestTuner::begin_with(const Found& found, const std::vector<Extent>& coming) {
   const bool is_new = stage_ == Stage::usual && trial_ == 0 && arrivals_.empty();

@@ -113,6 +113,7 @@ class RequestTuner {
   };
   enum class Stage { usual, larger, joined, settled };
 
+  bool has_found() const;
   std::optional<Rates> rates() const;
   void try_shape(const RequestShape& shape, Stage stage);
   void try_larger(const std::vector<Extent>& coming);

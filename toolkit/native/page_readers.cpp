@@ -27,10 +27,8 @@ void PageReaders::opened(const OpenedFiles::Opened& file) {
   auto source = open(file);
   if (!source) {
     if (!left_alone_.insert(id).second) return;
-    PrefetchFigures nothing;
-    nothing.is_by_page_cache = true;
-    nothing.stopped = to_string(source.error());
-    return posix::write_prefetch_record(file.path, nothing);
+    const auto figures = PrefetchFigures::of_nothing(to_string(source.error()));
+    return posix::write_prefetch_record(file.path, figures);
   }
   const Bytes budget = wishes.budget.value_or(Prefetcher::usual_budget);
   auto advice = std::make_unique<ExtentAdvice>(wishes.willneed, file.version.size, budget,

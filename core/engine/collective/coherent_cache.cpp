@@ -163,6 +163,9 @@ Status CoherentCache::follow() {
   return empty_log();
 }
 
+/// Null: this rank has no log, or none any more. With turn_ held.
+CachedFile* CoherentCache::in_use() const { return closed_ ? nullptr : made_.load(); }
+
 CoherentCache::Attempt CoherentCache::try_write(std::span<const iovec> pieces, Bytes offset) {
   const Extent extent{offset, total_bytes(pieces)};
   const std::shared_lock turn(turn_);
@@ -170,7 +173,7 @@ CoherentCache::Attempt CoherentCache::try_write(std::span<const iovec> pieces, B
     auto held = foreign(extent);
     if (!held) return {.done = true, .written = tl::unexpected(held.error())};
     if (*held) return {.foreign = *held};
-    CachedFile* const log = closed_ ? nullptr : made_.load();
+    CachedFile* const log = in_use();
     if (log == nullptr) {
       Attempt attempt{.done = true, .written = file_.write_pieces(pieces, offset)};
       unlogged_ = true;
@@ -211,7 +214,7 @@ Result<Bytes> CoherentCache::read_pieces(std::span<const iovec> pieces, Bytes of
   Result<Bytes> got;
   {
     const std::shared_lock turn(turn_);
-    CachedFile* const log = closed_ ? nullptr : made_.load();
+    CachedFile* const log = in_use();
     got = log != nullptr ? log->read_pieces(pieces, offset) : file_.read_pieces(pieces, offset);
   }
   if (!got || *got == length) return got;
@@ -247,28 +250,23 @@ StripeLayout CoherentCache::layout() const {
   return layout;
 }
 
-Status CoherentCache::resize(Bytes size) {
+/// By way of this rank's log, which is to know, if it has one.
+Status CoherentCache::change_length(Status (StorageFile::*change)(Bytes), Bytes size) {
   const std::shared_lock turn(turn_);
-  CachedFile* const log = closed_ ? nullptr : made_.load();
-  if (log != nullptr) return log->resize(size);
-  auto resized = file_.resize(size);
+  if (CachedFile* const log = in_use()) return (log->*change)(size);
+  auto changed = (file_.*change)(size);
   unlogged_ = true;
-  return resized;
+  return changed;
 }
 
-Status CoherentCache::allocate(Bytes size) {
-  const std::shared_lock turn(turn_);
-  CachedFile* const log = closed_ ? nullptr : made_.load();
-  if (log != nullptr) return log->allocate(size);
-  auto allocated = file_.allocate(size);
-  unlogged_ = true;
-  return allocated;
-}
+Status CoherentCache::resize(Bytes size) { return change_length(&StorageFile::resize, size); }
+
+Status CoherentCache::allocate(Bytes size) { return change_length(&StorageFile::allocate, size); }
 
 Status CoherentCache::sync() {
   const ScopedNanoseconds exposed(counters_.cache_exposed_ns);
   const std::shared_lock turn(turn_);
-  CachedFile* const log = closed_ ? nullptr : made_.load();
+  CachedFile* const log = in_use();
   if (log == nullptr) {
     unlogged_ = true;  // Or what others did.
   } else if (auto synced = log->sync(); !synced) {
@@ -290,7 +288,7 @@ Status CoherentCache::commit(std::uint64_t next_epoch) {
   while (epoch < next_epoch && !epoch_.compare_exchange_weak(epoch, next_epoch)) {
   }
   const std::shared_lock turn(turn_);
-  CachedFile* const log = closed_ ? nullptr : made_.load();
+  CachedFile* const log = in_use();
   return log != nullptr ? log->commit(std::max<std::uint64_t>(epoch_, log->epoch())) : Status{};
 }
 

@@ -140,6 +140,8 @@ class CoherentCache final : public StorageFile {
   Result<CachedFile*> opened();
   Status open_log();
   Status follow();
+  CachedFile* in_use() const;
+  Status change_length(Status (StorageFile::*change)(Bytes), Bytes size);
   Attempt try_write(std::span<const iovec> pieces, Bytes offset);
   Result<std::optional<Claims::Foreign>> foreign(Extent extent) const;
   bool through() const;

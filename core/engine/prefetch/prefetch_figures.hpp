@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "core/model/extent.hpp"
 
@@ -64,6 +65,14 @@ struct PrefetchFigures {
   /// The kernel serves all reads: stalls, waited_ns and bytes_unused are not known.
   bool is_by_page_cache = false;
   bool has_unseen_reads = false;  ///< Of a C stream, or through a mapping.
+
+  /// Of an opening that is left to the kernel; `why` is `stopped`.
+  static PrefetchFigures of_nothing(std::string why) {
+    PrefetchFigures figures;
+    figures.stopped = std::move(why);
+    figures.is_by_page_cache = true;
+    return figures;
+  }
 };
 
 }  // namespace forebay

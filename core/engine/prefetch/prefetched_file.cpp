@@ -57,8 +57,7 @@ void PrefetchedFile::begin(const FileVersion& version, std::int64_t now_ns) {
   declared_ = ExtentSet(plan_.extents());
   figures_.bytes_planned = plan_.bytes();
   figures_.extents_outside = static_cast<std::int64_t>(plan_.outside());
-  if (memory_ == nullptr) return;
-  memory_->teach(version_.id.device, tuner_, plan_.coming(RequestTuner::extents_to_weigh));
+  if (memory_ != nullptr) memory_->teach(version_.id.device, tuner_, plan_);
 }
 
 void PrefetchedFile::halt(const char* why) {

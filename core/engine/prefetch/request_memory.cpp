@@ -14,11 +14,11 @@ void RequestMemory::learn(std::uint64_t device, const RequestTuner& tuner) {
   }
 }
 
-void RequestMemory::teach(std::uint64_t device, RequestTuner& tuner,
-                          const std::vector<Extent>& coming) const {
+void RequestMemory::teach(std::uint64_t device, RequestTuner& tuner, const FetchPlan& plan) const {
   const std::scoped_lock lock(mutex_);
   const auto known = of_device_.find(device);
-  if (known != of_device_.end()) tuner.begin_with(known->second, coming);
+  if (known == of_device_.end()) return;
+  tuner.begin_with(known->second, plan.coming(RequestTuner::extents_to_weigh));
 }
 
 }  // namespace forebay

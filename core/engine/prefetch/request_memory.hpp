@@ -3,9 +3,8 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
-#include <vector>
 
-#include "core/model/extent.hpp"
+#include "core/plan/fetch_plan.hpp"
 #include "core/plan/request_tuner.hpp"
 
 namespace forebay {
@@ -17,9 +16,8 @@ class RequestMemory {
  public:
   /// `tuner`, of a file there, has decided something.
   void learn(std::uint64_t device, const RequestTuner& tuner);
-  /// `tuner`: of a file there of which nothing was fetched yet; `coming` as for
-  /// RequestTuner::begin_with().
-  void teach(std::uint64_t device, RequestTuner& tuner, const std::vector<Extent>& coming) const;
+  /// `tuner`: of a file there of which nothing was fetched yet, by this plan.
+  void teach(std::uint64_t device, RequestTuner& tuner, const FetchPlan& plan) const;
 
  private:
   mutable std::mutex mutex_;

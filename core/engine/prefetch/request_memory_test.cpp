@@ -28,6 +28,8 @@ std::vector<Extent> extents() {
   return result;
 }
 
+FetchPlan plan() { return {extents(), count * (block + gap_bytes)}; }
+
 /// A request takes a hundredth of a second.
 constexpr std::int64_t operation_ns = 10'000'000;
 
@@ -88,14 +90,14 @@ TEST(RequestMemory, WhatGainsNothingAnyMoreIsForgotten) {
   RequestMemory memory;
   memory.learn(here, tuned());
   RequestTuner tuner = new_tuner();
-  memory.teach(here, tuner, extents());
+  memory.teach(here, tuner, plan());
   ASSERT_TRUE(tuner.shape().gap.has_value());
   // Now it is bytes that count, and what is joined has a quarter more of them.
   answer(tuner, 300, [](Bytes bytes) { return bytes * operation_ns / block; });
   ASSERT_TRUE(tuner.is_refuted());
   memory.learn(here, tuner);
   RequestTuner next = new_tuner();
-  memory.teach(here, next, extents());
+  memory.teach(here, next, plan());
   EXPECT_FALSE(next.shape().gap.has_value());
 }
 
@@ -104,7 +106,7 @@ TEST(RequestMemory, WhoHasFoundNothingYetLeavesWhatIsKnown) {
   memory.learn(here, tuned());
   memory.learn(here, new_tuner());
   RequestTuner tuner = new_tuner();
-  memory.teach(here, tuner, extents());
+  memory.teach(here, tuner, plan());
   EXPECT_TRUE(tuner.shape().gap.has_value());
 }
 

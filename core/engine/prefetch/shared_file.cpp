@@ -370,7 +370,7 @@ bool SharedFile::begin_fetching() {
   if (const auto told = window_->told_gap()) {
     tuner_.obey(*told);
   } else if (memory_ != nullptr) {
-    memory_->teach(version_.id.device, tuner_, plan_.coming(RequestTuner::extents_to_weigh));
+    memory_->teach(version_.id.device, tuner_, plan_);
   }
   return true;
 }

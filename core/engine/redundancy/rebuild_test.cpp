@@ -150,6 +150,14 @@ TEST_F(RebuildTest, SaysHowManyPiecesAreMissing) {
             "parity pieces are");
 }
 
+/// All that the member wrote, and nothing that is damaged.
+void expect_made_again(Wreck& wreck, const ProtectionRig::Member& member) {
+  const auto contents = read_log(*wreck.lost.at(member.name), ReadDepth::payloads);
+  ASSERT_TRUE(contents);
+  EXPECT_TRUE(contents->damage.empty());
+  EXPECT_EQ(data_of(contents->complete), member.written);
+}
+
 /// A bit is another one.
 std::unique_ptr<MemoryLog> changed(const ProtectionRig::Member& member, std::size_t position) {
   auto files = member.log->files();
@@ -182,9 +190,7 @@ TEST_F(RebuildTest, TakesALogThatIsLeftForLostWhereItDoesNotHoldWhatItDid) {
   const auto report = wreck.rebuild_lost();
   ASSERT_TRUE(report);
   EXPECT_TRUE(report->missing.empty());
-  const auto contents = read_log(*wreck.lost.at("log-0"), ReadDepth::payloads);
-  ASSERT_TRUE(contents);
-  EXPECT_EQ(data_of(contents->complete), rig.members[0]->written);
+  expect_made_again(wreck, *rig.members[0]);
 }
 
 TEST_F(RebuildTest, MakesADamagedLogAgain) {
@@ -198,10 +204,7 @@ TEST_F(RebuildTest, MakesADamagedLogAgain) {
   const auto report = wreck.rebuild_lost();
   ASSERT_TRUE(report);
   EXPECT_TRUE(report->missing.empty());
-  const auto contents = read_log(*wreck.lost.at("log-1"), ReadDepth::payloads);
-  ASSERT_TRUE(contents);
-  EXPECT_TRUE(contents->damage.empty());
-  EXPECT_EQ(data_of(contents->complete), rig.members[1]->written);
+  expect_made_again(wreck, *rig.members[1]);
 }
 
 TEST_F(RebuildTest, MakesTheSameSegments) {
@@ -242,9 +245,7 @@ TEST_F(RebuildTest, TakesAPartnersCopyAsItIs) {
   const auto report = wreck.rebuild_lost();
   ASSERT_TRUE(report);
   EXPECT_TRUE(report->missing.empty());
-  const auto contents = read_log(*wreck.lost.at("log-0"), ReadDepth::payloads);
-  ASSERT_TRUE(contents);
-  EXPECT_EQ(data_of(contents->complete), rig.members[0]->written);
+  expect_made_again(wreck, *rig.members[0]);
 }
 
 TEST_F(RebuildTest, SaysWhatTheStoreOfTheNewLogSays) {

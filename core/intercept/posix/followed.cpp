@@ -42,11 +42,8 @@ void write_record(const Followed& followed) {
                           whole(followed.advised->figures(), followed.by_kernel));
   }
   if (has_to_be_told(followed)) {
-    PrefetchFigures figures;
-    figures.is_by_page_cache =
-        true;  // Nothing else serves it, and how long that takes is not known.
-    figures.stopped = followed.left_alone;
-    if (figures.stopped.empty()) figures.stopped = read_elsewhere;
+    const bool is_said = !followed.left_alone.empty();
+    auto figures = PrefetchFigures::of_nothing(is_said ? followed.left_alone : read_elsewhere);
     // Without a call that was seen nothing is known of any.
     if (followed.by_kernel.calls > 0) figures = whole(std::move(figures), followed.by_kernel);
     write_prefetch_record(followed.path, figures);

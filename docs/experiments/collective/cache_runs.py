@@ -1,12 +1,11 @@
 """The write-behind cache on an emulated parallel file system, by the number of aggregators and the
 size of their buffers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import TypeVar
 
 import cache_case
 import measuring
@@ -15,7 +14,6 @@ from cache_case import Case, Places
 from campaign import Device, Hints, Mpi, Workload
 from forebay.units import parse_rate, parse_size
 from local_runs import Task
-from measuring import MeasuringError
 from testbed_runs import mounted, stored_files, testbed_command
 
 
@@ -28,27 +26,15 @@ class Part:
     buffers: list[str]
 
 
-T = TypeVar("T")
-
-
-def _chosen(what: str, there: Sequence[T], wanted: Sequence[T]) -> list[T]:
-    """Raises MeasuringError."""
-    for each in wanted:
-        if each not in there:
-            names = ", ".join(map(str, there))
-            raise MeasuringError(f"no {what} '{each}'; there are {names}")
-    return [each for each in there if not wanted or each in wanted]
-
-
 def measure(task: Task, parent: Path, part: Part) -> None:
     """The campaign "cache", on a testbed that is mounted in `parent` for the time. `task.pairs` is
     how often each side runs. Raises MeasuringError."""
     described = task.campaign.cache
     series = described.series
     devices = measuring.named("device", described.devices, part.devices)
-    counts = _chosen("number of aggregators", described.aggregators, part.aggregators)
+    counts = measuring.among("number of aggregators", described.aggregators, part.aggregators)
     buffers = dict.fromkeys(buffer for device in devices for buffer in device.buffers)
-    sizes = _chosen("buffer", list(buffers), part.buffers)
+    sizes = measuring.among("buffer", list(buffers), part.buffers)
     for mpi, device in product(task.mpis, devices):
         preload = cache_case.sleeping(mpi, series.setting.ranks)
         for workload in measuring.chosen(series.setting, task.only):

@@ -302,11 +302,20 @@ _One = TypeVar("_One", bound=_Named)
 
 def named(sort: str, known: Sequence[_One], only: list[str]) -> list[_One]:
     """Those of these names, or all. Raises MeasuringError for a name that none has."""
-    names = [one.name for one in known]
-    for name in only:
-        if name not in names:
-            raise MeasuringError(f"no {sort} '{name}'; there are {', '.join(names)}")
-    return [one for one in known if not only or one.name in only]
+    wanted = among(sort, [one.name for one in known], only)
+    return [one for one in known if one.name in wanted]
+
+
+_Value = TypeVar("_Value")
+
+
+def among(sort: str, known: Sequence[_Value], only: list[_Value]) -> list[_Value]:
+    """Those of these values, or all. Raises MeasuringError for one that is not known."""
+    for one in only:
+        if one not in known:
+            there = ", ".join(map(str, known))
+            raise MeasuringError(f"no {sort} '{one}'; there are {there}")
+    return [one for one in known if not only or one in only]
 
 
 def shell(command: str) -> None:

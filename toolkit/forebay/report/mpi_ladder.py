@@ -31,25 +31,29 @@ def of(trace: Trace, system: System) -> list[Step]:
     own = (found.bytes > 0) & (found.file >= 0)
     own[own] = waits[found.call[own]]
     files = trace.table("files", ["mount_point"])["mount_point"].to_pylist()
-    mounts = np.array([*(mount or "" for mount in files), ""])[found.file]
+    mounts = [mount or "" for mount in files]
+    names = sorted(set(mounts))
+    mount_of = np.array([*(names.index(mount) for mount in mounts), -1])[found.file]
     by_forebay = _files_of_forebay(trace)[found.file]
     piece = np.where(found.block_bytes > 0, np.minimum(found.block_bytes, found.bytes), found.bytes)
     least = SHARE_OF_BYTES * int(found.bytes.sum())
     steps = []
-    for mount in np.unique(mounts[own]).tolist():
+    for place, mount in enumerate(names):
         for write, collective, served in itertools.product((False, True), repeat=3):
-            rows = own & (mounts == mount) & (found.write == write)
-            rows &= (found.collective == collective) & (by_forebay == served)
             kind = (_OPERATIONS[write], _ACCESSES[collective], _ENGINES[served])
-            moved = int(found.bytes[rows].sum())
-            busy = timeline.busy_seconds(found.start_ns[rows], found.end_ns[rows])
             of_kind = [
                 limit
                 for limit in limits
                 if (limit.operation, limit.access, limit.engine) == kind
                 and system.is_of(limit.path, mount)
             ]
-            if of_kind and busy > 0 and moved >= least:
+            if not of_kind:
+                continue
+            rows = own & (mount_of == place) & (found.write == write)
+            rows &= (found.collective == collective) & (by_forebay == served)
+            moved = int(found.bytes[rows].sum())
+            busy = timeline.busy_seconds(found.start_ns[rows], found.end_ns[rows])
+            if busy > 0 and moved >= least:
                 size = int(np.median(piece[rows]))
                 steps.append(Step(mount, *kind[:2], size, moved / busy, _like(of_kind, size)))
     return steps
