@@ -26,11 +26,12 @@ def taken_in(directory: Path, bytes_each: int, jobs: int, buffers: int) -> float
     return float(job["write"]["bw_bytes"])
 
 
-def durable(directory: Path, count: int) -> float:
-    """Bytes a second of one process that writes `count` from as much memory, with the time until
-    they are durable."""
-    job = _written(directory, count, 1, count // CALL_BYTES, ["--end_fsync=1"])
-    return float(job["write"]["io_bytes"] / job["job_runtime"] * 1000)
+def durable(directory: Path, bytes_each: int, jobs: int = 1) -> float:
+    """Bytes a second that so many processes together write into files of their own, from as much
+    memory, with the time until they are durable."""
+    job = _written(directory, bytes_each, jobs, bytes_each // CALL_BYTES, ["--end_fsync=1"])
+    # Of a group it is the sum of what its processes took, which begin and end together.
+    return float(job["write"]["io_bytes"] / (job["job_runtime"] / jobs) * 1000)
 
 
 def _written(

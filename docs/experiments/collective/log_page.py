@@ -8,7 +8,10 @@ from campaign import Campaign
 from forebay.statistics import median_ratio
 from forebay.units import show_bytes
 from local_page import Section, sections
-from log_runs import FIO, LOG, OFF, ON, ONE_BUFFER
+from log_runs import FIO, FIO_DURABLE, LOG, LOG_CALLS, OFF, ON, ONE_BUFFER
+
+# What Forebay and fio take in, by what has happened to it when the time ends.
+_CLAIMED = {"in calls": (LOG_CALLS, FIO), "durable": (LOG, FIO_DURABLE)}
 
 
 def write(directory: Path, campaign: Campaign) -> Path:
@@ -23,12 +26,13 @@ def write(directory: Path, campaign: Campaign) -> Path:
         f"processes, each one file, 1 MiB a call, into the same directory; in turn, in shuffled "
         f"order. fio writes from memory that is as large as what it writes, as the program does, "
         f"and, to see what that costs, from *one buffer* of 1 MiB, which stays in the processor's "
-        f"cache. *Taken in*: the program's bytes for the time of the slowest rank inside write and "
-        f"close. *Flushed* is the same with a flush to a file in that directory, which is durable "
-        f"when the close returns; *no cache* writes to that file, which is not durable then. "
-        f"Nobody gains by a cache on the file system that it flushes to. All go through the page "
-        f"cache where the file system has one. Medians; a ratio is of runs of one round, "
-        f"[interval].",
+        f"cache. *In calls*: the program's bytes for the time of the slowest rank inside its write "
+        f"calls, beside fio without a sync; both go through the page cache where the file system "
+        f"has one. *Durable*: for the time inside write and close, which makes the logs durable, "
+        f"beside fio with an fsync at the end. *Flushed* is the same with a flush to a file in "
+        f"that directory, which is durable when the close returns; *no cache* writes to that file, "
+        f"which is not durable then. Nobody gains by a cache on the file system that it flushes "
+        f"to. Medians; a ratio is of runs of one round, [interval].",
         "",
     ]
     lines += parts.notes(directory, "log")
@@ -40,29 +44,34 @@ def write(directory: Path, campaign: Campaign) -> Path:
 
 
 def _section(campaign: Campaign, section: Section) -> list[str]:
-    names = ["workload", "", "bytes", "no cache", "flushed", "taken in", "fio"]
-    names += ["fio, one buffer", "taken in / fio", "bar", "verdict"]
+    names = ["workload", "", "bytes", "no cache", "flushed", "fio, one buffer", "until", "log"]
+    names += ["fio", "log / fio", "bar", "verdict"]
     least = campaign.log.of_device_at_least
     rows, held = [], []
     for workload in campaign.log.setting.workloads:
         result = section.found.get(workload.name)
         if result is None:
-            rows.append([workload.name, workload.about, parts.NOT_MEASURED, *[""] * 8])
+            rows.append([workload.name, workload.about, parts.NOT_MEASURED, *[""] * 9])
             continue
         rates = result.raw["bytes_per_s"]
-        ratio = median_ratio([log / fio for log, fio in zip(rates[LOG], rates[FIO], strict=True)])
-        verdict = verdicts.of_floor(campaign.rules, ratio, least)
-        held.append(verdict)
-        rows.append(
-            [
-                workload.name,
-                workload.about,
-                show_bytes(result.raw["bytes"]),
-                *(parts.median_rate(rates[side]) for side in (OFF, ON, LOG, FIO, ONE_BUFFER)),
-                parts.ratio_text(ratio),
-                f"{least:g}",
-                parts.verdict_text(verdict),
-            ]
-        )
+        shown = [workload.name, workload.about, show_bytes(result.raw["bytes"])]
+        shown += [parts.median_rate(rates[side]) for side in (OFF, ON, ONE_BUFFER)]
+        for until, (log, fio) in _CLAIMED.items():
+            pairs = zip(rates[log], rates[fio], strict=True)
+            ratio = median_ratio([ours / theirs for ours, theirs in pairs])
+            verdict = verdicts.of_floor(campaign.rules, ratio, least)
+            held.append(verdict)
+            rows.append(
+                [
+                    *shown,
+                    until,
+                    parts.median_rate(rates[log]),
+                    parts.median_rate(rates[fio]),
+                    parts.ratio_text(ratio),
+                    f"{least:g}",
+                    parts.verdict_text(verdict),
+                ]
+            )
+            shown = [""] * len(shown)
     heading = f"## {section.mpi.title}, logs on {section.file_system}"
     return [heading, "", parts.tally(held), "", *parts.table(names, rows, left=2), ""]

@@ -1,8 +1,8 @@
 """What the write-behind cache takes in, against what its local device takes: two ranks that write
 to logs which are never flushed, to logs that are flushed before the close returns, and to no log;
 and fio writing as many bytes from as many processes into the same directory, in turn: from memory,
-as a program does, and from one small buffer, which the processor keeps at hand and no program has
-its data in."""
+as a program does, until the page cache has them or until they are durable, and from one small
+buffer, which the processor keeps at hand and no program has its data in."""
 
 import random
 import shutil
@@ -16,7 +16,16 @@ from campaign import Mpi, Workload
 from local_runs import Task, each
 from measuring import MeasuringError, Place, Run
 
-OFF, ON, LOG, FIO, ONE_BUFFER = SIDES = ("off", "on", "log", "fio", "fio_one_buffer")
+OFF, ON, LOG, FIO, ONE_BUFFER, FIO_DURABLE = SIDES = (
+    "off",
+    "on",
+    "log",
+    "fio",
+    "fio_one_buffer",
+    "fio_durable",
+)
+#: Of the runs of LOG, what went to logs in the time of the write calls alone, without the close.
+LOG_CALLS = "log_calls"
 
 
 def measure(task: Task, parents: list[Path]) -> None:
@@ -59,19 +68,27 @@ def _document(task: Task, place: Place, mpi: Mpi, workload: Workload) -> dict[st
     if absorbed == 0:
         raise MeasuringError(f"{workload.name}: nothing went to a log: {warm[0]['notes']}")
     order = random.Random(1)
-    rates: dict[str, list[float]] = {side: [] for side in SIDES}
+    rates: dict[str, list[float]] = {side: [] for side in (*SIDES, LOG_CALLS)}
+    each_bytes = absorbed // ranks
+    buffers = each_bytes // fio.CALL_BYTES
     for _ in range(task.pairs):
         for side in order.sample(SIDES, len(SIDES)):
             if side in hints:
-                spent = write(side).seconds()["write"]
+                run = write(side)
+                spent = run.seconds()["write"]
                 assert spent is not None
                 rates[side].append(absorbed / spent)
+                if side == LOG:
+                    rates[LOG_CALLS].append(absorbed / run.seconds_in_calls("write"))
+                continue
+            clear()
+            if side == FIO_DURABLE:
+                rates[side].append(fio.durable(logs, each_bytes, ranks))
             else:
-                clear()
-                buffers = 1 if side == ONE_BUFFER else absorbed // ranks // fio.CALL_BYTES
-                rates[side].append(fio.taken_in(logs, absorbed // ranks, ranks, buffers))
+                taken_from = 1 if side == ONE_BUFFER else buffers
+                rates[side].append(fio.taken_in(logs, each_bytes, ranks, taken_from))
     return {
-        "version": 1,
+        "version": 2,
         "command": command,
         "hints": hints,
         "bytes": absorbed,

@@ -177,6 +177,10 @@ class Run:
             "read": self._spent("read", lambda record: record["seconds"]["read"]["max"]),
         }
 
+    def seconds_in_calls(self, kind: str) -> float:
+        """Of the slowest rank in calls of that class alone, openings one after another."""
+        return sum(float(record["seconds"][kind]["max"]) for record in self.records)
+
     def _spent(self, kind: str, seconds: Callable[[dict[str, Any]], float]) -> float | None:
         openings = [record for record in self.records if record["calls"][kind] > 0]
         return sum(map(seconds, openings)) if openings else None
