@@ -3,7 +3,7 @@
 import math
 
 from forebay.evaluate.stored import StoredEvaluation
-from forebay.report import campaign_pictures, charts, drawing, gain_chart
+from forebay.report import campaign_part, campaign_pictures, charts, drawing, gain_chart, rows
 from forebay.report.charts import Chart, Spec
 from forebay.report.gain_chart import GainRow, Words
 from forebay.units import show_seconds
@@ -21,7 +21,7 @@ def differences(result: StoredEvaluation) -> Chart:
     colours = campaign_pictures.colours(result)
     return gain_chart.chart(
         [_row(result, name, colours[name]) for name in campaign_pictures.paired(result)],
-        Words("configuration", "block", f"gain against {result.reference}"),
+        Words("configuration", "block", f"gain against {rows.label(result.reference)}"),
         campaign_pictures.gain_span(result),
         campaign_pictures.ROW,
         _HALF_BAND,
@@ -30,14 +30,16 @@ def differences(result: StoredEvaluation) -> Chart:
 
 
 def _row(result: StoredEvaluation, name: str, colour: str) -> GainRow:
-    ratios = result.tests[name].ratios
-    places = campaign_pictures.block_places(len(ratios)).tolist()
-    points = zip(map(str, range(1, len(ratios) + 1)), ratios, places, strict=True)
+    shown = campaign_part.points(result, name).shown
+    places = campaign_pictures.block_places(len(shown)).tolist()
+    points = [
+        (str(block), ratio, place) for (block, ratio), place in zip(shown, places, strict=True)
+    ]
     verdict = result.given[name]
     if verdict is None or verdict.gain is None:
-        return GainRow(name, colour, list(points), None, None)
+        return GainRow(rows.name(name), colour, points, None, None)
     bounds = campaign_pictures.log_gain(verdict.low), campaign_pictures.log_gain(verdict.high)
-    return GainRow(name, colour, list(points), math.log1p(verdict.gain), bounds)
+    return GainRow(rows.name(name), colour, points, math.log1p(verdict.gain), bounds)
 
 
 def runs(result: StoredEvaluation) -> Chart:
@@ -47,7 +49,8 @@ def runs(result: StoredEvaluation) -> Chart:
     ends = 0.4, len(result.runs) + 0.6
     seconds = [getattr(run.side, result.quantity) for run in result.runs]
     numbers = range(1, len(result.runs) + 1)
-    names = list(campaign_pictures.colours(result))
+    colours = campaign_pictures.colours(result)
+    names = list(colours)
     busy = [campaign_pictures.cores_busy(run) for run in result.runs]
     table = {
         "start": [number - 0.5 for number in numbers],
@@ -57,7 +60,8 @@ def runs(result: StoredEvaluation) -> Chart:
         "number": list(numbers),
         "run": list(map(str, numbers)),
         "block": [str(run.block) for run in result.runs],
-        "configuration": [run.configuration for run in result.runs],
+        "configuration": [rows.name(run.configuration) for run in result.runs],
+        "colour": [colours[run.configuration] for run in result.runs],
         "shape": [_SHAPES[names.index(run.configuration) % len(_SHAPES)] for run in result.runs],
         "seconds": seconds,
         "time": ["no time" if time is None else show_seconds(time) for time in seconds],
@@ -105,7 +109,7 @@ def _times(
         "encoding": {
             "x": {**x, "field": "number"},
             "y": charts.quantity("seconds", axis, seconds),
-            "color": charts.coloured("configuration", campaign_pictures.colours(result)),
+            "color": charts.own("colour"),
             "shape": charts.own("shape"),
         },
     }

@@ -7,11 +7,11 @@ from typing import Any
 from forebay.configurations import Configuration, sections_toml
 from forebay.evaluate import evaluation_report
 from forebay.evaluate.stored import StoredEvaluation
-from forebay.report import campaign_charts, campaign_pictures, charts
+from forebay.report import campaign_charts, campaign_part, campaign_pictures, charts, rows
 from forebay.report.campaign import Campaign
 from forebay.report.templates import rendered
 
-_FILES = 20
+_REASONS = 6  # of each verdict
 _NOT_ENVIRONMENT = ("command",)  # which the page has at its top
 
 
@@ -22,24 +22,30 @@ def write(campaign: Campaign, path: Path) -> None:
 
 def render(campaign: Campaign) -> str:
     """The page as text."""
-    found = campaign.evaluation
+    part = campaign_part.of(campaign.evaluation)
+    found = part.evaluation
+    colour = campaign_pictures.colours(found)
     return rendered(
         "campaign.html.j2",
         campaign=campaign,
+        part=part,
         found=found,
         title=shlex.join(found.command),
-        colour=campaign_pictures.colours(found),
-        troubles=evaluation_report.troubles(found),
+        colour=colour,
+        troubles=rows.first(evaluation_report.troubles(campaign.evaluation), rows.SENTENCES_MOST),
         words=evaluation_report.last_words(found.failure) if found.failure else {},
         differences_picture=differences_picture(found),
         runs_picture=charts.figure(campaign_pictures.runs(found), campaign_charts.runs(found))
         if found.runs
         else None,
-        settings=[(name, setting) for name, each in found.settings.items() for setting in each],
+        times=[each for each in campaign.times if each.name in colour],
         seconds_of=lambda run: getattr(run.side, found.quantity),
         described={each.name: _described(each) for each in found.configurations},
-        environment=_environment(found.environment),
-        most_files=_FILES,
+        environment=rows.first(_environment(found.environment), rows.ROWS_MOST),
+        notes=rows.first(found.notes, rows.SENTENCES_MOST),
+        first=rows.first,
+        reasons_most=_REASONS,
+        sentences_most=rows.SENTENCES_MOST,
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from forebay.evaluate.evaluation import EvaluatedRun
 from forebay.evaluate.stored import StoredEvaluation
-from forebay.report import drawing
+from forebay.report import campaign_part, drawing, rows
 from forebay.units import show_seconds
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def runs(result: StoredEvaluation) -> str:
         if known:
             number, seconds = zip(*known, strict=True)
             marker = _MARKERS[place % len(_MARKERS)]
-            times.plot(number, seconds, marker, color=colour, markersize=5.5, label=name)
+            times.plot(number, seconds, marker, color=colour, markersize=5.5)
     _part_blocks(times, result)
     times.set_ylabel(f"time ({result.quantity})")
     times.yaxis.set_major_locator(pyplot.MaxNLocator(5))
@@ -92,7 +92,8 @@ def differences(result: StoredEvaluation) -> str:
         figsize=(drawing.WIDTH, 1.0 + ROW * len(shown)), layout="constrained"
     )
     for row, name in enumerate(shown):
-        ratios = result.tests[name].ratios
+        points = campaign_part.points(result, name).shown
+        ratios = [ratio for _, ratio in points]
         colour = colours(result)[name]
         verdict = result.given[name]
         if verdict is not None and verdict.gain is not None:
@@ -105,13 +106,13 @@ def differences(result: StoredEvaluation) -> str:
     worth = float(np.log1p(result.plan.least_gain))
     axes.axvline(worth, color=drawing.GREY, linewidth=1, linestyle=(0, (2, 3)))
     axes.set_ylim(len(shown) - 0.45, -0.55)
-    axes.set_yticks(range(len(shown)), shown)
+    axes.set_yticks(range(len(shown)), map(rows.label, shown))
     axes.tick_params(axis="y", length=0)
     low, high = gain_span(result)
     gains = drawing.round_gains(low, high)
     axes.set_xticks(np.log1p(gains), [drawing.percent(gain) for gain in gains])
     axes.set_xlim(low, high)
-    axes.set_xlabel(f"gain against {result.reference}: its time / the other's - 1")
+    axes.set_xlabel(f"gain against {rows.label(result.reference)}: its time / the other's - 1")
     return drawing.svg(pyplot, figure, "The gain in every block, with its interval")
 
 

@@ -76,7 +76,7 @@ def figure(svg: str, chart: Chart) -> str:
     if native.find("vega.js", "share") is None:
         return svg
     try:
-        told = json.dumps(vars(chart), separators=(",", ":"), allow_nan=False)
+        told = json.dumps(vars(chart), separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     except ValueError:  # A value that JSON cannot have: the picture stays.
         return svg
     told = told.replace("<", r"\u003c")  # nothing that begins or ends an element

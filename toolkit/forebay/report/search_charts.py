@@ -2,7 +2,7 @@
 
 from forebay.configure.contrasts import Contrast
 from forebay.configure.history import State
-from forebay.report import charts, drawing, gain_chart, search, search_pictures
+from forebay.report import charts, drawing, gain_chart, rows, search, search_pictures
 from forebay.report.charts import Chart, Spec
 from forebay.report.gain_chart import GainRow, Words
 from forebay.report.search import SearchReport
@@ -17,7 +17,6 @@ _SHAPES = dict(
     )
 )
 _HALF_BAND = 0.2
-_HALF_DASH = 0.32  # of what a run takes of the axis
 
 
 def runs(report: SearchReport) -> Chart:
@@ -26,10 +25,11 @@ def runs(report: SearchReport) -> Chart:
     upper, lower = map(
         charts.pixels, drawing.heights(search_pictures.RUNS_HEIGHT, search_pictures.RUNS_RATIO)
     )
-    found = report.found.runs
-    ends = 0.3, len(found) + 0.7
+    found = search_pictures.shown_runs(report).shown
+    ends, width = search_pictures.run_span(found), search_pictures.run_width(found)
+    half = search_pictures.HALF_DASH * width
     used = [run.state is State.MEASURED and bool(run.seconds) for run in found]
-    least: list[tuple[float, float]] = list(report.best_so_far)
+    least = search_pictures.shown_least(report, found)
     if least:
         least = [*least, (ends[1], least[-1][1])]
     return Chart(
@@ -38,10 +38,10 @@ def runs(report: SearchReport) -> Chart:
         ),
         {
             "runs": {
-                "start": [run.number - 0.5 for run in found],
-                "end": [run.number + 0.5 for run in found],
-                "from": [run.number - _HALF_DASH for run in found],
-                "to": [run.number + _HALF_DASH for run in found],
+                "start": [run.number - width / 2 for run in found],
+                "end": [run.number + width / 2 for run in found],
+                "from": [run.number - half for run in found],
+                "to": [run.number + half for run in found],
                 "number": [run.number for run in found],
                 "predicted": [run.predicted or None for run in found],
                 "measured": [
@@ -51,14 +51,14 @@ def runs(report: SearchReport) -> Chart:
                 "colour": [RUN_COLOURS[run.why] for run in found],
                 "shape": [_SHAPES[run.why] for run in found],
                 "run": [str(run.number) for run in found],
-                "configuration": [run.configuration for run in found],
-                "settings": [search.settings_words(run) for run in found],
+                "configuration": [rows.name(run.configuration) for run in found],
+                "settings": [rows.clipped(search.settings_words(run)) for run in found],
                 "purpose": [search.PURPOSES[run.why] for run in found],
                 "forecast": [
                     "" if not run.predicted else show_seconds(run.predicted) for run in found
                 ],
                 "time": ["" if not run.seconds else show_seconds(run.seconds) for run in found],
-                "outcome": [search.outcome(run) for run in found],
+                "outcome": [rows.clipped(search.outcome(run)) for run in found],
             },
             "least": {
                 "number": [number for number, _ in least],
@@ -80,7 +80,8 @@ def runs(report: SearchReport) -> Chart:
 
 
 def _times(report: SearchReport, ends: tuple[float, float]) -> Spec:
-    seconds, by_factors = search_pictures.time_scale(report.found.runs)
+    shown = search_pictures.shown_runs(report).shown
+    seconds, by_factors = search_pictures.time_scale(shown)
     scale = {"type": "log"} if by_factors else {}
     axis = {
         "title": f"time ({report.found.search.time})", "tickCount": 6, **charts.LEFT,
@@ -159,11 +160,11 @@ def factors(report: SearchReport) -> Chart:
 def _row(each: Contrast) -> GainRow:
     bounds = None if each.half is None else (each.mean - each.half, each.mean + each.half)
     return GainRow(
-        search.change(each),
+        rows.name(search.change(each)),
         BEST_COLOUR if each.beyond_noise else drawing.GREY,
         [
-            (f"{before} to {after}", gain, 0.0)
-            for (before, after), gain in zip(each.pairs, each.gains, strict=True)
+            (f"{rows.name(before)} to {rows.name(after)}", gain, 0.0)
+            for gain, (before, after) in search_pictures.shown_gains(each).shown
         ],
         each.mean,
         bounds,

@@ -4,14 +4,18 @@ import shlex
 from pathlib import Path
 
 from forebay.configure.history import Why
+from forebay.evaluate import in_force
 from forebay.report import (
     campaign_page,
+    campaign_part,
     campaign_pictures,
     charts,
+    rows,
     search,
     search_charts,
     search_pictures,
 )
+from forebay.report.rows import Rows
 from forebay.report.search import SearchReport
 from forebay.report.templates import rendered
 
@@ -25,22 +29,27 @@ def write(report: SearchReport, path: Path) -> None:
 
 def render(report: SearchReport) -> str:
     """The page as text."""
-    found = report.found
+    found, ending = report.found, report.found.ending
     latest = report.evaluations[0] if report.evaluations else None
-    evaluated = None if latest is None else latest.evaluation
+    part = None if latest is None else campaign_part.of(latest.evaluation)
+    runs = search_pictures.shown_runs(report)
+    contrasts = search_pictures.shown_contrasts(report)
+    ranking = rows.first([] if ending is None else ending.ranking, _RANKED)
     known = {run.configuration: search.settings_words(run) for run in found.runs}
     met = {run.why for run in found.runs}
     return rendered(
         "search.html.j2",
         report=report,
         found=found,
-        ending=found.ending,
+        ending=ending,
         latest=latest,
         title=shlex.join(found.search.command),
-        colour={} if evaluated is None else campaign_pictures.colours(evaluated),
+        part=part,
+        colour={} if part is None else campaign_pictures.colours(part.evaluation),
         differences_picture=None
-        if evaluated is None
-        else campaign_page.differences_picture(evaluated),
+        if part is None
+        else campaign_page.differences_picture(part.evaluation),
+        sentences=_sentences(report),
         runs_picture=charts.figure(search_pictures.runs(report), search_charts.runs(report))
         if found.runs
         else None,
@@ -53,20 +62,40 @@ def render(report: SearchReport) -> str:
         best_colour=search_pictures.BEST_COLOUR,
         whys=[why for why in Why if why in met],
         purposes=search.PURPOSES,
-        described={name: _described(report, name, known) for name in _ranked(report)},
-        left_out=_left_out(report),
-        contrasts=search_pictures.shown_contrasts(report),
+        runs=runs,
+        ranking=ranking,
+        described={
+            each.configuration: _described(report, each.configuration, known)
+            for each in ranking.shown
+        },
+        caveats=rows.first(report.caveats, rows.SENTENCES_MOST),
+        ruled_out=rows.first(_ruled_out(report).items(), rows.SENTENCES_MOST),
+        contrasts=contrasts,
+        points_left_out=sum(search_pictures.shown_gains(each).left_out for each in contrasts),
+        troubles=rows.first(report.troubles, rows.SENTENCES_MOST),
+        settings=rows.most_important(
+            report.settings,
+            rows.ROWS_MOST,
+            lambda row: row[1].state is not in_force.State.NOT_IN_FORCE,
+        ),
+        notes=rows.first([] if ending is None else ending.notes, rows.SENTENCES_MOST),
         change=search.change,
         outcome=search.outcome,
         settings_words=search.settings_words,
-        most_ranked=_RANKED,
         provenance=_provenance(report),
     )
 
 
-def _ranked(report: SearchReport) -> list[str]:
-    ending = report.found.ending
-    return [] if ending is None else [each.configuration for each in ending.ranking]
+def _sentences(report: SearchReport) -> Rows[tuple[str, Path]]:
+    """The verdicts of the evaluations, the latest first, with where each is from."""
+    told = [
+        (each.sentences[name], each.path)
+        for each in report.evaluations
+        for name in campaign_part.candidates(each.evaluation).shown
+    ]
+    shown = rows.first(told, campaign_part.CANDIDATES_MOST).shown
+    number = sum(len(each.sentences) for each in report.evaluations)
+    return Rows(shown, number - len(shown))
 
 
 def _described(report: SearchReport, name: str, known: dict[str, str]) -> str:
@@ -76,7 +105,7 @@ def _described(report: SearchReport, name: str, known: dict[str, str]) -> str:
     return described or known.get(name, "")
 
 
-def _left_out(report: SearchReport) -> dict[str, list[str]]:
+def _ruled_out(report: SearchReport) -> dict[str, list[str]]:
     """Reason to the settings that it rules out."""
     reasons: dict[str, list[str]] = {}
     ending = report.found.ending

@@ -4,11 +4,12 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from forebay.report import charts
+from forebay.report import charts, rows
 from forebay.report.drawing import COLOURS
 from forebay.units import show_bytes, show_count, show_operations, show_seconds, show_share
 
-#: Of a page. A picture and its chart have a fixed number of cells, and Vega takes some 900 KB.
+#: Of a page. A picture and its chart have a fixed number of cells or, as a table, no more rows than
+#: `rows` has; Vega takes some 900 KB.
 BYTES_MOST = 2 << 20
 
 
@@ -27,6 +28,9 @@ def rendered(template: str, **content: object) -> str:
         "operations": show_operations,
         "seconds": show_seconds,
         "percent": show_share,
+        "clipped": rows.clipped,
+        "name": rows.name,
+        "text": lambda text: rows.clipped(text, rows.TEXT_MOST),
     }
     drawn = any(isinstance(each, str) and charts.MARK in each for each in content.values())
     return environment.get_template(template).render(
