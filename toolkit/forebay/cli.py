@@ -1,5 +1,6 @@
 """The command line: options and their help. What a verb does is in the module of its name."""
 
+import codecs
 import io
 import os
 import sys
@@ -51,6 +52,7 @@ app = typer.Typer(
     "[bold]forebay compare -- mpiexec -n 4 ./your_program[/bold]",
 )
 
+_NAMES = "forebay.names"  # what of an output cannot be encoded
 _PIPED_WIDTH = 160  # columns, where no terminal gives them
 
 
@@ -312,12 +314,21 @@ app.add_typer(trace_cli.app)
 
 def main() -> None:
     """Entry point of the `forebay` command."""
-    if isinstance(sys.stdout, io.TextIOWrapper):  # names are any bytes, and are shown as they are
-        sys.stdout.reconfigure(errors="surrogateescape")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        codecs.register_error(_NAMES, _name_bytes)
+        sys.stdout.reconfigure(errors=_NAMES)
     try:
         _run_app()
     finally:
         _give_up_full_streams()
+
+
+def _name_bytes(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Names are any bytes, and are shown as they are; what none can hold (JSON can) is escaped."""
+    try:
+        return codecs.lookup_error("surrogateescape")(error)
+    except UnicodeError:
+        return codecs.lookup_error("backslashreplace")(error)
 
 
 def _give_up_full_streams() -> None:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from forebay.report import escapes
+
 #: Of a picture and of a table: runs, and points of all that is compared.
 RUNS_MOST, POINTS_MOST = 200, 300
 #: Of a table with a row for each of something, and of a list of sentences.
@@ -48,8 +50,8 @@ def evenly(items: Sequence[Row], most: int) -> Rows[Row]:
 
 
 def clipped(text: object, most: int = CELL_MOST) -> str:
-    """With no more than `most` bytes in a page, and how many more characters there are."""
-    whole = str(text)
+    """With no more than `most` bytes in a page, and how many more characters there are; escaped."""
+    whole = escapes.escaped(str(text))
     kept = whole[:most]
     while (taken := _bytes_in_page(kept)) > most:
         kept = kept[: len(kept) * most // taken]
@@ -59,14 +61,15 @@ def clipped(text: object, most: int = CELL_MOST) -> str:
 
 
 def _bytes_in_page(text: str) -> int:
-    return len(html.escape(text).encode(errors="surrogatepass"))
+    return len(html.escape(text).encode())
 
 
 def name(text: str) -> str:
     """Of a configuration, a setting or the like."""
-    return clipped(text, NAME_MOST)
+    return clipped(escapes.in_a_line(text), NAME_MOST)
 
 
 def label(text: str) -> str:
     """Beside a picture."""
+    text = escapes.in_a_line(text)
     return text if len(text) <= _LABEL_MOST else f"{text[:_LABEL_MOST]}\u2026"

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
-from forebay.report import charts, rows
+from forebay.report import charts, escapes, rows
 from forebay.report.drawing import COLOURS
 from forebay.units import show_bytes, show_count, show_operations, show_seconds, show_share
 
@@ -21,6 +22,7 @@ def rendered(template: str, **content: object) -> str:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_shown,
     )
     environment.filters |= {
         "bytes": show_bytes,
@@ -36,3 +38,10 @@ def rendered(template: str, **content: object) -> str:
     return environment.get_template(template).render(
         colours=COLOURS, scripts=charts.scripts() if drawn else [], **content
     )
+
+
+def _shown(value: object) -> object:
+    """Of what a template puts into the page: texts without what is none."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return escapes.escaped(value)
+    return value
