@@ -118,20 +118,19 @@ class Model:
         if engine == "mpi" and work.scattered and settings.get("sieving") != "disable":
             # What lies between a rank's pieces is mostly the others'; writing reads it first.
             moved *= work.processes * (2 if work.write else 1)
-            size = _SIEVE_BYTES
-        else:
-            told = self._rates.library(
-                place.mount, work.operation, "independent", engine, size, work.processes
-            )
-            if told is not None:
-                return self._by_library(work, place, told, size)
-        return self._storage(work, place, moved, size, work.processes)
+            return self._storage(work, place, moved, _SIEVE_BYTES, work.processes)
+        told = self._rates.library(
+            place.mount, work.operation, "independent", engine, size, work.processes
+        )
+        if told is not None:
+            return self._by_library(work, place, told, size)
+        return self._storage(work, place, moved, size, work.processes, work.at_random)
 
     def _by_library(self, work: Work, place: _Place, told: Told, size: float) -> float:
-        """At the library's measured rate; beyond the sizes that it was measured with, as storage
-        goes from those to this one."""
+        """At the library's measured rate; beyond the sizes that it was measured with, and at
+        random, as storage goes from those to this one."""
         seconds = work.bytes / told.rate
-        here = self._storage(work, place, work.bytes, size, work.processes)
+        here = self._storage(work, place, work.bytes, size, work.processes, work.at_random)
         there = self._storage(work, place, work.bytes, told.size_bytes, work.processes)
         return seconds * here / there if here and there else seconds
 
@@ -215,26 +214,35 @@ class Model:
 
     def _posix(self, work: Work, place: _Place, settings: Settings) -> float | None:
         size = work.call_bytes
-        plain = self._storage(work, place, work.bytes, size, work.processes)
+        plain = self._storage(work, place, work.bytes, size, work.processes, work.at_random)
         how = settings.get("prefetch", "off")
         ahead = not work.write and any(path in self._workload.reads for path in work.paths)
         if plain is None or how == "off" or not ahead:
             return plain
         fetched = self._storage(
-            work, place, work.bytes, max(size, _FETCH_BYTES), work.processes * _FETCHES
-        )
+            work, place, work.bytes, max(size, _FETCH_BYTES), work.processes * _FETCHES,
+            work.at_random,
+        )  # fmt: skip
         exposed = max(0.0, min(plain, fetched or plain) - self._workload.compute_s)
         if how == "declare":
             return exposed
         return plain - _FOUND_BY_WATCHING * (plain - exposed)
 
     def _storage(
-        self, work: Work, place: _Place, moved: float, size: float, processes: float
+        self,
+        work: Work,
+        place: _Place,
+        moved: float,
+        size: float,
+        processes: float,
+        at_random: bool = False,
     ) -> float | None:
         """Seconds of so many bytes in requests of `size`, by so many at a time."""
         just_written = any(other.write and other.paths == work.paths for other in
                            self._workload.works)  # fmt: skip
-        rate = self._rates.storage(place.mount, work.operation, size, processes, just_written)
+        rate = self._rates.storage(
+            place.mount, work.operation, size, processes, just_written, at_random=at_random
+        )
         return moved / (rate * place.scale) if rate else None
 
     def _place(self, work: Work, settings: Settings) -> _Place:

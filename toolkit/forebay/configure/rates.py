@@ -39,25 +39,29 @@ class Point:
     access: str = "posix"
     engine: str = "mpi"
     mount: str = ""  # that `path` lies on, where it is known
+    at_random: bool = False  # else each process in order, or pieces dealt out in turn
 
 
 def of_system(system: System) -> list[Point]:
-    """The limits of a system file, but for those of random order."""
-    return [_point(limit) for limit in system.limits if limit.order != "random"]
+    """The limits of a system file."""
+    return [_point(limit) for limit in system.limits]
 
 
 def _point(limit: Limit) -> Point:
+    at_random = limit.order == "random"
     return Point(
         level=limit.level,
         path=limit.path,
         operation=limit.operation,
         mode=limit.mode,
         size_bytes=limit.size_bytes,
-        processes=limit.processes,
+        # To a storage, requests at random that a process has under way are as those of several.
+        processes=limit.processes * (limit.in_flight if at_random else 1),
         rate=limit.median,
         access=limit.access,
         engine=limit.engine,
         mount=filesystem.mount_of(Path(limit.path)).point if Path(limit.path).exists() else "",
+        at_random=at_random,
     )
 
 
@@ -137,9 +141,11 @@ class Rates:
         processes: float,
         just_written: bool = False,
         traced_too: bool = True,
+        at_random: bool = False,
     ) -> float | None:
         """Bytes a second of `processes` that each make requests of `size` bytes, one at a time, on
         the file system at `mount`; with `traced_too` by the traced calls, if nothing else tells."""
+        modes = _MODES[operation, just_written and operation == "read"]
         fitting = [
             point
             for point in self._measured
@@ -147,11 +153,12 @@ class Rates:
             and point.operation == operation
             and _is_of(point, mount)
         ]
-        for mode in _MODES[operation, just_written and operation == "read"]:
-            for level in ("file system", "device"):
-                alike = [p for p in fitting if p.mode == mode and p.level == level]
-                if alike:
-                    return interpolated(alike, size, processes)
+        in_order = _first(modes, [point for point in fitting if not point.at_random])
+        jumping = [point for point in fitting if point.at_random] if at_random else []
+        if jumping:
+            return _at_random(jumping, in_order, modes, size, processes)
+        if in_order:
+            return interpolated(in_order, size, processes)
         if not traced_too:
             return None
         own = [p for p in self._traced if p.operation == operation and p.path == (mount or "/")]
@@ -188,7 +195,37 @@ class Rates:
         return any(p.path and _is_of(p, mount) for p in self._measured)
 
     def _alike(self, fits: Callable[[Point], bool]) -> list[Point]:
-        return [point for point in self._measured if fits(point)]
+        return [point for point in self._measured if fits(point) and not point.at_random]
+
+
+def _first(modes: Iterable[str], points: list[Point]) -> list[Point]:
+    """Those of the first mode, and of its first level, that there are points of."""
+    for mode in modes:
+        for level in ("file system", "device"):
+            alike = [point for point in points if point.mode == mode and point.level == level]
+            if alike:
+                return alike
+    return []
+
+
+def _at_random(
+    jumping: list[Point], in_order: list[Point], modes: Iterable[str], size: float, processes: float
+) -> float | None:
+    """The rate of requests that jump about, never more than in order. What is in the page cache is
+    not asked of the storage: there, only what was measured of the page cache counts. A request of
+    more bytes than were measured at random takes as long as the largest that was, and for the
+    bytes beyond as in order."""
+    cached = bool(in_order) and in_order[0].mode == "warm"
+    chosen = _first(["warm"] if cached else modes, jumping)
+    plain = interpolated(in_order, size, processes) if in_order else None
+    if not chosen:
+        return plain
+    measured = _within(chosen, size)
+    rate = interpolated(chosen, min(size, measured), processes)
+    if plain is None:
+        return rate
+    beyond = max(0.0, size - measured)
+    return min(plain, size / ((size - beyond) / rate + beyond / plain))
 
 
 def _within(points: Iterable[Point], size: float) -> float:

@@ -9,9 +9,9 @@ from forebay.characterise.phases import Phase
 from forebay.configure import rates
 from forebay.configure.rates import Point
 from forebay.report import budget as budget_of
-from forebay.report import layers, timeline
+from forebay.report import call_order, layers, timeline
 from forebay.report.budget import Budget
-from forebay.report.layers import Layer
+from forebay.report.layers import Flags, Layer
 from forebay.trace import places, tables
 from forebay.trace.calls import Kind
 from forebay.trace.directory import Trace
@@ -42,6 +42,7 @@ class Work:
     shared: bool
     paths: tuple[str, ...]
     file_bytes: int
+    at_random: bool = False  # its calls jump about in their files
 
     @property
     def operation(self) -> str:
@@ -125,7 +126,8 @@ def of(trace: Trace) -> Workload:
     sizes = _sizes(trace, (own, mpi))
     for layer in application.layers:
         for phase in layer.phases.listed:
-            works.append(_work(phase, layer.name, application.files, sizes))
+            calls = mpi if layer.name == "mpiio" else own
+            works.append(_work(phase, layer.name, application.files, sizes, calls))
     ranks = max(1, trace.run.ranks)
     nodes = max(1, len(trace.run.machine.get("hosts", [])))
     return Workload(
@@ -149,7 +151,7 @@ def _compute_s(budget: Budget) -> float:
     return budget.wall_s * max(0.0, 1 - (budget.io_share or 0.0))
 
 
-def _work(phase: Phase, layer: str, paths: list[str], sizes: list[int]) -> Work:
+def _work(phase: Phase, layer: str, paths: list[str], sizes: list[int], calls: Layer) -> Work:
     piece = phase.view[1] if phase.view else phase.bytes // max(1, phase.calls)
     pause = max(0.0, (phase.period_s or 0.0) - phase.duration_s)
     return Work(
@@ -166,7 +168,16 @@ def _work(phase: Phase, layer: str, paths: list[str], sizes: list[int]) -> Work:
         shared=phase.shared == "shared",
         paths=tuple(paths[file] for file in phase.files),
         file_bytes=max((sizes[file] for file in phase.files), default=0),
+        at_random=call_order.at_random(calls.only(_of_phase(phase, calls))),
     )
+
+
+def _of_phase(phase: Phase, calls: Layer) -> Flags:
+    """The calls that move data in the files, the direction and the time of a phase."""
+    rows: Flags = np.isin(calls.file, phase.files)
+    rows &= calls.kind == (Kind.WRITE if phase.write else Kind.READ)
+    rows &= (calls.end_ns >= phase.first_s * 1e9) & (calls.start_ns <= phase.last_s * 1e9)
+    return rows
 
 
 def _sizes(trace: Trace, found: tuple[Layer, ...]) -> list[int]:
