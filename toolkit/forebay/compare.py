@@ -1,19 +1,16 @@
 """`forebay compare`: the same command by the stock MPI and through Forebay, in interleaved pairs,
 with every written file compared byte for byte."""
 
-import contextlib
 import json
 import random
-import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import FrameType
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from forebay import environment, limit, summary
+from forebay import environment, job, limit, summary
 from forebay.comparison import FOREBAY, STOCK, Comparison, Pair
 from forebay.errors import ForebayError
 from forebay.file_checks import FileChecks
@@ -63,7 +60,7 @@ class Campaign:
 
     def run(self) -> Comparison:
         """All runs, or those until the first failure or an interrupt. Raises ForebayError."""
-        with progress_bar(self._console) as progress, terminate_as_interrupt():
+        with progress_bar(self._console) as progress, job.terminate_as_interrupt():
             total = 2 * (self._options.pairs + 1)
             task = progress.add_task("warm-up", total=total)
             try:
@@ -175,24 +172,6 @@ def progress_bar(console: Console) -> Progress:
         transient=True,
         disable=not console.is_terminal,
     )
-
-
-@contextlib.contextmanager
-def terminate_as_interrupt() -> Iterator[None]:
-    """A batch system's SIGTERM, or the terminal's end, does as Ctrl-C does: the run is ended and
-    what there is so far is told."""
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = {
-        number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def exit_code(result: Comparison) -> int:

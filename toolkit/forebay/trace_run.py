@@ -41,7 +41,7 @@ class TraceOptions:
 class Tracing:
     """What a run needs to be traced, and what comes out of it. The spills stand beside the trace
     directory until that is made of them. As a context, in which the command is started: where that
-    fails, nothing stays."""
+    fails or is ended, nothing stays."""
 
     def __init__(self, command: list[str], directory: Path | None) -> None:
         """Raises ForebayError where there is no place for it."""
@@ -51,6 +51,7 @@ class Tracing:
         self.library = native.trace_library()
         self._command = command
         self._begun_unix_ns = 0
+        self._ends = contextlib.ExitStack()
         if self.spills.exists():
             raise ForebayError(
                 f"{self.spills} is there: what a run traced, and nobody made a trace of",
@@ -58,11 +59,13 @@ class Tracing:
             )
 
     def __enter__(self) -> "Tracing":
+        self._ends.enter_context(job.terminate_as_interrupt())
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            self._remove_what_is_empty()
+        with self._ends:
+            if kind is not None:
+                self._remove_what_is_empty()
 
     def begin(self, environ: Mapping[str, str]) -> dict[str, str]:
         """The command is about to start in `environ`, to which the variables are added that this
@@ -85,9 +88,17 @@ class Tracing:
         with self:
             return convert(self.spills, self.directory, wall_ns, storage_counters.sample())
 
+    @property
+    def is_finished(self) -> bool:
+        """Whether the trace directory is one."""
+        from forebay.trace.directory import RUN_FILE
+
+        return (self.directory / RUN_FILE).exists()
+
     def kept(self) -> list[str]:
         """What to do with spills that no trace was made of."""
-        return [f"What was traced is kept: {self._again()}"] if self.spills.exists() else []
+        is_kept = (self.spills / _RUN_FILE).exists()
+        return [f"What was traced is kept: {self._again()}"] if is_kept else []
 
     def _again(self) -> str:
         return f"forebay trace --spills {shlex.quote(str(self.spills))} -o NAME"
@@ -135,8 +146,11 @@ def convert(
     if storage is not None and "storage" in told:
         run.storage = storage_counters.between(told["storage"], storage)
         run.storage["host"] = platform.node()
-    captured = capture.convert(spills, directory, run)
+    with job.terminate_as_interrupt():
+        captured = capture.convert(spills, directory, run)
     try:
+        # First, so that a part of the others, if that stays, is not taken for what a run traced.
+        (spills / _RUN_FILE).unlink()
         shutil.rmtree(spills)
     except OSError as error:  # such as by a process that outlives the command and spills on
         why = error.strerror or error
@@ -170,7 +184,8 @@ def tell(tracing: Tracing, console: Console, quiet: bool) -> int:
         lines = [f"forebay: no trace was made: {failed.message}", failed.advice, *tracing.kept()]
         code = 1
     except KeyboardInterrupt:
-        lines = ["forebay: interrupted: no trace was made", *tracing.kept()]
+        made = "the trace" if tracing.is_finished else "no trace"
+        lines = [f"forebay: interrupted: {made} was made", *tracing.kept()]
         code = 130
     with contextlib.suppress(OSError):
         for line in lines:

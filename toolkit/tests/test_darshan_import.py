@@ -174,6 +174,34 @@ def test_an_interrupt_leaves_nothing_and_prints_nothing(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("made_before", [False, True])
+def test_what_is_ended_half_way_leaves_nothing(
+    environ: dict[str, str], tmp_path: Path, made_before: bool
+) -> None:
+    """SIGTERM for the command alone, as its process has written a table."""
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(
+        "import os, signal, sys\n"
+        "if '--multiprocessing-fork' in sys.orig_argv:\n"
+        "    from forebay.trace.tables import TableFile\n"
+        "    def close(file):\n"
+        "        signal.alarm(30)\n"
+        "        os.kill(os.getppid(), signal.SIGTERM)\n"
+        "        signal.pause()\n"
+        "    TableFile.close = close\n"
+    )
+    if made_before:
+        (tmp_path / "run").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "forebay", "import", str(DXT), "-o", "run"],
+        cwd=tmp_path, env=environ | {"PYTHONPATH": f"{tmp_path}/site:{environ['PYTHONPATH']}"},
+        capture_output=True, text=True, check=False, timeout=TIMEOUT_S,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+    assert (tmp_path / "run").exists() == made_before
+    assert not list(tmp_path.glob("run/*"))
+
+
 def test_what_is_no_log_is_told(forebay: Forebay, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no log\n" * 1000)
     answer = forebay("import", "text", "-o", "run")

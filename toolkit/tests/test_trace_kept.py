@@ -7,7 +7,10 @@ one, it is made.
 
 import errno
 import shutil
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 
 import pyarrow as pa
 import pytest
@@ -16,6 +19,7 @@ from made_spills import MadeProcess
 from rich.console import Console
 
 from forebay import trace_run
+from forebay.errors import ForebayError
 from forebay.trace import tables
 from forebay.trace.directory import Trace
 
@@ -105,3 +109,74 @@ def test_a_directory_of_something_else_holds_no_spills(
     answer = forebay("trace", "--spills", "other", "-o", "job")
     assert answer.code == 2
     assert "holds no spills of a traced run" in answer.errors
+
+
+@pytest.fixture
+def ending() -> Iterator[Callable[..., None]]:
+    """Sends this process SIGTERM, which must do as Ctrl-C does."""
+
+    def unheeded(_number: int, _frame: FrameType | None) -> None:
+        raise AssertionError("SIGTERM was not heeded")
+
+    before = signal.signal(signal.SIGTERM, unheeded)
+    yield lambda *_: signal.raise_signal(signal.SIGTERM)
+    assert signal.signal(signal.SIGTERM, before) is unheeded
+
+
+def test_what_is_ended_before_the_command_starts_leaves_nothing(
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, ending: Callable[..., None]
+) -> None:
+    monkeypatch.setenv("FOREBAY_LIBRARY_DIR", environ["FOREBAY_LIBRARY_DIR"])
+    tracing = trace_run.Tracing(["it"], Path("job"))
+
+    def start() -> None:
+        with tracing:
+            tracing.begin({})
+            ending()
+
+    with pytest.raises(KeyboardInterrupt):
+        start()
+    assert not list(Path().glob("job*"))
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["trace", "trace --spills"])
+def test_what_is_ended_while_the_trace_is_made_keeps_what_was_traced(
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    ending: Callable[..., None], again: bool,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("FOREBAY_LIBRARY_DIR", environ["FOREBAY_LIBRARY_DIR"])
+    tracing = trace_run.Tracing(["it"], Path("job"))
+    tracing.begin({})
+    MadeProcess(tracing.spills, pid=1).begin().end(0.2)
+    with monkeypatch.context() as patch:
+        patch.setattr(tables.TableFile, "close", ending)
+        if again:
+            with pytest.raises(KeyboardInterrupt):
+                trace_run.convert(tracing.spills, Path("job"))
+        else:
+            assert trace_run.tell(tracing, Console(width=999), quiet=False) == 130
+            assert "What was traced is kept" in capsys.readouterr().out
+    assert not Path("job").exists()
+    trace_run.convert(tracing.spills, Path("job"))
+    assert Trace(Path("job")).rows("processes") == 1
+
+
+def test_a_part_of_the_spills_is_not_taken_for_what_a_run_traced(
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is ended as it removes them leaves some."""
+
+    def stop(_directory: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setenv("FOREBAY_LIBRARY_DIR", environ["FOREBAY_LIBRARY_DIR"])
+    tracing = trace_run.Tracing(["it"], Path("job"))
+    tracing.begin({})
+    MadeProcess(tracing.spills, pid=1).begin().end(0.2)
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", stop)
+        assert trace_run.tell(tracing, Console(), quiet=False) == 130
+    assert capsys.readouterr().out == "forebay: interrupted: the trace was made\n"
+    assert Trace(Path("job")).rows("processes") == 1
+    with pytest.raises(ForebayError, match="holds no spills of a traced run"):
+        trace_run.convert(tracing.spills, Path("other"))

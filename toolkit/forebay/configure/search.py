@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from forebay import job, system_file
-from forebay.compare import progress_bar, terminate_as_interrupt
+from forebay.compare import progress_bar
 from forebay.comparison import FOREBAY, STOCK, Failure
 from forebay.configurations import BUILT_IN, Configuration
 from forebay.configurations import DEFAULT as DEFAULT_NAME
@@ -276,7 +276,7 @@ class Searcher:
         with (
             job.records_directory(runs.shared) as intents,
             self._progress() as tell,
-            terminate_as_interrupt(),
+            job.terminate_as_interrupt(),
         ):
             session = _Session(runs, intents, began)
             try:

@@ -12,7 +12,7 @@ import numpy as np
 from rich.console import Console
 
 from forebay import environment, job
-from forebay.compare import progress_bar, terminate_as_interrupt
+from forebay.compare import progress_bar
 from forebay.comparison import FOREBAY, STOCK
 from forebay.configurations import Configuration
 from forebay.errors import ForebayError
@@ -81,7 +81,7 @@ class Campaign:
         with (
             job.records_directory(self._runs.shared) as intents,
             progress_bar(self._console) as progress,
-            terminate_as_interrupt(),
+            job.terminate_as_interrupt(),
         ):
             options = self._options
             self._ways = {

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from forebay import job
 from forebay.errors import ForebayError
 from forebay.output_paths import require_new_directory
 from forebay.trace.directory import Run, TraceWriter, paths, remove_made
@@ -52,19 +53,33 @@ def import_log(log: Path, directory: Path) -> Imported:
         raise ForebayError(f"{log} is a directory", "Name one .darshan log.")
     require_new_directory(directory)
     is_made = not directory.exists()
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        try:
-            with _interrupts_held_back():  # while it loads: it inherits this
-                future = pool.submit(_import_quietly, log.absolute(), directory)
-            outcome = future.result()
-        except BrokenProcessPool as error:
-            remove_made(directory, is_made)
-            raise _damaged(log, "Darshan's library broke down on it") from error
+    try:
+        with job.terminate_as_interrupt():
+            outcome = _in_a_process(log.absolute(), directory)
+    except BrokenProcessPool as error:
+        remove_made(directory, is_made)
+        raise _damaged(log, "Darshan's library broke down on it") from error
+    except KeyboardInterrupt:
+        remove_made(directory, is_made)
+        raise
     if isinstance(outcome, str):
         # What was written is no trace, also where all of it was before the library complained.
         remove_made(directory, is_made)
         raise _damaged(log, outcome)
     return outcome
+
+
+def _in_a_process(log: Path, directory: Path) -> "Imported | str":
+    """Raises BrokenProcessPool. Of an interrupt the process need not know: it is ended."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        try:
+            with _interrupts_held_back():  # while it loads: it inherits this
+                future = pool.submit(_import_quietly, log, directory)
+            return future.result()
+        except KeyboardInterrupt:
+            for process in multiprocessing.active_children():
+                process.terminate()
+            raise
 
 
 @contextlib.contextmanager

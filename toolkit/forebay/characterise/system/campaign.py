@@ -13,7 +13,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from forebay import environment, system_file
+from forebay import environment, job, system_file
 from forebay.characterise.system import (
     fio,
     mpi_probes,
@@ -36,7 +36,6 @@ from forebay.characterise.system.schedule import (
     planned_quick,
 )
 from forebay.characterise.system.workspace import Workspace
-from forebay.compare import terminate_as_interrupt
 from forebay.errors import ForebayError
 from forebay.evaluate import background
 from forebay.evaluate.background import Load
@@ -115,7 +114,7 @@ class Campaign:
         interrupted = False
         samples: list[tuple[float, Sample]] = []
         schedule: Schedule | None = None
-        with terminate_as_interrupt():
+        with job.terminate_as_interrupt():
             try:
                 with _progress(self._console) as progress:
                     task = progress.add_task("preparing", total=None, left="")
