@@ -31,6 +31,7 @@ _ADVICE = {
     errno.EACCES: "Choose another place, or change its mode.",
     errno.EPERM: "Choose another place, or change its mode.",
     errno.EROFS: "Choose another place: nothing can be written there.",
+    errno.EFBIG: "Allow larger files (ulimit -f), or name another place.",
     errno.ENAMETOOLONG: "Choose a shorter name.",
     errno.EMFILE: "Allow more open files: ulimit -n.",
 }

@@ -62,6 +62,10 @@ def unfinished(out: Path) -> Iterator[Path]:
     try:
         yield place
         place.replace(out)
+    except OSError as error:
+        if error.filename == str(place):
+            error.filename = str(out)  # which the user knows
+        raise
     finally:
         place.unlink(missing_ok=True)
 

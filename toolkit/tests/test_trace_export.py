@@ -9,12 +9,16 @@ import errno
 import gzip
 import itertools
 import json
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+import xxhash
 from conftest import Forebay
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,6 +29,7 @@ from forebay.trace import (
     darshan_counters,
     darshan_export,
     darshan_import,
+    darshan_writer,
     perfetto_export,
     tables,
 )
@@ -200,6 +205,46 @@ def test_a_full_disk_is_left_no_half_a_timeline(
             perfetto_export.export(trace, tmp_path / name)
     assert [path.name for path in tmp_path.glob("*.json*")] == ["earlier.json"]
     assert (tmp_path / "earlier.json").read_text() == "precious"
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """A file that would be larger cannot be written, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("files", [1, 3000], ids=["at its end", "half way"])
+def test_a_full_disk_is_left_no_half_a_log_and_one_line_says_so(
+    forebay: Forebay, tmp_path: Path, files: int
+) -> None:
+    made = MadeRun(
+        tmp_path / "run", files=[f"/data/{xxhash.xxh64_hexdigest(b'%d' % n)}" for n in range(files)]
+    )
+    for number in range(files):
+        made.posix("pwrite", number / 10, 0.05, 4096 + number, file=number, offset=number**3)
+    made.trace()
+    darshan_writer._versions()  # which it looks up in a log of its own
+    (tmp_path / "earlier.darshan").write_text("precious")
+    for name in ("o.darshan", "earlier.darshan"):
+        with largest_file(1000 if files == 1 else 1 << 15):
+            answer = forebay("export", "run", "--darshan", name)
+        assert (answer.code, answer.output) == (1, "")
+        assert answer.errors.splitlines() == [
+            f"forebay: File too large: {name}",
+            "Allow larger files (ulimit -f), or name another place.",
+        ]
+    assert [path.name for path in tmp_path.glob("*darshan*")] == ["earlier.darshan"]
+    assert (tmp_path / "earlier.darshan").read_text() == "precious"
+
+
+def test_a_log_that_cannot_be_made_says_why(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=f"No such file or directory: '{tmp_path}/a/log'"):
+        darshan_writer.DarshanWriter(tmp_path / "a" / "log")
 
 
 def test_calls_that_overlap_are_drawn_side_by_side(tmp_path: Path) -> None:

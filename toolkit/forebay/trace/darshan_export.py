@@ -1,6 +1,9 @@
 """Traces made into Darshan logs."""
 
+import contextlib
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +13,11 @@ import xxhash
 from numpy.typing import NDArray
 
 from forebay import output_paths
-from forebay.errors import ForebayError
 from forebay.trace import calls, darshan_counters, places, tables
 from forebay.trace.calls import Kind
 from forebay.trace.darshan_counters import Counted
 from forebay.trace.darshan_log import SEGMENT
-from forebay.trace.darshan_writer import DarshanWriter, LogNotWrittenError
+from forebay.trace.darshan_writer import DarshanWriter
 from forebay.trace.directory import Trace
 from forebay.trace.places import Owner
 from forebay.units import show_count
@@ -33,16 +35,13 @@ _KNOWN_TABLES = frozenset({"counters_posix", "counters_mpi_io", "counters_stdio"
 def export(trace: Trace, out: Path) -> list[str]:
     """Writes a log: the counters that the trace has from Darshan or what Darshan would have counted
     of its calls, and the calls that move data as extended traces. Gives what was left out. Raises
-    ForebayError if that fails."""
+    OSError if that fails."""
     partial = _partial(trace)
-    try:
-        with output_paths.unfinished(out) as place:
-            with DarshanWriter(place, partial) as writer:
-                export = _Export(trace, writer)
-                export.carry_out()
-            place.chmod(0o666 & ~_umask())
-    except LogNotWrittenError as error:
-        raise ForebayError(f"{out}: {error}", "Is there room, and a permission?", 1) from error
+    with output_paths.unfinished(out) as place:
+        with _library_silent(), DarshanWriter(place, partial) as writer:
+            export = _Export(trace, writer)
+            export.carry_out()
+        place.chmod(0o666 & ~_umask())
     others = [n for n in trace.names() if n.startswith(tables.COUNTERS_PREFIX)]
     notes = [f"{name} is left out" for name in others if name not in _KNOWN_TABLES]
     if export.others:
@@ -56,6 +55,23 @@ def export(trace: Trace, out: Path) -> list[str]:
             "--show-incomplete"
         )
     return notes
+
+
+@contextlib.contextmanager
+def _library_silent() -> Iterator[None]:
+    """What Darshan's library writes to standard error goes nowhere: what failed is raised."""
+    if sys.stderr is None:  # closed before we were started, so that 2 may be any file
+        yield
+        return
+    sys.stderr.flush()
+    before = os.dup(2)
+    try:
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(before, 2)
+        os.close(before)
 
 
 def _partial(trace: Trace) -> list[str]:

@@ -6,8 +6,9 @@ of all records, then the records module by module.
 
 import functools
 import itertools
+import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -93,20 +94,23 @@ def _cut(text: bytes, most: int) -> bytes:
     return text if len(text) <= most else text[:most].decode(errors="ignore").encode()
 
 
-class LogNotWrittenError(Exception):
+class _NotWrittenError(Exception):
     """The library could not write a part of the log."""
 
 
 class DarshanWriter:
     """Creates a log, which must not be there yet, that says of the modules `partial` that they do
-    not hold all. Raises LogNotWrittenError."""
+    not hold all. Raises OSError where that fails, as a context also for what was put. The library
+    speaks of it on standard error, too."""
 
     def __init__(self, path: Path, partial: Iterable[str] = ()) -> None:
         self._room = _TEXTS_MAX  # for the mounts
+        self._errno = 0
         flags = sum(1 << cffi_backend.mod_name_to_idx(module) for module in partial)
         self._log = _library.darshan_log_create(bytes(path), _ZLIB, flags)
+        self._path = path
         if self._log == _ffi.NULL:
-            raise LogNotWrittenError(f"{path} cannot be created")
+            raise self._refused(_ffi.errno, "the beginning")
 
     def __enter__(self) -> Self:
         return self
@@ -117,7 +121,23 @@ class DarshanWriter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        _ffi.errno = 0
         _library.darshan_log_close(self._log)
+        if isinstance(error, _NotWrittenError):
+            # Where the disk is full, often a part is written and only the rest is refused, here.
+            raise self._refused(self._errno or _ffi.errno, str(error)) from error
+        if kind is None and not self._path.exists():  # the library removes what it cannot end
+            raise self._refused(_ffi.errno, "the end")
+
+    def _refused(self, number: int, what: str) -> OSError:
+        why = os.strerror(number) if number else f"Darshan's library cannot write {what}"
+        return OSError(number, why, str(self._path))
+
+    def _put_part(self, what: str, function: Callable[..., int], *arguments: object) -> None:
+        _ffi.errno = 0
+        if function(self._log, *arguments) != 0:
+            self._errno = _ffi.errno
+            raise _NotWrittenError(what)
 
     def put_job(
         self,
@@ -140,14 +160,14 @@ class DarshanWriter:
         sizes = itertools.accumulate(len(hint.encode()) + 1 for hint in plain)
         written = itertools.takewhile(lambda pair: pair[1] <= room, zip(plain, sizes, strict=True))
         record.metadata = f"{text}{';'.join(hint for hint, _ in written)}\n".encode()
-        self._check(_library.darshan_log_put_job(self._log, record), "the job")
+        self._put_part("the job", _library.darshan_log_put_job, record)
 
     def put_command(self, command: str) -> None:
         """On one line: in a log the mounts are the lines behind it."""
         line = command.replace("\n", " ")
         text = _ffi.new("char[]", _cut(line.encode(errors="replace"), _COMMAND_MAX))
         self._room = _TEXTS_MAX - len(_ffi.string(text))
-        self._check(_library.darshan_log_put_exe(self._log, text), "the command")
+        self._put_part("the command", _library.darshan_log_put_exe, text)
 
     def put_mounts(self, mounts: Sequence[tuple[str, str]]) -> None:
         """Mount points and types of file systems. Darshan's tools take a file to be on the first
@@ -169,8 +189,7 @@ class DarshanWriter:
         listed = _ffi.new("struct darshan_mnt_info[]", max(1, len(fitting)))
         for entry, (point, kind) in zip(listed, fitting, strict=False):
             entry.mnt_path, entry.mnt_type = point, kind
-        outcome = _library.darshan_log_put_mounts(self._log, listed, len(fitting))
-        self._check(outcome, "the mounts")
+        self._put_part("the mounts", _library.darshan_log_put_mounts, listed, len(fitting))
 
     def put_names(self, names: Iterable[tuple[int, bytes]]) -> None:
         """The id and the path of each record, without bytes from a NUL on, or beyond 4095."""
@@ -186,7 +205,7 @@ class DarshanWriter:
             if i:
                 links[i - 1].next = links + i
         first = links if contents else _ffi.NULL
-        self._check(_library.darshan_log_put_namehash(self._log, first), "the names")
+        self._put_part("the names", _library.darshan_log_put_namehash, first)
 
     def put_counters(
         self,
@@ -234,19 +253,14 @@ class DarshanWriter:
         index, version = cffi_backend.mod_name_to_idx(module), _versions()[module]
         last = len(record) - _ONE_BY_ONE
         for part in (record[:last], *(record[i : i + 1] for i in range(last, len(record)))):
-            content = _ffi.from_buffer(part)
-            outcome = _library.darshan_log_put_mod(self._log, index, content, len(part), version)
-            self._check(outcome, f"a record of {module}")
+            arguments = index, _ffi.from_buffer(part), len(part), version
+            self._put_part(f"a record of {module}", _library.darshan_log_put_mod, *arguments)
 
     def put_empty_record(self, module: str) -> None:
         """A record of zeros, of the version that the library has."""
         functions = getattr(_library, _FUNCTIONS[module])
-        outcome = functions.put_record(self._log, _ffi.new("char[]", _RECORD_MAX))
-        self._check(outcome, f"a record of {module}")
-
-    def _check(self, outcome: int, what: str) -> None:
-        if outcome != 0:
-            raise LogNotWrittenError(f"{what} cannot be written")
+        record = _ffi.new("char[]", _RECORD_MAX)
+        self._put_part(f"a record of {module}", functions.put_record, record)
 
 
 @functools.cache
