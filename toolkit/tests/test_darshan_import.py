@@ -155,6 +155,19 @@ def test_records_of_more_ranks_and_of_names_that_were_dropped_are_kept(tmp_path:
     assert len(layer.processes) > 0
 
 
+def test_counters_of_more_ranks_than_the_job_has_are_of_processes(tmp_path: Path) -> None:
+    with darshan_writer.DarshanWriter(tmp_path / "log", []) as writer:
+        writer.put_job(2, 1_000_000_000, 2_000_000_000, (0, 0), [])
+        writer.put_command("./a")
+        writer.put_mounts([("/", "ext4")])
+        writer.put_names([(5, b"/data/a")])
+        writer.put_counters("POSIX", np.array([5, 5], np.uint64), np.array([-1, 6]), {})
+    darshan_import.import_here(tmp_path / "log", tmp_path / "run")
+    trace = Trace(tmp_path / "run")
+    assert trace.table("counters_posix").column("process").to_pylist() == [None, 6]
+    assert trace.table("processes").column("rank").to_pylist() == list(range(7))
+
+
 def test_an_interrupt_leaves_nothing_and_prints_nothing(
     environ: dict[str, str], tmp_path: Path
 ) -> None:

@@ -168,7 +168,7 @@ class _Import:
         self._stripes: dict[int, tuple[int, int]] = {}
         self._hosts: dict[int, str] = {}
         self._notes: list[str] = []
-        self._ranks = max(1, self._job["nprocs"])  # or more, if records are of more
+        self._ranks = max(1, self._job["nprocs"])
         self._counted = 0
         self._calls = 0
         self._last_ns = 0
@@ -192,6 +192,10 @@ class _Import:
         self._add_files()
         self._writer.finish(self._run())
         return Imported(self._calls, self._counted, len(self._names), self._notes)
+
+    def _met(self, rank: int) -> None:
+        """A record is of `rank`, which may be one more than the job has."""
+        self._ranks = max(self._ranks, rank + 1)
 
     def _file(self, record: int) -> int | None:
         return self._files.get(record)
@@ -223,7 +227,7 @@ class _Import:
         self, records: NDArray[np.uint64], ranks: NDArray[np.int64]
     ) -> dict[str, pa.Array]:
         files = [self._file(int(record)) for record in records]
-        self._ranks = max(self._ranks, int(ranks.max(initial=0)) + 1)
+        self._met(int(ranks.max(initial=0)))
         return {
             "process": pa.array(ranks.astype(np.int32), pa.int32(), mask=ranks < 0),
             "file": pa.array(files, pa.int32()),
@@ -260,7 +264,7 @@ class _Import:
             width_ns = round(bins.width_s * _NANOSECONDS)
             name = self._names.get(bins.record, b"").decode(errors="replace")
             rank = bins.rank if bins.rank >= 0 else None
-            self._ranks = max(self._ranks, bins.rank + 1)
+            self._met(bins.rank)
             parts.append(
                 pa.table(
                     {
@@ -305,7 +309,7 @@ class _Import:
 
     def _parts(self, found: "Segments") -> Iterator[_Columns]:
         process = max(0, found.rank)
-        self._ranks = max(self._ranks, process + 1)
+        self._met(process)
         file = self._file(found.record)
         if found.host:
             self._hosts[process] = found.host
