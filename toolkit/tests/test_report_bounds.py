@@ -168,6 +168,18 @@ def test_the_page_of_a_large_search_is_small_and_has_the_fastest_runs(tmp_path: 
         assert words in told
 
 
+def test_the_reference_is_on_the_axis_also_where_no_run_of_it_is_shown(tmp_path: Path) -> None:
+    report = large_search(tmp_path)
+    slow = replace(report.found.runs[-1], configuration="default", seconds=5000.0, number=RUNS + 1)
+    slow.state = State.MEASURED
+    report = replace(report, found=replace(report.found, runs=[*report.found.runs, slow]))
+    shown = search_pictures.shown_runs(report).shown
+    assert slow not in shown
+    (low, high), by_factors = search_pictures.time_scale(report, shown)
+    assert by_factors
+    assert low < 86 < 5000 < high
+
+
 def test_runs_that_were_the_fastest_until_then_stay(tmp_path: Path) -> None:
     """The first two are slow, and all later ones like each other."""
     made = [

@@ -81,7 +81,7 @@ def runs(report: SearchReport) -> Chart:
 
 def _times(report: SearchReport, ends: tuple[float, float]) -> Spec:
     shown = search_pictures.shown_runs(report).shown
-    seconds, by_factors = search_pictures.time_scale(shown)
+    seconds, by_factors = search_pictures.time_scale(report, shown)
     scale = {"type": "log"} if by_factors else {}
     axis = {
         "title": f"time ({report.found.search.time})", "tickCount": 6, **charts.LEFT,

@@ -67,7 +67,7 @@ def runs(report: SearchReport) -> str:
         times.step(numbers, seconds, where="post", color=BEST_COLOUR, linewidth=2, zorder=1)
     if report.reference_s is not None:
         times.axhline(report.reference_s, color=drawing.GREY, linewidth=1, linestyle=(0, (2, 3)))
-    _scale(pyplot, times, *time_scale(found))
+    _scale(pyplot, times, *time_scale(report, found))
     times.set_ylabel(f"time ({report.found.search.time})")
     lost.set_ylim(-1, 1)
     lost.set_yticks([0], ["not used"])
@@ -91,10 +91,14 @@ def _scale(pyplot: Any, axes: Any, ends: tuple[float, float], by_factors: bool) 
     axes.yaxis.set_major_formatter(lambda value, _: show_seconds(value) if value > 0 else "0")
 
 
-def time_scale(runs: Sequence[SearchRun]) -> tuple[tuple[float, float], bool]:
-    """The ends of an axis of the times of `runs`, in seconds, and whether it goes by factors: so
-    where they differ by much, since the slow ones would hide the others."""
-    seconds = [time for run in runs for time in (run.seconds, run.predicted) if time]
+def time_scale(
+    report: SearchReport, shown: Sequence[SearchRun]
+) -> tuple[tuple[float, float], bool]:
+    """The ends of an axis of the times that are shown and of the reference's, in seconds, and
+    whether it goes by factors: so where they differ by much, since the slow ones would hide the
+    others."""
+    times = [time for run in shown for time in (run.seconds, run.predicted)]
+    seconds = [time for time in (*times, report.reference_s) if time]
     if not seconds:
         return (0.0, 1.0), False
     low, high = min(seconds), max(seconds)
