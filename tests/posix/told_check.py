@@ -3,14 +3,15 @@ read is counted, those that the kernel carried out with their time, and what is 
 told; a declared file of which nothing can be fetched leaves the reason.
 
 Method: programs that read elsewhere than was declared, through the page cache, by a C stream, by
-more openings than there is memory for, and for reading and writing. The records are held against
-what was read.
+two mappings, by more openings than there is memory for, and for reading and writing, also of more
+files than are told of one by one. The records are held against what was read, and how often opened.
 
 usage: told_check.py LIBRARY uring|threads
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 from pathlib import Path
@@ -21,6 +22,7 @@ SIZE = 12_000_000
 PIECE = 10_000
 READS = 300
 OPENINGS = 60
+FILES, MOST_FILES = 1100, 1024
 
 #: Backwards, in steps that no pattern has.
 PLACES = """
@@ -65,6 +67,24 @@ for at in range(0, 50_000, 10_000):
     for file in files:
         os.pread(file, 10_000, at)
 """
+MAPS = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + 3 * [ctypes.c_int] + [ctypes.c_long]
+file = os.open(sys.argv[1], os.O_RDONLY)
+for _ in range(2):
+    libc.mmap(None, 10_000, 1, 2, file, 0)
+os.close(file)
+"""
+UPDATES_MANY = """
+import os, sys
+names = [name for name in sorted(os.listdir()) if name.startswith(sys.argv[1])]
+for name in names + names:
+    file = os.open(name, os.O_RDWR)
+    os.pread(file, 100, 0)
+    os.close(file)
+"""
 UPDATES = """
 import os, sys
 for flags in (os.O_RDWR, os.O_RDWR, os.O_RDONLY | os.O_SYNC):
@@ -80,6 +100,8 @@ DECLARED = "".join(
         ("stream", [[0, 0]], ""),
         ("many", [[0, 0]], ""),
         ("updated", [[0, 0]], ""),
+        ("mapped", [[0, 0]], ""),
+        ("small-*", [[0, 0]], ""),
     )
 )
 
@@ -112,6 +134,8 @@ class Checks:
         print(f"{name}: {len(records)} records, {by_kernel} reads of the kernel in {seconds} s")
         is_timed = seconds > 0 and READS // 2 < by_kernel <= READS
         self.is_so(name, asked and is_timed and len(records) <= 4, records)
+        openings = READS if script == REOPENS else 1
+        self.is_so(name, total(records, "openings") == openings, records)
 
     def by_page_cache(self) -> None:
         records = self.records_of("cached", READS_ON)
@@ -121,6 +145,9 @@ class Checks:
         self.is_so("cached", is_told and unknown and not record["has_unseen_reads"], records)
         records = self.records_of("stream", STREAMS)
         self.is_so("stream", len(records) == 1 and records[0]["has_unseen_reads"] is True, records)
+        records = self.records_of("mapped", MAPS)
+        shown = [record for record in records if record["has_unseen_reads"]]
+        self.is_so("mapped", total(records, "openings") == 1 == len(shown), records)
 
     def without_memory(self) -> None:
         """The first of many openings have all the memory, but not at once."""
@@ -128,6 +155,7 @@ class Checks:
         without = [record for record in records if "no memory is left" in str(record["stopped"])]
         print(f"many: {len(records)} records of {OPENINGS} openings")
         self.is_so("many", total(records, "reads") == 5 * OPENINGS, records)
+        self.is_so("many", total(records, "openings") == OPENINGS, records)
         if len(without) != 1 or without[0]["reads"] != without[0]["kernel_reads"]:
             self.failures.append(f"many: {without} tell that there was no memory")
         self.is_so("many", len(records) > 8 + 1, records)
@@ -136,13 +164,27 @@ class Checks:
         records = self.records_of("updated", UPDATES)
         why = [record["stopped"] for record in records]
         self.is_so("updated", why == ["it was opened for writing"], records)
+        self.is_so("updated", total(records, "openings") == 3, records)
+
+    def of_many_files(self) -> None:
+        """Those without a record of their own are told of together."""
+        for number in range(FILES):
+            (self._preloaded.directory / f"small-{number}.dat").write_bytes(b"x")
+        code, _, errors = self._preloaded.run([sys.executable, "-c", UPDATES_MANY, "small-"])
+        records = self._preloaded.take_records()
+        further = [json.loads(p.read_bytes()) for p in self._preloaded.records.glob("*.left-alone")]
+        told = [len(records), *(record["openings"] for record in further)]
+        if code != 0 or told != [MOST_FILES, 2 * (FILES - MOST_FILES)]:
+            self.failures.append(f"many files: {code}, {told}, {errors!r}")
+        self.is_so("many files", total(records, "openings") == 2 * MOST_FILES, records[:9])
 
 
 def main() -> int:
     library, queue = sys.argv[1:3]
     with tempfile.TemporaryDirectory(dir=".", prefix="posix-told-") as name:
         directory = Path(name).resolve()
-        for seed, file in enumerate(("wrong", "reopened", "cached", "stream", "many", "updated")):
+        names = ("wrong", "reopened", "cached", "stream", "many", "updated", "mapped")
+        for seed, file in enumerate(names):
             make_file(directory / f"{file}.dat", SIZE, seed)
         preloaded = Preloaded(library, queue, directory, DECLARED)
         wait_until_settled(directory)
@@ -152,6 +194,7 @@ def main() -> int:
         checks.by_page_cache()
         checks.without_memory()
         checks.for_writing()
+        checks.of_many_files()
     print("\n".join(checks.failures) or "all is told as it was")
     return 1 if checks.failures else 0
 

@@ -1,6 +1,6 @@
 """What reading ahead did: one record per file and opening (docs/formats/report.md), and the sum of
-each file that `forebay run` prints and writes as JSON; what is wrong with what was declared; and
-which processes gave it up."""
+each file that `forebay run` prints and writes as JSON; openings of further files that were left
+alone; what is wrong with what was declared; and which processes gave it up."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -19,6 +19,7 @@ OTHERS_VERSION = 1
 SHOWN_FILES = 12  # on the screen; JSON has them all
 
 _SUMS = (
+    "openings",
     "reads",
     "reads_served",
     "bytes_asked",
@@ -55,7 +56,6 @@ class PrefetchedFile:
     where there is but something wrong with what was declared."""
 
     path: str
-    openings: int
     totals: dict[str, float]
     known: dict[str, float | None]  # more sums, of the openings that know them; None: none does
     at_least: frozenset[str]  # of these, those that some openings do not know
@@ -66,6 +66,10 @@ class PrefetchedFile:
     stopped: list[str]  # why some openings were read ahead no further, or not at all
     not_begun: frozenset[str]  # of these, what kept openings from being read ahead at all
     mistakes: list[str]  # what of the intent file does not fit it, with the lines
+
+    @property
+    def openings(self) -> int:
+        return int(self.totals["openings"])
 
     @property
     def share_served(self) -> float:
@@ -101,6 +105,20 @@ class GaveUp:
 
 
 @dataclass(frozen=True)
+class LeftAlone:
+    """Openings by one process that nothing was fetched for, of files beyond those that it tells of
+    by their names."""
+
+    openings: int
+    kernel_reads: int  # calls that were seen
+    kernel_stalls: int  # of them, those that took more than 1 ms
+    kernel_seconds: float
+    reads: int  # that the kernel carried out
+    bytes_asked: int
+    stopped: str  # why, of the first
+
+
+@dataclass(frozen=True)
 class PrefetchRecords:
     """Files in the order of their first record, and the records that were not whole."""
 
@@ -108,6 +126,12 @@ class PrefetchRecords:
     rejected: list[str]
     raw: list[dict[str, Any]] = field(default_factory=list, repr=False)
     gave_up: list[GaveUp] = field(default_factory=list)
+    left_alone: list[LeftAlone] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing was to be read ahead."""
+        return not (self.files or self.gave_up or self.left_alone)
 
 
 def load(directory: Path) -> PrefetchRecords:
@@ -116,12 +140,23 @@ def load(directory: Path) -> PrefetchRecords:
     raw = record_files.read(directory.glob("*.reads"), FORMAT_VERSION, _checked, rejected)
     gave_up = record_files.read(directory.glob("*.gave-up"), OTHERS_VERSION, _gave_up, rejected)
     mistakes = record_files.read(directory.glob("*.mistakes"), OTHERS_VERSION, _mistakes, rejected)
-    return PrefetchRecords(_files(raw, mistakes), rejected, raw, gave_up)
+    left_alone = record_files.read(
+        directory.glob("*.left-alone"), OTHERS_VERSION, _left_alone, rejected
+    )
+    return PrefetchRecords(_files(raw, mistakes), rejected, raw, gave_up, left_alone)
 
 
 def _gave_up(record: dict[str, Any]) -> GaveUp:
     process = record_files.count(record["process"], "process")
     return GaveUp(process, record_files.text(record, "stopped"))
+
+
+def _left_alone(record: dict[str, Any]) -> LeftAlone:
+    names = ("openings", "kernel_reads", "kernel_stalls", "reads", "bytes_asked")
+    counts = {name: record_files.count(record[name], name) for name in names}
+    seconds = record_files.number(record, "kernel_seconds")
+    stopped = record_files.text(record, "stopped")
+    return LeftAlone(**counts, kernel_seconds=seconds, stopped=stopped)
 
 
 def _mistakes(record: dict[str, Any]) -> tuple[str, list[str]]:
@@ -163,7 +198,6 @@ def _files(
         files.append(
             PrefetchedFile(
                 path=path,
-                openings=len(openings),
                 totals={name: sum(r[name] for r in openings) for name in _SUMS},
                 known={name: sum(each) if each else None for name, each in sums.items()},
                 at_least=frozenset(n for n, each in sums.items() if len(each) < len(openings)),
@@ -184,7 +218,6 @@ def as_json(records: PrefetchRecords) -> dict[str, Any]:
     files = [
         {
             "path": file.path,
-            "openings": file.openings,
             **file.totals,
             **file.known,
             "has_unseen_reads": file.has_unseen_reads,
@@ -202,6 +235,7 @@ def as_json(records: PrefetchRecords) -> dict[str, Any]:
         "prefetch": {
             "files": files,
             "records": records.raw,
+            "left_alone": [asdict(each) for each in records.left_alone],
             "gave_up": [asdict(each) for each in records.gave_up],
             "rejected": records.rejected,
         }
@@ -216,6 +250,8 @@ def show(console: Console, records: PrefetchRecords) -> None:
             console.print(line, soft_wrap=True)
     if len(ordered) > SHOWN_FILES:
         console.print(f"... and {len(ordered) - SHOWN_FILES} more files read ahead (--json OUT)")
+    if records.left_alone:
+        console.print(_line_of_left_alone(records.left_alone), soft_wrap=True)
     for why, count in Counter(each.stopped for each in records.gave_up).items():
         processes = "1 process" if count == 1 else f"{show_count(count)} processes"
         console.print(Text(f"{processes}: {why}", style="yellow"), soft_wrap=True)
@@ -296,6 +332,16 @@ def _lines_of_reads(file: PrefetchedFile) -> list[Text]:
     if file.has_unseen_reads:
         lines.append(Text("  reads by C streams or mappings: not seen"))
     return lines
+
+
+def _line_of_left_alone(records: list[LeftAlone]) -> Text:
+    count = sum(each.openings for each in records)
+    openings = "1 opening" if count == 1 else f"{show_count(count)} openings"
+    text = f"... and {openings} of further files that were not read ahead"
+    if calls := sum(each.kernel_reads for each in records):
+        asked = show_bytes(sum(each.bytes_asked for each in records))
+        text += f", by the kernel: {show_count(calls)} calls, {asked}"
+    return Text(f"{text}; why, of the first: {records[0].stopped}", style="yellow")
 
 
 def _line_of_requests(file: PrefetchedFile) -> Text:

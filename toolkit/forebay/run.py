@@ -85,7 +85,7 @@ def run(options: RunOptions, console: Console) -> int:
                 "opened on storage. Files in memory (tmpfs) and those that were open before the "
                 "run are not seen."
             ]
-        elif found.records or not (read_ahead.files or read_ahead.gave_up):
+        elif found.records or read_ahead.is_empty:
             lines = remarks(options.command, dialect, exit_code, found, directory.parent)
         lines = seen + _unread_intent(options) + lines
     unsafe = unsafe_data.left_in_logs(variables, found.records, exit_code != 0, begun_unix_s)

@@ -28,7 +28,7 @@ void PageReaders::opened(const OpenedFiles::Opened& file) {
   if (!source) {
     if (!left_alone_.insert(id).second) return;
     const auto figures = PrefetchFigures::of_nothing(to_string(source.error()));
-    return posix::write_prefetch_record(file.path, figures);
+    return posix::write_prefetch_record(file.path, 1, figures);
   }
   const Bytes budget = wishes.budget.value_or(Prefetcher::usual_budget);
   auto advice = std::make_unique<ExtentAdvice>(wishes.willneed, file.version.size, budget,
@@ -57,7 +57,7 @@ void PageReaders::end_those_read() {
 
 void PageReaders::end(const Reader& reader) {
   reader.file->finish();
-  posix::write_prefetch_record(reader.file->path(), reader.file->figures());
+  posix::write_prefetch_record(reader.file->path(), 1, reader.file->figures());
 }
 
 void PageReaders::tell_mistakes(const OpenedFiles::Opened& file,

@@ -20,6 +20,7 @@ def record(**values: object) -> dict[str, object]:
         "version": 2,
         "path": "/data/a.dat",
         **numbers,
+        "openings": 1,
         "has_unseen_reads": False,
         "memory_peak": 0,
         "gap_found": 0,
@@ -49,6 +50,34 @@ def test_openings_of_a_file_are_added_up(tmp_path: Path) -> None:
     assert (first.openings, first.totals["reads"], first.memory_peak) == (2, 15, 8)
     assert (first.share_served, first.latency_seconds) == (0.75, 0.2)
     assert (second.latency_seconds, second.stopped) == (None, ["the file was changed"])
+
+
+def test_a_record_tells_of_the_openings_that_it_counts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    leave(tmp_path, record(openings=1200, stopped="it was opened for writing"), record(openings=0))
+    assert "/data/a.dat  not read ahead, 1200 openings" in shown(tmp_path, capsys)
+
+
+def test_openings_of_further_files_are_told_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    why = "it was opened for writing"
+    further: dict[str, object] = {
+        "version": 1, "openings": 998_000, "reads": 40, "bytes_asked": 4096, "kernel_reads": 40,
+        "kernel_stalls": 1, "kernel_seconds": 0.5, "stopped": why,
+    }  # fmt: skip
+    leave(tmp_path, further, further | {"openings": 976}, further | {"openings": -1},
+          ending="left-alone")  # fmt: skip
+    told = shown(tmp_path, capsys)
+    assert "... and 998 976 openings of further files that were not read ahead" in told
+    assert "by the kernel: 80 calls, 8.0 KiB" in told
+    assert f"why, of the first: {why}" in told
+    assert "record left out" in told
+    loaded = prefetch_records.load(tmp_path)
+    assert not loaded.is_empty
+    in_json = prefetch_records.as_json(loaded)["prefetch"]["left_alone"]
+    assert sorted(each["openings"] for each in in_json) == [976, 998_000]
 
 
 def test_a_gap_that_was_found_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,13 +30,18 @@ struct Followed {
   std::int64_t began_ns = 0;  ///< By steady_ns(): when it began to be read ahead.
   std::int64_t reads_credited = 0;  ///< Of the reads served, those that ParkedFiles knows of.
   KernelReads by_kernel = {};       ///< Until it was closed last.
-  std::string left_alone = {};      ///< Why nothing is fetched of what was declared.
+  /// That the next record tells of: 0 where one before has told of them, more where the program has
+  /// opened the file again for what it goes on with.
+  std::int64_t openings = 1;
+  std::string left_alone = {};  ///< Why nothing is fetched of what was declared.
 };
 
 /// Nothing was fetched of what was declared, nor are its reads written down.
 bool is_left_alone(const Followed& followed);
 /// The same, and it was read, or there is a reason.
 bool has_to_be_told(const Followed& followed);
+/// The reason that is told of it.
+std::string why_left_alone(const Followed& followed);
 
 /// When it has ended. What is told to the kernel ends with it.
 void write_record(const Followed& followed);

@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -188,12 +189,11 @@ bool has_memory_for_exceptions() {
 
 /// Of mappings whose descriptors are closed.
 void write_records_of_mappings(const Registry& state) {
+  std::set<std::shared_ptr<AdvisedFile>> told;
+  for (const ManagedFile* managed : state.files) told.insert(managed->followed.advised);
   for (const ShownFile& shown : state.mappings) {
-    if (std::ranges::none_of(state.files, [&](ManagedFile* managed) {
-          return managed->followed.advised == shown.file;
-        })) {
-      write_record({.advised = shown.file});
-    }
+    if (!told.insert(shown.file).second) continue;
+    write_record({.advised = shown.file, .openings = shown.openings});
   }
 }
 

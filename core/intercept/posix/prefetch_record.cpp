@@ -17,7 +17,8 @@ constexpr double seconds(std::int64_t nanoseconds) {
   return static_cast<double>(nanoseconds) / 1e9;
 }
 
-std::string content_of(const std::string& path, const PrefetchFigures& figures) {
+std::string content_of(const std::string& path, std::int64_t openings,
+                       const PrefetchFigures& figures) {
   RecordText record;
   const auto add_known = [&record](bool is_known, const char* key, const nlohmann::json& value) {
     if (is_known) return record.add(key, value);
@@ -28,6 +29,7 @@ std::string content_of(const std::string& path, const PrefetchFigures& figures) 
   const KernelReads by_kernel = figures.by_kernel.value_or(KernelReads{});
   record.add("version", 2);
   record.add("path", path);
+  record.add("openings", openings);
   record.add("reads", figures.reads);
   record.add("reads_served", figures.reads_served);
   record.add("bytes_asked", figures.bytes_asked);
@@ -61,8 +63,23 @@ std::string content_of(const std::string& path, const PrefetchFigures& figures) 
 
 }  // namespace
 
-void write_prefetch_record(const std::string& path, const PrefetchFigures& figures) {
-  leave_record(content_of(path, figures), ".reads");
+void write_prefetch_record(const std::string& path, std::int64_t openings,
+                           const PrefetchFigures& figures) {
+  leave_record(content_of(path, openings, figures), ".reads");
+}
+
+void write_left_alone_record(std::int64_t openings, const KernelReads& by_kernel,
+                             const std::string& why) {
+  RecordText record;
+  record.add("version", 1);
+  record.add("openings", openings);
+  record.add("kernel_reads", by_kernel.calls);
+  record.add("kernel_stalls", by_kernel.stalls);
+  record.add("kernel_seconds", seconds(by_kernel.ns));
+  record.add("reads", by_kernel.reads_unfollowed);
+  record.add("bytes_asked", by_kernel.bytes_unfollowed);
+  record.add("stopped", why);
+  leave_record(record.take(), ".left-alone");
 }
 
 void write_mistakes_record(const std::string& path, const std::vector<std::string>& mistakes) {

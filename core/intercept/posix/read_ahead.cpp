@@ -31,19 +31,25 @@ void release(Registry& state, const Followed& followed) {
   }
 }
 
+/// What the record of the next way that a file is read ahead in has of those before.
+struct WayBefore {
+  KernelReads by_kernel;
+  std::int64_t openings;
+};
+
 /// Of a file that is read ahead in another way from now on: leaves the record of the way until now,
 /// or, if that was of no use, returns what goes into the next one.
-KernelReads end_way(ManagedFile& managed, Followed followed) {
+WayBefore end_way(ManagedFile& managed, Followed followed) {
   followed.by_kernel += managed.by_kernel.take();
-  if (followed.file == nullptr) return followed.by_kernel;
+  if (followed.file == nullptr) return {followed.by_kernel, followed.openings};
   const auto figures = followed.file->figures();
   if (figures.requests > 0 || figures.reads_served > 0) {
     write_record(followed);
-    return {};
+    return {{}, 0};
   }
   followed.by_kernel.reads_unfollowed += figures.reads;
   followed.by_kernel.bytes_unfollowed += figures.bytes_asked;
-  return followed.by_kernel;
+  return {followed.by_kernel, followed.openings};
 }
 
 void end(Registry& state, const Followed& followed) {
@@ -106,6 +112,7 @@ bool take_up_advised(Registry& state, int descriptor, const FileVersion& version
   if (reader == Reader::stream) {
     parked->advised->watch(std::make_shared<PositionProgress>(descriptor, version.id));
   }
+  ++parked->openings;
   follow(state, descriptor, *std::move(parked));
   return true;
 }
@@ -294,6 +301,7 @@ void decide(int descriptor, Bytes offset) {
     return parked.file != nullptr && parked.file->foresees(offset);
   };
   if (auto parked = state.parked.take(version->id, foresees)) {
+    parked->openings += followed.openings;
     followed = *std::move(parked);
     managed->is_undecided = false;
     return;
@@ -382,13 +390,14 @@ bool move_together(Registry& state, ManagedFile& managed, int descriptor, const 
     return true;
   }
   release(state, before);
-  const KernelReads by_kernel = end_way(managed, before);
+  const WayBefore way = end_way(managed, before);
   const std::lock_guard lock(managed.mutex);
   managed.followed = {.file = std::move(file),
                       .company = std::move(company),
                       .version = *version,
                       .began_ns = before.began_ns,
-                      .by_kernel = by_kernel};
+                      .by_kernel = way.by_kernel,
+                      .openings = way.openings};
   return true;
 }
 
@@ -456,7 +465,7 @@ void go_on(int descriptor, Bytes offset, bool again) {
     managed->followed.company.reset();
     return;
   }
-  managed->followed = {.file = file, .version = before.version};
+  managed->followed = {.file = file, .version = before.version, .openings = 0};
   start(state, *file, before.version);
 }
 
@@ -556,8 +565,11 @@ std::shared_ptr<AdvisedFile> move_to_page_cache(Registry& state, ManagedFile& ma
   auto advised = advise(state, descriptor, *version, path, rest);
   if (!advised) return nullptr;
   release(state, followed);
-  const KernelReads by_kernel = end_way(managed, followed);
-  followed = {.advised = *advised, .version = *version, .by_kernel = by_kernel};
+  const WayBefore way = end_way(managed, followed);
+  followed = {.advised = *advised,
+              .version = *version,
+              .by_kernel = way.by_kernel,
+              .openings = way.openings};
   managed.is_undecided = false;
   return *advised;
 }

@@ -69,6 +69,7 @@ struct ShownFile {
   std::uintptr_t end;
   std::shared_ptr<AdvisedFile> file;
   std::shared_ptr<ReadProgress> progress;
+  std::int64_t openings;  ///< Of `file`: what Followed::openings was.
 };
 
 /// A file that other processes are told of.

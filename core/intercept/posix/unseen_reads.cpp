@@ -39,7 +39,7 @@ void forget_shown(Registry& state, std::uintptr_t begin, std::uintptr_t end) {
       return managed->followed.advised == shown.file;
     });
     if (is_open || is_mapped(state, shown.file)) continue;
-    while_memory_lasts([&] { write_record({.advised = shown.file}); });
+    while_memory_lasts([&] { write_record({.advised = shown.file, .openings = shown.openings}); });
   }
   has_mappings = !state.mappings.empty();
 }
@@ -89,7 +89,8 @@ void mapped(int descriptor, void* address, size_t length, off_t offset) {
     auto progress = protect(
         std::make_unique<MappedProgress>(Mapping{begin, static_cast<Bytes>(length), offset}));
     file->watch(progress);
-    state.mappings.push_back({begin, begin + length, file, std::move(progress)});
+    state.mappings.push_back(
+        {begin, begin + length, file, std::move(progress), managed.followed.openings});
     has_mappings = true;
   });
 }
