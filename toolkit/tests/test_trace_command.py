@@ -426,6 +426,58 @@ def test_children_are_processes_and_a_new_program_is_the_same_one(forebay: Foreb
     assert {row["process"] for row in rows(trace, "after")} == {first["process"]}
 
 
+@pytest.mark.parametrize(
+    "becomes",
+    [
+        "libc.execveat(-100, program, words, environment, 0)",
+        "libc.execveat(os.open(program, os.O_PATH), b'', words, environment, 0x1000)",
+        "libc.fexecve(os.open(program, os.O_RDONLY), words, environment)",
+        "libc.execvpe(program, words, environment)",
+    ],
+)
+def test_no_way_to_become_another_program_loses_a_call(forebay: Forebay, becomes: str) -> None:
+    trace = traced(
+        forebay,
+        f"""
+        import ctypes, os, sys
+        libc = ctypes.CDLL(None)
+        script = b"import os; os.close(os.open('after', os.O_CREAT))"
+        program = sys.executable.encode()
+        words = (ctypes.c_char_p * 4)(program, b"-c", script, None)
+        environment = ctypes.c_void_p.in_dll(libc, "environ")
+        file = os.open("data", os.O_RDWR | os.O_CREAT)
+        os.write(file, bytes(100))
+        {becomes}
+        """,
+    )
+    assert [row["ended"] for row in trace.table("processes").to_pylist()] == ["exit"]
+    assert told(trace, "data", "call", "result")[1:] == [("write", 100)]
+    assert [row["call"] for row in rows(trace, "after")] == ["open", "close"]
+    assert trace.run.complete
+
+
+def test_a_process_that_spawns_others_loses_no_call(forebay: Forebay) -> None:
+    trace = traced(
+        forebay,
+        """
+        import os, sys
+        file = os.open("data", os.O_RDWR | os.O_CREAT)
+        for spawn in (os.posix_spawn, os.posix_spawnp):
+            os.write(file, bytes(100))
+            script = f"import os; os.close(os.open('{spawn.__name__}', os.O_CREAT))"
+            child = spawn(sys.executable, [sys.executable, "-c", script], os.environ)
+            os.waitpid(child, 0)
+        os.write(file, bytes(100))
+        """,
+    )
+    parent, *children = trace.table("processes").to_pylist()
+    assert [row["ended"] for row in (parent, *children)] == ["exit"] * 3
+    assert [row["parent"] for row in children] == [0, 0]
+    assert told(trace, "data", "process", "offset")[1:] == [(0, 0), (0, 100), (0, 200)]
+    for place, name in enumerate(("posix_spawn", "posix_spawnp"), 1):
+        assert told(trace, name, "call", "process") == [("open", place), ("close", place)]
+
+
 def test_a_killed_program_leaves_what_it_spilled(forebay: Forebay) -> None:
     calls = 3 * MOST_EVENTS
     trace = traced(

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdlib>
@@ -97,6 +98,16 @@ FOREBAY_EXPORTED int execvpe(const char* file, char* const words[],
 FOREBAY_EXPORTED int fexecve(int fd, char* const words[], char* const environment[]) noexcept {
   before_exec();
   return real().fexecve(fd, words, environment);
+}
+
+FOREBAY_EXPORTED int execveat(int directory, const char* path, char* const words[],
+                              char* const environment[], int flags) noexcept {
+  if (real().execveat == nullptr) {  // Before glibc 2.34.
+    errno = ENOSYS;
+    return -1;
+  }
+  before_exec();
+  return real().execveat(directory, path, words, environment, flags);
 }
 
 FOREBAY_EXPORTED int execl(const char* path, const char* first, ...) noexcept {

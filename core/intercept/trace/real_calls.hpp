@@ -127,7 +127,8 @@ namespace forebay::trace {
   CALL(execv, int, (const char*, char* const*))                                    \
   CALL(execvp, int, (const char*, char* const*))                                   \
   CALL(execvpe, int, (const char*, char* const*, char* const*))                    \
-  CALL(fexecve, int, (int, char* const*, char* const*))
+  CALL(fexecve, int, (int, char* const*, char* const*))                            \
+  CALL(execveat, int, (int, const char*, char* const*, char* const*, int))
 
 struct RealCalls {
   // NOLINTBEGIN(bugprone-reserved-identifier): the names are the C library's.
