@@ -4,10 +4,16 @@
 // fprintf, fputc, putc_unlocked (inline), fseek, rewind, fsetpos, fflush, fclose, with buffers of
 // all kinds.
 //
-// usage: traced_streams SEED CALLS FILE, or traced_streams threads CALLS FILE: four threads write
-// lines by one stream, at the same time.
+// usage: traced_streams SEED CALLS FILE; traced_streams threads CALLS FILE: four threads write
+// lines by one stream, at the same time; traced_streams cancelled CALLS FILE and traced_streams
+// jumps CALLS FILE: between its calls threads are cancelled in others, or a signal handler jumps
+// out of them.
 
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <array>
@@ -18,6 +24,13 @@
 #include <vector>
 
 namespace {
+
+template <typename Call>
+void told(FILE* stream, const char* name, Call call) {
+  const long before = std::ftell(stream);
+  call();
+  std::printf("%s %ld %ld\n", name, before, std::ftell(stream) - before);
+}
 
 class RandomCalls {
  public:
@@ -56,9 +69,7 @@ class RandomCalls {
 
   template <typename Call>
   void told(const char* name, Call call) {
-    const long before = std::ftell(stream_);
-    call();
-    std::printf("%s %ld %ld\n", name, before, std::ftell(stream_) - before);
+    ::told(stream_, name, call);
   }
 
   /// By a call of another kind: what takes the stream elsewhere leaves none to be told later.
@@ -192,6 +203,47 @@ void write_at_once(int calls, const char* path) {
   std::fclose(stream);
 }
 
+/// Fills the buffer, and is cancelled as it is emptied.
+void* write_until_cancelled(void* stream) {
+  const std::string longer(150, 'c');
+  ::pthread_cancel(::pthread_self());
+  std::fwrite(longer.data(), 1, longer.size(), static_cast<FILE*>(stream));
+  return nullptr;
+}
+
+void is_cancelled(FILE* stream) {
+  pthread_t thread{};
+  ::pthread_create(&thread, nullptr, write_until_cancelled, stream);
+  ::pthread_join(thread, nullptr);
+}
+
+sigjmp_buf before_fault;
+
+/// Prints a text that cannot be read, behind one that can.
+void jumps_out(FILE* stream) {
+  constexpr std::size_t page = 4096;
+  static const auto* unreadable = static_cast<const char*>(
+      ::mmap(nullptr, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ::signal(SIGSEGV, [](int) { siglongjmp(before_fault, 1); });
+  if (sigsetjmp(before_fault, 1) == 0) std::fprintf(stream, "text: %s", unreadable);
+}
+
+/// By a stream whose calls `leave` leaves by no return.
+void write_around(void (*leave)(FILE*), int calls, const char* path) {
+  FILE* stream = std::fopen(path, "w");
+  std::array<char, 100> buffer{};
+  std::setvbuf(stream, buffer.data(), _IOFBF, buffer.size());
+  for (int i = 0; i < calls; ++i) {
+    told(stream, "fprintf", [=] { std::fprintf(stream, "line %d\n", i); });
+    leave(stream);
+    told(stream, "fwrite", [=] { std::fwrite("||", 1, 2, stream); });
+    told(stream, "fputc", [=] {
+      for (int each = 0; each < 30; ++each) std::fputc('.', stream);
+    });
+  }
+  std::fclose(stream);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -199,6 +251,10 @@ int main(int argc, char** argv) {
   const std::string how = argv[1];
   if (how == "threads") {
     write_at_once(std::atoi(argv[2]), argv[3]);
+  } else if (how == "cancelled") {
+    write_around(is_cancelled, std::atoi(argv[2]), argv[3]);
+  } else if (how == "jumps") {
+    write_around(jumps_out, std::atoi(argv[2]), argv[3]);
   } else {
     RandomCalls(static_cast<unsigned>(std::atoi(argv[1])), argv[3]).run(std::atoi(argv[2]));
   }

@@ -36,6 +36,7 @@ using detail::process;
 
 constinit SpillFile file;
 constinit AtStart describe_process = nullptr;
+constinit AtThreadEnd thread_ends = nullptr;
 constinit TickSource source = TickSource::monotonic;
 constinit std::uint64_t start_ticks = 0;
 constinit std::uint64_t ticks_tried = 0;
@@ -72,6 +73,7 @@ bool spill(Ring& ring, bool by_own_thread) {
 void give_back(void* ending) {
   const KeptErrno kept;
   auto* ring = static_cast<Ring*>(ending);
+  if (thread_ends != nullptr) thread_ends();
   if (process->is_alive.load(std::memory_order_relaxed) == 0) return;
   ring->state = Ring::State::busy;
   detail::make_room(*ring);
@@ -166,10 +168,11 @@ void make_room(Ring& ring) {
 
 }  // namespace detail
 
-bool start(const char* directory, AtStart at_start) {
+bool start(const char* directory, AtStart at_start, AtThreadEnd at_thread_end) {
   const KeptErrno kept;
   source = find_clock();
   describe_process = at_start;
+  thread_ends = at_thread_end;
   if (!file.set_directory(directory)) return false;
   constexpr std::size_t page = 4096;
   void* place = memory(page);

@@ -18,10 +18,12 @@ namespace forebay::trace {
 /// Called in each process that begins to trace, when events can be added: describes what was open
 /// before. A forked child begins with its first call.
 using AtStart = void (*)();
+/// Called in each thread that has a ring, as it ends or is cancelled.
+using AtThreadEnd = void (*)();
 
 /// Traces this process into a file of its own in `directory`, an absolute path. False: the path is
 /// too long, or there is no memory.
-bool start(const char* directory, AtStart at_start);
+bool start(const char* directory, AtStart at_start, AtThreadEnd at_thread_end);
 
 /// What is in the rings is spilled, and a farewell left. What comes after it is spilled at once.
 void end();
@@ -84,6 +86,12 @@ inline void put(Ring& ring, const TraceEvent& event) {
 }
 
 }  // namespace detail
+
+/// The calling thread has a ring, if there is memory for one: its end will be seen.
+inline void see_end_of_thread() {
+  if (detail::own_ring == nullptr) [[unlikely]]
+    detail::attach(0);
+}
 
 /// Whether this process is traced.
 inline bool is_on() { return detail::process != nullptr; }

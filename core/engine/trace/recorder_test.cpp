@@ -98,7 +98,7 @@ class RecorderTest : public testing::Test {
   std::vector<Spilled> traced(const std::function<bool()>& work) {
     const pid_t child = ::fork();
     if (child == 0) {
-      const bool is_well = start(directory_.c_str(), nullptr) && work();
+      const bool is_well = start(directory_.c_str(), nullptr, nullptr) && work();
       end();
       ::_exit(is_well ? 0 : 1);
     }

@@ -42,7 +42,7 @@ void try_cost() {
     are_of_this_process();
     describe_descriptors();
   };
-  if (start(directory, describe)) try_cost();
+  if (start(directory, describe, leave_abandoned)) try_cost();
 }
 
 [[gnu::destructor]] void unload() { end(); }

@@ -42,7 +42,9 @@ template <typename Open>
   const int fd = descriptor_of(stream);
   if (is_known_traced(fd)) {
     prepare();
-    tell_characters(come_to(stream, fd, Asks::never), fd, __builtin_return_address(0));
+    const StreamPlace place = come_to(stream, fd, Asks::never);
+    tell_characters(place, fd, __builtin_return_address(0));
+    leave(stream, fd, place, false);
     forget_stream(fd);
   }
   return fd;
@@ -74,7 +76,7 @@ template <typename Seek>
   const int result = seek();
   const std::uint64_t end = ticks();
   const off_t position = result == 0 ? ::ftello(stream) : -errno;
-  leave(stream, fd, {.is_alone = place.is_alone}, position >= 0);
+  leave(stream, fd, {.is_alone = place.is_alone, .around = place.around}, position >= 0);
   tell(TracedCall::fseek, {fd, offset, 0, static_cast<std::uint8_t>(whence)}, begin, end, position,
        caller);
   return result;

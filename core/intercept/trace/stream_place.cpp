@@ -21,6 +21,12 @@ constexpr std::uint64_t overlapped = std::uint64_t{1} << 55;
 constexpr std::uint64_t one_call = std::uint64_t{1} << 56;
 
 std::array<std::atomic<std::uint64_t>, most_descriptors> left_at{};
+
+// The thread's call by a stream that is under way, or 0: where on the stack it began, and its
+// descriptor below that. Nobody leaves a call that is cancelled or jumped out of (siglongjmp).
+constexpr unsigned descriptor_bits = 16;
+static_assert(most_descriptors == 1U << descriptor_bits);
+constinit thread_local std::uint64_t under_way = 0;
 std::atomic<int> highest_used = -1;
 
 /// "Always write at the end." [glibc, libio.h]
@@ -57,6 +63,30 @@ bool is_followed(FILE* stream, std::uint64_t left, StreamPlace& place) {
   return true;
 }
 
+void leave_abandoned_call(std::uint64_t call) {
+  auto& left = left_at[call % most_descriptors];
+  std::uint64_t now = left.load(std::memory_order_relaxed);
+  std::uint64_t next = 0;
+  do {  // What it has moved is not known.
+    if (now < one_call) return;
+    next = now < 2 * one_call ? 0 : (now - one_call) | overlapped;
+  } while (!left.compare_exchange_weak(now, next, std::memory_order_relaxed));
+}
+
+/// The caller's call by the stream of `fd` begins. Returns the one around it: that began further up
+/// on the stack, else it was abandoned.
+[[gnu::always_inline]] inline std::uint64_t begin_call(int fd) {
+  const auto place = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  const std::uint64_t call = (std::uint64_t{place} << descriptor_bits) | static_cast<unsigned>(fd);
+  std::uint64_t around = under_way;
+  if (around != 0 && around >> descriptor_bits <= call >> descriptor_bits) [[unlikely]] {
+    leave_abandoned_call(around);
+    around = 0;
+  }
+  under_way = call;
+  return around;
+}
+
 }  // namespace
 
 int descriptor_of(FILE* stream) {
@@ -85,6 +115,8 @@ StreamPlace come_to(FILE* stream, int fd, Asks asks) {
     if (asks != Asks::never) place.offset = asked(stream);
     return place;
   }
+  see_end_of_thread();
+  place.around = begin_call(fd);
   if (fd > highest_used.load(std::memory_order_relaxed)) {
     highest_used.store(fd, std::memory_order_relaxed);
   }
@@ -115,6 +147,7 @@ StreamPlace come_to(FILE* stream, int fd, Asks asks) {
 
 void leave(FILE* stream, int fd, const StreamPlace& place, bool is_exact) {
   if (static_cast<unsigned>(fd) >= most_descriptors) return;
+  under_way = place.around;
   const bool is_known = is_exact && place.is_known && is_buffered(stream);
   const std::uint64_t pointer = is_wide(stream) ? 0 : reached(stream) | (is_known ? 0 : inexact);
   auto& left = left_at[static_cast<unsigned>(fd)];
@@ -127,6 +160,11 @@ void leave(FILE* stream, int fd, const StreamPlace& place, bool is_exact) {
       next = (now - one_call) | overlapped;
     }
   } while (!left.compare_exchange_weak(now, next, std::memory_order_relaxed));
+}
+
+void leave_abandoned() {
+  if (under_way != 0) leave_abandoned_call(under_way);
+  under_way = 0;
 }
 
 void forget_stream(int fd) {

@@ -24,6 +24,7 @@ struct StreamPlace {
   bool is_known = true;         ///< The events and `offset` tell where it stands.
   bool is_alone = true;         ///< No other call by the stream is under way.
   int flags = 0;                ///< The stream's own.
+  std::uint64_t around = 0;     ///< The thread's call by a stream that this one is within.
 };
 
 /// -1: it has none, as those in memory. errno stays.
@@ -36,12 +37,16 @@ enum class Asks : std::uint8_t {
   always,
 };
 
-/// Before a call by `stream`, whose descriptor `fd` is traced. leave() or forget_stream() follows.
-/// errno stays.
+/// Before a call by `stream`, whose descriptor `fd` is traced. leave() follows, unless the thread
+/// is cancelled in the call or jumps out of it: that is noticed at its next call by a stream, or as
+/// it ends. errno stays.
 StreamPlace come_to(FILE* stream, int fd, Asks asks);
 
 /// After it. `is_exact`: what its event tells is all that it moved.
 void leave(FILE* stream, int fd, const StreamPlace& place, bool is_exact);
+
+/// A thread ends: the call by a stream that it was cancelled in does, too.
+void leave_abandoned();
 
 /// Where it stands, or -1 while another thread is in a call by it, -2 if it cannot tell.
 std::int64_t asked(FILE* stream);
