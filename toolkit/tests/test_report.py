@@ -358,6 +358,14 @@ def test_distinct_bytes_are_those_of_a_set(spans: list[tuple[int, int, int]]) ->
     }
 
 
+def test_files_of_wide_characters_are_told_beside_the_verdict(run: MadeRun) -> None:
+    run.posix("fwide", 0, 1, None, file=0, offset=None, result=0)
+    assert any(
+        c.startswith("One file was read or written by wide")
+        for c in contents.examine(run.trace()).caveats
+    )
+
+
 def test_what_is_mapped_is_told_beside_the_verdict(run: MadeRun) -> None:
     """Of the program's files, those that are mapped; what the system maps for itself is none."""
     run.files += ["/scratch/other", "/usr/lib/locale/locale-archive"]

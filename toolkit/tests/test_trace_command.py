@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from conftest import Forebay
 
-from forebay.trace import mappings
+from forebay.trace import unseen
 from forebay.trace.directory import Trace
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -334,8 +334,59 @@ def test_a_file_that_is_mapped_is_told(forebay: Forebay, tmp_path: Path) -> None
     assert mapped == [row for row in rows(trace, "data") if row["call"] == "mmap"]
     wanted = ("offset", "length", "result", "argument")
     assert [tuple(row[column] for column in wanted) for row in mapped] == [(65536, 4096, 0, 1)]
-    told_of = [each for each in mappings.caveats(trace) if each.startswith("One file was mapped")]
+    told_of = [each for each in unseen.caveats(trace) if each.startswith("One file was mapped")]
     assert len(told_of) == 1
+
+
+def test_a_stream_that_is_moved_by_wide_characters_is_told_once(forebay: Forebay) -> None:
+    trace = traced(
+        forebay,
+        """
+        import ctypes
+        libc = ctypes.CDLL(None)
+        libc.fopen.restype = ctypes.c_void_p
+        number, room = ctypes.c_int(), ctypes.create_unicode_buffer(99)
+        of_stream = {
+            "fwide": (1,), "ungetwc": None, "fgetwc": (), "getwc": (), "fgetwc_unlocked": (),
+            "getwc_unlocked": (), "fputwc": None, "putwc": None, "fputwc_unlocked": None,
+            "putwc_unlocked": None, "fputws": None, "fputws_unlocked": None,
+            "fgetws": None, "fgetws_unlocked": None, "__fgetws_chk": None,
+            "__fgetws_unlocked_chk": None, "fwprintf": ("%d", 7), "__fwprintf_chk": (1, "%d", 7),
+            "fwscanf": ("%d", ctypes.byref(number)),
+            "__isoc99_fwscanf": ("%d", ctypes.byref(number)),
+        }
+        def call(name, stream):
+            function, given = getattr(libc, name), of_stream[name]
+            if given is not None:
+                function(stream, *given)
+            elif "getws" in name:
+                function(room, *([99] if "chk" in name else []), 99, stream)
+            else:
+                function("text" if "putws" in name else 7, stream)
+        for name in of_stream:
+            with open(name, "w") as file:
+                file.write("7 8 9\\n" * 9)
+            stream = ctypes.c_void_p(libc.fopen(name.encode(), b"r+"))
+            for _ in range(3):
+                call(name, stream)
+            libc.fclose(stream)
+        libc.fclose(ctypes.c_void_p(libc.fopen(b"by_encoding", b"w,ccs=UTF-8")))
+        stream = ctypes.c_void_p(libc.fopen(b"narrow", b"w"))
+        libc.fwide(stream, -1)
+        libc.fputws("text", stream)
+        libc.fclose(stream)
+        """,
+    )
+    table = trace.table("posix").to_pylist()
+    paths = [Path(path).name for path in trace.table("files")["path"].to_pylist()]
+    wide = [row for row in table if row["call"] == "fwide"]
+    told_of = [paths[row["file"]] for row in wide]
+    assert len(told_of) == len(set(told_of)) == 21
+    assert {"by_encoding", "fgetws", "fputws", "__fwprintf_chk", "__isoc99_fwscanf"} < set(told_of)
+    assert {(row["length"], row["result"], row["duration_ns"]) for row in wide} == {(None, 0, 0)}
+    assert any(
+        each.startswith("21 files were read or written by wide") for each in unseen.caveats(trace)
+    )
 
 
 def test_names_are_absolute_and_failures_have_their_error(forebay: Forebay, tmp_path: Path) -> None:

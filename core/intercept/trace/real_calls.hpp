@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <wchar.h>
 
 #include <cstdarg>
 
@@ -98,6 +99,23 @@ namespace forebay::trace {
   CALL(fputc, int, (int, FILE*))                                                   \
   CALL(fputc_unlocked, int, (int, FILE*))                                          \
   CALL(__overflow, int, (FILE*, int))                                              \
+  CALL(fwide, int, (FILE*, int))                                                   \
+  CALL(fgetwc, wint_t, (FILE*))                                                    \
+  CALL(fgetwc_unlocked, wint_t, (FILE*))                                           \
+  CALL(ungetwc, wint_t, (wint_t, FILE*))                                           \
+  CALL(fgetws, wchar_t*, (wchar_t*, int, FILE*))                                   \
+  CALL(fgetws_unlocked, wchar_t*, (wchar_t*, int, FILE*))                          \
+  CALL(__fgetws_chk, wchar_t*, (wchar_t*, size_t, int, FILE*))                     \
+  CALL(__fgetws_unlocked_chk, wchar_t*, (wchar_t*, size_t, int, FILE*))            \
+  CALL(fputwc, wint_t, (wchar_t, FILE*))                                           \
+  CALL(fputwc_unlocked, wint_t, (wchar_t, FILE*))                                  \
+  CALL(fputws, int, (const wchar_t*, FILE*))                                       \
+  CALL(fputws_unlocked, int, (const wchar_t*, FILE*))                              \
+  CALL(vfwprintf, int, (FILE*, const wchar_t*, va_list))                           \
+  CALL(__vfwprintf_chk, int, (FILE*, int, const wchar_t*, va_list))                \
+  CALL(vfwscanf, int, (FILE*, const wchar_t*, va_list))                            \
+  CALL(__isoc99_vfwscanf, int, (FILE*, const wchar_t*, va_list))                   \
+  CALL(__isoc23_vfwscanf, int, (FILE*, const wchar_t*, va_list))                   \
   CALL(mmap64, void*, (void*, size_t, int, int, int, off_t))                       \
   CALL(stat64, int, (const char*, struct stat64*))                                 \
   CALL(lstat64, int, (const char*, struct stat64*))                                \

@@ -34,6 +34,7 @@ template <typename Open>
   if (mode == nullptr) return open();
   FILE* stream = traced_opening(call, AT_FDCWD, path, flags_of(mode), open, descriptor_of);
   forget_stream(descriptor_of(stream));
+  if (stream != nullptr && is_wide(stream)) tell_wide(stream, __builtin_return_address(0));
   return stream;
 }
 

@@ -43,8 +43,6 @@ std::uint64_t reached(const FILE* stream) {
   return as_number(has_unwritten(stream) ? stream->_IO_write_ptr : stream->_IO_read_ptr);
 }
 
-bool is_wide(const FILE* stream) { return stream->_mode > 0; }
-
 /// What moves a stream without a buffer and is not traced cannot be seen by its pointers.
 bool is_buffered(const FILE* stream) { return stream->_IO_buf_end - stream->_IO_buf_base > 1; }
 
@@ -160,6 +158,14 @@ void leave(FILE* stream, int fd, const StreamPlace& place, bool is_exact) {
       next = (now - one_call) | overlapped;
     }
   } while (!left.compare_exchange_weak(now, next, std::memory_order_relaxed));
+}
+
+void tell_wide(FILE* stream, const void* caller) {
+  const int fd = is_wide(stream) ? descriptor_of(stream) : -1;
+  if (fd < 0 || !is_traced(fd)) return;
+  prepare();
+  const std::uint64_t now = ticks();
+  tell(TracedCall::fwide, {.descriptor = fd}, now, now, 0, caller);
 }
 
 void leave_abandoned() {

@@ -30,6 +30,12 @@ struct StreamPlace {
 /// -1: it has none, as those in memory. errno stays.
 int descriptor_of(FILE* stream);
 
+/// It is moved by wide characters, and by no others.
+inline bool is_wide(const FILE* stream) { return stream->_mode > 0; }
+
+/// Tells that it is, if it is. errno stays.
+void tell_wide(FILE* stream, const void* caller);
+
 /// When a stream is asked where it stands.
 enum class Asks : std::uint8_t {
   never,  ///< But where there are characters to tell of.

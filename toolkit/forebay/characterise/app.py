@@ -9,7 +9,7 @@ import numpy as np
 from forebay.characterise import accesses as accesses_of
 from forebay.characterise import bursts, counted, elements, pattern, phases
 from forebay.characterise.phases import Phases
-from forebay.trace import calls, mappings, mpi_files, places, tables
+from forebay.trace import calls, mpi_files, places, tables, unseen
 from forebay.trace.calls import Kind
 from forebay.trace.directory import Trace
 from forebay.trace.mpi_files import MpiFiles
@@ -93,7 +93,7 @@ def characterise(
             layers.append(layer)
     paths = trace.table("files")["path"].to_pylist()
     own = None if all_files else mpi_files.of(trace)
-    return Application(trace, layers, paths, mappings.caveats(trace), own)
+    return Application(trace, layers, paths, unseen.caveats(trace), own)
 
 
 def _moves_data(trace: Trace, name: str) -> bool:

@@ -16,7 +16,7 @@ from forebay.report.funnel import Funnel
 from forebay.report.grids import OffsetTime, RankTime
 from forebay.report.ladder import Ladder
 from forebay.system_file import System
-from forebay.trace import mappings
+from forebay.trace import unseen
 from forebay.trace.directory import Trace
 from forebay.units import show_seconds, show_share
 
@@ -135,7 +135,7 @@ def _verdict(
 
 
 def _caveats(trace: Trace, budget: Budget) -> list[str]:
-    caveats = mappings.caveats(trace)
+    caveats = unseen.caveats(trace)
     slowest = budget.slowest
     share = budget.io_share
     if slowest and share and slowest.share >= max(LEAST_SHARE, 2 * share):

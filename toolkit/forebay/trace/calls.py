@@ -52,6 +52,7 @@ STREAM_MOVES = frozenset(
 )
 STREAMS = STREAM_MOVES | {
     *("fopen", "fdopen", "freopen", "fclose", "fflush", "fseek", "fseeko", "rewind", "fsetpos"),
+    "fwide",
 }
 
 # Have two rows: what is read, with argument 0, and what is written, with 1.

@@ -31,7 +31,9 @@ _WITH_ARGUMENT = (
     *("lseek", "fseek", "posix_fadvise", "fallocate", "copy_file_range", "sendfile", "mmap"),
 )
 _ASYNCHRONOUS = ("aio_read", "aio_write")
-_WITHOUT_LENGTH = ("lseek", "fseek", "close", "fclose", "fflush", "fsync", "fdatasync", "fstat")
+_WITHOUT_LENGTH = (
+    *("lseek", "fseek", "close", "fclose", "fflush", "fwide", "fsync", "fdatasync", "fstat"),
+)
 
 
 def columns(
