@@ -5,6 +5,7 @@
 #include "core/engine/trace/recorder.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -127,6 +128,21 @@ TEST_F(RecorderTest, EveryEventIsThereOnceInOrder) {
   ASSERT_EQ(events.size(), static_cast<std::size_t>(many));
   for (int i = 0; i < many; ++i) ASSERT_EQ(events[static_cast<std::size_t>(i)].offset, i);
   EXPECT_EQ(kinds(spills[0], TraceDefinition::process), 1);
+  EXPECT_EQ(kinds(spills[0], TraceDefinition::end), 1);
+}
+
+TEST_F(RecorderTest, AProcessThatMayMakeNoFileSoLongIsNotEndedByIt) {
+  const auto spills = traced([] {
+    const rlimit limit{100'000, RLIM_INFINITY};
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return false;
+    for (int i = 0; i < many; ++i) add(event(i));
+    return true;
+  });
+  ASSERT_EQ(spills.size(), 1U);
+  ASSERT_EQ(spills[0].events.size(), 1U);
+  const auto& [thread, events] = *spills[0].events.begin();
+  EXPECT_EQ(events.size() + spills[0].lost.at(thread), static_cast<std::size_t>(many));
+  EXPECT_EQ(events.size(), 17U);  // The last ones.
   EXPECT_EQ(kinds(spills[0], TraceDefinition::end), 1);
 }
 

@@ -11,12 +11,15 @@
 #include <cstring>
 
 #include "core/engine/trace/trace_clock.hpp"
+#include "core/storage/file_limit.hpp"
 
 namespace forebay::trace {
 namespace {
 
 /// Longer than any name that begin() makes.
 constexpr std::size_t room_for_name = 96;
+/// Bytes that are kept for what a process says when it ends.
+constexpr std::size_t room_for_farewell = 4096;
 
 std::uint64_t checksum_of(const SpillHeader& header, std::span<const std::byte> definitions,
                           std::span<const TraceEvent> events) {
@@ -49,12 +52,28 @@ void SpillFile::begin(const ProcessStart& start) {
                 static_cast<long long>(start.process), static_cast<long long>(start.realtime_ns),
                 static_cast<unsigned long long>(start.ticks));
   sequence_ = 0;
+  length_ = 0;
   lost_ = 0;
+}
+
+bool SpillFile::grow(std::size_t length, std::size_t more) {
+  const std::uint64_t before = length_.fetch_add(length, std::memory_order_relaxed);
+  if (may_make_file(static_cast<Bytes>(before + length + more))) return true;
+  length_.fetch_sub(length, std::memory_order_relaxed);
+  return false;
 }
 
 bool SpillFile::append(Ring& ring, std::span<const std::byte> definitions,
                        std::span<const TraceEvent> events) {
   const TickPair now = tick_pair();
+  std::size_t length = sizeof(SpillHeader) + definitions.size() + events.size_bytes();
+  bool may_write = grow(length, room_for_farewell);
+  if (!may_write && grow(length - events.size_bytes(), 0)) {
+    may_write = true;
+    ring.lose(events.size());
+    length -= events.size_bytes();
+    events = {};
+  }
   ring.lose(lost_.exchange(0, std::memory_order_relaxed));
   SpillHeader header;
   header.events = static_cast<std::uint32_t>(events.size());
@@ -68,9 +87,9 @@ bool SpillFile::append(Ring& ring, std::span<const std::byte> definitions,
   header.checksum = checksum_of(header, definitions, events);
   const std::array<iovec, 3> pieces = {piece_of(std::span<const SpillHeader>(&header, 1)),
                                        piece_of(definitions), piece_of(events)};
-  const std::size_t length = sizeof header + definitions.size() + events.size_bytes();
   constexpr int how = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
-  const auto fd = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path_.data(), how, 0600));
+  const auto fd =
+      may_write ? static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path_.data(), how, 0600)) : -1;
   bool is_safe = false;
   if (fd >= 0) {
     is_safe = ::syscall(SYS_writev, fd, pieces.data(), pieces.size()) == static_cast<long>(length);
