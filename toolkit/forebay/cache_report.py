@@ -198,6 +198,13 @@ def show_recovery(console: Console, outcome: Outcome) -> None:
                 "rebuilt from them. Recover again when that one is in the file; if its node is "
                 "lost, say --lost NODE where all others are",
             )
+        for host, where in sorted({(log["host"], log["path"]) for log in entry["unfinished"]}):
+            _line(
+                console,
+                f"  {where} of {host} is in the file, too, and not removed yet: if no recovery "
+                "goes on there, recover there with its directory; if it is gone, say --lost "
+                f"{host}",
+            )
         for amount, what in (
             (entry["dropped_bytes"], "of an access that was not finished were dropped"),
             (

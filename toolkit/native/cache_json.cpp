@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <utility>
 
 #include "core/engine/cache/file_identity.hpp"
 
@@ -103,6 +104,10 @@ json problem_json(const LogProblem& problem) {
 }
 
 json report_json(const RecoveryReport& report) {
+  json unfinished = json::array();
+  for (const UnfinishedLog& log : report.unfinished) {
+    unfinished.push_back({{"host", log.host}, {"path", log.path}});
+  }
   return {{"logs", report.logs},
           {"kept_logs", report.kept},
           {"records", report.replay.records},
@@ -112,7 +117,8 @@ json report_json(const RecoveryReport& report) {
           {"dropped_bytes", report.dropped_bytes},
           {"replayed_incomplete_bytes", report.replayed_incomplete_bytes},
           {"unusable_bytes", report.unusable_bytes},
-          {"damage", report.damage}};
+          {"damage", report.damage},
+          {"unfinished", std::move(unfinished)}};
 }
 
 json refused(json result, const char* state, const std::string& why) {

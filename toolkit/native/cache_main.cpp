@@ -151,7 +151,7 @@ int run(int argc, char** argv) {
   recover_command->add_flag("--partial", options.choices.partial,
                             "Also where other logs are elsewhere");
   recover_command
-      ->add_option("--lost", options.choices.lost,
+      ->add_option("--lost", options.choices.lost.words,
                    "Node, or log, that is lost for good: rebuilt from what protects it")
       ->allow_extra_args(false);
   recover_command->add_option("--into", options.into, "Another file, which is made");

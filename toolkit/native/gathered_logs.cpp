@@ -107,7 +107,8 @@ class Gathering {
     std::vector<std::string> names;
     std::erase_if(gathered_.missing, [&](const DirtyNotice* notice) {
       if (!protection.known.contains(notice->log)) return false;
-      if (notice->host != this_host() && !choices_.says_lost(*notice)) return false;
+      if (notice->host != this_host() && !choices_.lost.names(notice->host, notice->log))
+        return false;
       names.push_back(notice->log);
       return true;
     });
@@ -165,12 +166,6 @@ class Gathering {
 };
 
 }  // namespace
-
-bool GatherChoices::says_lost(const DirtyNotice& notice) const {
-  return std::ranges::any_of(lost, [&](const std::string& word) {
-    return word == "all" || word == notice.host || word == notice.log;
-  });
-}
 
 Result<GatheredLogs> gather(const FileLogs& logs, std::vector<LeftLog> locked,
                             const std::vector<std::string>& replayed, const GatherChoices& choices,

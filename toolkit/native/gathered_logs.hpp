@@ -22,14 +22,11 @@ struct GatheredLogs {
 };
 
 struct GatherChoices {
-  /// Nodes and logs that the user says are lost for good; "all".
-  std::vector<std::string> lost;
+  SaidLost lost;
   /// Goes on although a log is missing or unreadable. Else nothing is rebuilt then.
   bool partial = false;
   /// Goes on although not all of a log can be got back.
   bool skip_damage = false;
-
-  bool says_lost(const DirtyNotice& notice) const;
 };
 
 /// Told how many bytes of how many were rebuilt.

@@ -76,6 +76,7 @@ void add(RecoveryReport& total, const RecoveryReport& part) {
   total.replayed_incomplete_bytes += part.replayed_incomplete_bytes;
   total.unusable_bytes += part.unusable_bytes;
   total.damage.insert(total.damage.end(), part.damage.begin(), part.damage.end());
+  total.unfinished = part.unfinished;  // As it is after the last one.
 }
 
 /// Gives the logs up.
@@ -122,8 +123,9 @@ Obstacle obstacle(const GatheredLogs& gathered, const GatherChoices& choices) {
                                       to_string(log.readable.error()))};
   }
   if (gathered.missing.empty() || choices.partial) return {};
-  const auto lost = std::ranges::find_if(
-      gathered.missing, [&](const DirtyNotice* notice) { return choices.says_lost(*notice); });
+  const auto lost = std::ranges::find_if(gathered.missing, [&](const DirtyNotice* notice) {
+    return choices.lost.names(notice->host, notice->log);
+  });
   if (lost != gathered.missing.end()) {
     return {"partial", fmt::format("the log {} of {} is lost, and nothing was found that rebuilds "
                                    "it: name the directories of the other logs, too",
@@ -137,7 +139,8 @@ RecoveryChoices choices_for(const RecoverOptions& options, bool keep) {
   RecoveryChoices choices{.incomplete = {},
                           .skip_damage = options.choices.skip_damage,
                           .threads = options.threads,
-                          .keep = keep};
+                          .keep = keep,
+                          .lost = options.choices.lost};
   if (options.incomplete == "drop") choices.incomplete = Incomplete::drop;
   if (options.incomplete == "replay") choices.incomplete = Incomplete::replay;
   return choices;

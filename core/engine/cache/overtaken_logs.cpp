@@ -10,7 +10,7 @@ namespace forebay {
 namespace {
 
 constexpr std::string_view mark_ending = ".overtaken";
-constexpr const char* mark_format = "forebay overtaken logs";
+constexpr EntryKind mark_entry{"forebay overtaken logs", 1};
 
 /// The logs that one mark names. None, if it was removed meanwhile.
 Result<std::vector<std::string>> logs_of(const std::string& path) {
@@ -18,7 +18,7 @@ Result<std::vector<std::string>> logs_of(const std::string& path) {
   const auto text = get_entry(path, false);
   if (!text) return tl::unexpected(text.error());
   if (!*text) return std::vector<std::string>{};
-  const auto content = opened_entry(mark_format, **text);
+  const auto content = opened_entry(mark_entry, **text);
   if (!content) {
     Error error = content.error();
     error.what = path + ": " + error.what;
@@ -47,7 +47,7 @@ Status mark_overtaken(const Sidecar& sidecar, const std::string& by,
   if (!known) return tl::unexpected(known.error());
   if (std::ranges::all_of(logs, [&](const auto& log) { return known->contains(log); })) return {};
   return put_entry(sidecar.path(), by + std::string(mark_ending),
-                   sealed_entry(mark_format, {{"logs", logs}}), true);
+                   sealed_entry(mark_entry, {{"logs", logs}}), true);
 }
 
 Status forget_overtaken(const Sidecar& sidecar) {

@@ -1,9 +1,13 @@
 #include "core/engine/cache/recovery.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
+#include "core/engine/cache/emulated_node.hpp"
 #include "core/engine/cache/flush_mark.hpp"
 #include "core/engine/cache/log_contents.hpp"
 
@@ -35,24 +39,95 @@ Status finish(Sidecar& sidecar, const LeftLog& log, bool keep) {
   return sidecar.withdraw(log.name);
 }
 
-/// Finishes those that an interrupted recovery had replayed, and returns how many that were.
-Result<int> finish_interrupted(Sidecar& sidecar, std::vector<LeftLog>& logs, bool keep) {
-  const auto replayed = sidecar.recovered();
-  if (!replayed) return tl::unexpected(replayed.error());
-  const auto rest = std::stable_partition(logs.begin(), logs.end(), [&](const LeftLog& log) {
-    return std::ranges::find(*replayed, log.name) != replayed->end();
-  });
-  for (auto log = logs.begin(); log != rest; ++log) {
-    if (auto gone = let_go(*log, keep); !gone) return tl::unexpected(gone.error());
-  }
-  const int removed = static_cast<int>(rest - logs.begin());
-  logs.erase(logs.begin(), rest);
-  for (const std::string& name : *replayed) {
-    if (auto withdrawn = sidecar.withdraw(name); !withdrawn) {
-      return tl::unexpected(withdrawn.error());
+/// Recoveries that were interrupted: those of another node, or of directories that are not looked
+/// at, are not ours to finish.
+class Interrupted {
+ public:
+  Interrupted(Sidecar& sidecar, SaidLost lost) : sidecar_(sidecar), lost_(std::move(lost)) {}
+
+  /// Takes the logs that they had replayed out of `logs`.
+  Status finish(std::vector<LeftLog>& logs, bool keep) {
+    auto recoveries = sidecar_.recoveries();
+    if (!recoveries) return tl::unexpected(recoveries.error());
+    if (recoveries->empty()) return {};
+    auto notices = sidecar_.read();
+    if (!notices) return tl::unexpected(notices.error());
+    notices_ = std::move(*notices);
+    for (const auto& [name, note] : *recoveries) {
+      const auto finished = finish(note, logs, keep);
+      if (!finished) return tl::unexpected(finished.error());
+      if (!*finished) continue;
+      if (auto forgotten = sidecar_.forget_recovery(name); !forgotten) return forgotten;
     }
+    return {};
   }
-  return removed;
+
+  int finished() const { return finished_; }
+  std::vector<UnfinishedLog> unfinished() const { return unfinished_; }
+
+ private:
+  /// False: something of it is left.
+  Result<bool> finish(const RecoveryNote& note, std::vector<LeftLog>& logs, bool keep) {
+    bool all = true;
+    for (const RecoveredLog& replayed : note.logs) {
+      const auto log = std::ranges::find(logs, replayed.name, &LeftLog::name);
+      if (log != logs.end()) {
+        if (auto gone = let_go(*log, keep); !gone) return tl::unexpected(gone.error());
+        logs.erase(log);
+        ++finished_;
+      } else if (const auto place = place_of(note, replayed); !is_gone(place, replayed.name)) {
+        unfinished_.push_back(*place);
+        all = false;
+        continue;
+      }
+      if (auto withdrawn = sidecar_.withdraw(replayed.name); !withdrawn) {
+        return tl::unexpected(withdrawn.error());
+      }
+    }
+    return all;
+  }
+
+  /// Where the log was; version 1 left that to its notice, which goes after the log.
+  std::optional<UnfinishedLog> place_of(const RecoveryNote& note, const RecoveredLog& log) const {
+    if (!note.host.empty()) return UnfinishedLog{note.host, log.path()};
+    const auto notice = std::ranges::find(notices_.notices, log.name, &DirtyNotice::log);
+    if (notice == notices_.notices.end()) return std::nullopt;
+    return UnfinishedLog{notice->host, notice->log_path};
+  }
+
+  bool is_gone(const std::optional<UnfinishedLog>& place, const std::string& log) const {
+    if (!place || lost_.names(place->host, log)) return true;
+    std::error_code unknown;
+    return on_this_host(place->host) && !std::filesystem::exists(place->path, unknown) && !unknown;
+  }
+
+  Sidecar& sidecar_;
+  const SaidLost lost_;
+  Sidecar::Notices notices_;
+  int finished_ = 0;
+  std::vector<UnfinishedLog> unfinished_;
+};
+
+RecoveryNote note_of(const std::vector<LeftLog>& logs) {
+  RecoveryNote note;
+  note.host = this_host();
+  for (const LeftLog& log : logs) {
+    note.logs.push_back(
+        {log.name, std::filesystem::path(log.store->path()).parent_path().string()});
+  }
+  return note;
+}
+
+/// All that they hold is in the file.
+Status finish_all(Sidecar& sidecar, const std::vector<LeftLog>& logs, bool keep) {
+  if (logs.empty()) return {};
+  const auto noted = sidecar.note_recovered(note_of(logs));
+  // One log may be replayed again; of several some must not be without the others.
+  if (!noted && logs.size() > 1) return tl::unexpected(noted.error());
+  for (const LeftLog& log : logs) {
+    if (auto done = finish(sidecar, log, keep); !done) return done;
+  }
+  return noted ? sidecar.forget_recovery(*noted) : Status();
 }
 
 /// What was chosen settles what is to be done with all of them.
@@ -69,10 +144,20 @@ Status decided(const std::vector<LogContents>& contents, const RecoveryChoices& 
 
 }  // namespace
 
+bool SaidLost::names(const std::string& host, const std::string& log) const {
+  return std::ranges::any_of(
+      words, [&](const std::string& word) { return word == "all" || word == host || word == log; });
+}
+
 Result<RecoveryReport> recover(StorageFile& file, Sidecar& sidecar, std::vector<LeftLog> logs,
                                const RecoveryChoices& choices, const RecoveryProgress& progress) {
-  const auto finished = finish_interrupted(sidecar, logs, choices.keep);
-  if (!finished) return tl::unexpected(finished.error());
+  std::vector<std::string> names;
+  names.reserve(logs.size());
+  for (const LeftLog& log : logs) names.push_back(log.name);
+  Interrupted interrupted(sidecar, choices.lost);
+  if (auto finished = interrupted.finish(logs, choices.keep); !finished) {
+    return tl::unexpected(finished.error());
+  }
   std::stable_partition(logs.begin(), logs.end(),
                         [](const LeftLog& log) { return log.purpose == LogPurpose::protection; });
   std::vector<LogParts> parts;
@@ -105,21 +190,12 @@ Result<RecoveryReport> recover(StorageFile& file, Sidecar& sidecar, std::vector<
   report.replay = *replayed;
   contents.clear();  // Their segments are open.
 
-  std::vector<std::string> names;
-  names.reserve(logs.size());
-  for (const LeftLog& log : logs) names.push_back(log.name);
-  if (!names.empty()) {
-    auto noted = sidecar.note_recovered(names);
-    // One log may be replayed again; of several some must not be without the others.
-    if (!noted && names.size() > 1) return tl::unexpected(noted.error());
+  if (auto done = finish_all(sidecar, logs, choices.keep); !done) {
+    return tl::unexpected(done.error());
   }
-  for (const LeftLog& log : logs) {
-    if (auto done = finish(sidecar, log, choices.keep); !done) return tl::unexpected(done.error());
-  }
-  if (auto forgotten = sidecar.forget_recovered(names); !forgotten) {
-    return tl::unexpected(forgotten.error());
-  }
-  report.logs = *finished + static_cast<int>(logs.size());
+  if (auto tidied = sidecar.tidy(names); !tidied) return tl::unexpected(tidied.error());
+  report.logs = interrupted.finished() + static_cast<int>(logs.size());
+  report.unfinished = interrupted.unfinished();
   if (choices.keep) report.kept = report.logs;
   return report;
 }
@@ -128,7 +204,8 @@ Status drop(Sidecar& sidecar, std::span<const LeftLog> logs, bool keep) {
   for (const LeftLog& log : logs) {
     if (auto gone = finish(sidecar, log, keep); !gone) return gone;
   }
-  return {};
+  std::vector<LeftLog> none;
+  return Interrupted(sidecar, {}).finish(none, keep);
 }
 
 }  // namespace forebay

@@ -25,6 +25,13 @@ struct LeftLog {
   std::unique_ptr<LogStore> remade = nullptr;
 };
 
+/// What is lost for good, as the user says.
+struct SaidLost {
+  std::vector<std::string> words;  ///< Nodes and logs; "all".
+
+  bool names(const std::string& host, const std::string& log) const;
+};
+
 struct RecoveryChoices {
   /// No value: incomplete records are an error, before anything is touched.
   std::optional<Incomplete> incomplete;
@@ -34,11 +41,21 @@ struct RecoveryChoices {
   /// Logs that are not here may have to be rebuilt from these, so these stay, with marks which say
   /// that the file has everything.
   bool keep = false;
+  /// What an interrupted recovery was to remove there is not waited for.
+  SaidLost lost = {};
 };
 
 struct RecoveryProgress {
   ScanProgress checked;     ///< Of the logs.
   ReplayProgress replayed;  ///< Into the file.
+};
+
+/// A log that an interrupted recovery has brought to the file and could not remove yet.
+struct UnfinishedLog {
+  std::string host;
+  std::string path;
+
+  bool operator==(const UnfinishedLog&) const = default;
 };
 
 struct RecoveryReport {
@@ -49,6 +66,8 @@ struct RecoveryReport {
   Bytes replayed_incomplete_bytes = 0;  ///< Of those that were, as was chosen.
   Bytes unusable_bytes = 0;  ///< Behind a gap after the last commit: never acknowledged as whole.
   std::vector<std::string> damage;  ///< What was skipped.
+  /// On other nodes, where recoveries may still be running, and in directories that were not named.
+  std::vector<UnfinishedLog> unfinished;
 };
 
 /// Brings what `logs` hold into their file, makes it durable, and removes the logs, or keeps them,
@@ -61,7 +80,7 @@ Result<RecoveryReport> recover(StorageFile& file, Sidecar& sidecar, std::vector<
                                const RecoveryProgress& progress = {});
 
 /// Removes the logs, or keeps them as recover() does, and their notices: what they hold is given
-/// up.
+/// up. What recoveries of them noted that were interrupted goes, too.
 Status drop(Sidecar& sidecar, std::span<const LeftLog> logs, bool keep = false);
 
 }  // namespace forebay

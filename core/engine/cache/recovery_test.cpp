@@ -219,6 +219,47 @@ TEST_F(RecoveryTest, DoesNotReplayAgainWhatItHadReplayed) {
   expect_done();
 }
 
+TEST_F(RecoveryTest, LeavesWhatOthersHaveNotedOfOtherLogs) {
+  leave_logs(false);
+  RecoveryNote others;
+  others.host = "node17";
+  others.logs = {{"theirs", "/local/nvme/forebay-cache-0"}};
+  ASSERT_TRUE(sidecar_.note_recovered(others));
+  DirtyNotice notice;
+  notice.log = "theirs";
+  notice.host = "node17";
+  ASSERT_TRUE(sidecar_.announce(notice));
+  // Of ours the last one is not removed.
+  EXPECT_FALSE(recover(*open_volatile_file(file_), sidecar_, left(true), {}));
+  EXPECT_EQ(sidecar_.recovered().value(), (std::vector<std::string>{"log-0", "log-1", "theirs"}));
+  ASSERT_TRUE(open_volatile_file(file_)->write_at(filled(6000, 8), 0));
+  const auto report = recover_all();
+  ASSERT_TRUE(report) << to_string(report.error());
+  EXPECT_EQ(file_->content(), filled(6000, 8));
+  EXPECT_EQ(report->unfinished,
+            (std::vector<UnfinishedLog>{{"node17", "/local/nvme/forebay-cache-0/theirs"}}));
+  EXPECT_EQ(sidecar_.recovered().value(), (std::vector<std::string>{"theirs"}));
+  EXPECT_EQ(sidecar_.read()->notices.size(), 1U) << "it leads to the log";
+  ASSERT_TRUE(recover_all({.incomplete = {}, .lost = {{"node17"}}}));
+  expect_done();
+}
+
+TEST_F(RecoveryTest, WaitsForLogsThatAreHereAndWereNotNamed) {
+  leave_logs(false);
+  RecoveryNote earlier;
+  earlier.host = this_host();
+  fs::create_directory(base_ / "copy");
+  earlier.logs = {{"copy", base_}, {"removed", base_}};
+  ASSERT_TRUE(sidecar_.note_recovered(earlier));
+  const auto report = recover_all();
+  ASSERT_TRUE(report) << to_string(report.error());
+  EXPECT_EQ(report->unfinished, (std::vector<UnfinishedLog>{{this_host(), base_ / "copy"}}));
+  EXPECT_EQ(sidecar_.recovered().value(), (std::vector<std::string>{"copy", "removed"}));
+  fs::remove(base_ / "copy");
+  ASSERT_TRUE(drop(sidecar_, {}));
+  expect_done();
+}
+
 TEST_F(RecoveryTest, IsFinishedByTheNextOneWhereTheFileFails) {
   leave_logs(false);
   const auto plan = std::make_shared<FaultPlan>();

@@ -12,9 +12,10 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view notice_ending = ".json";
-constexpr const char* recovered_name = "recovered";
-constexpr const char* notice_format = "forebay dirty notice";
-constexpr const char* recovered_format = "forebay recovery";
+constexpr std::string_view recovery_ending = ".recovered";
+/// What version 1 called its one note.
+constexpr const char* recovery_name_1 = "recovered";
+constexpr EntryKind notice_entry{"forebay dirty notice", 1};
 
 tl::unexpected<Error> wrong(ErrorKind kind, std::string what) {
   return tl::unexpected(Error{kind, 0, std::move(what)});
@@ -23,22 +24,22 @@ tl::unexpected<Error> wrong(ErrorKind kind, std::string what) {
 }  // namespace
 
 std::string encode_notice(const DirtyNotice& notice) {
-  return sealed_entry(notice_format, {{"path", notice.file.path},
-                                      {"device", notice.file.device},
-                                      {"inode", notice.file.inode},
-                                      {"file_made_unix_ns", notice.file.made_unix_ns},
-                                      {"log", notice.log},
-                                      {"log_path", notice.log_path},
-                                      {"host", notice.host},
-                                      {"job", notice.job},
-                                      {"process", notice.process},
-                                      {"rank", notice.rank},
-                                      {"since_unix_s", notice.since_unix_s},
-                                      {"protected", notice.is_protected}});
+  return sealed_entry(notice_entry, {{"path", notice.file.path},
+                                     {"device", notice.file.device},
+                                     {"inode", notice.file.inode},
+                                     {"file_made_unix_ns", notice.file.made_unix_ns},
+                                     {"log", notice.log},
+                                     {"log_path", notice.log_path},
+                                     {"host", notice.host},
+                                     {"job", notice.job},
+                                     {"process", notice.process},
+                                     {"rank", notice.rank},
+                                     {"since_unix_s", notice.since_unix_s},
+                                     {"protected", notice.is_protected}});
 }
 
 Result<DirtyNotice> parse_notice(std::string_view text) {
-  const auto content = opened_entry(notice_format, text);
+  const auto content = opened_entry(notice_entry, text);
   if (!content) return tl::unexpected(content.error());
   DirtyNotice notice;
   const bool complete =
@@ -88,25 +89,57 @@ Result<Sidecar::Notices> Sidecar::read() const {
   return result;
 }
 
-Status Sidecar::note_recovered(const std::vector<std::string>& logs) {
-  return put_entry(directory_, recovered_name, sealed_entry(recovered_format, {{"logs", logs}}),
-                   true);
+Result<std::string> Sidecar::note_recovered(const RecoveryNote& note) {
+  // No other recovery has that log now, and no other log ever has its name.
+  std::string name = note.logs.front().name + std::string(recovery_ending);
+  if (auto put = put_entry(directory_, name, encode_recovery(note), true); !put) {
+    return tl::unexpected(put.error());
+  }
+  return name;
+}
+
+Result<std::map<std::string, RecoveryNote>> Sidecar::recoveries() const {
+  auto names = entries_that_end(directory_, recovery_ending);
+  if (!names) return tl::unexpected(names.error());
+  names->push_back(recovery_name_1);
+  std::map<std::string, RecoveryNote> recoveries;
+  for (const std::string& name : *names) {
+    const std::string path = directory_ + "/" + name;
+    const auto text = get_entry(path, true);
+    if (!text) return tl::unexpected(text.error());
+    if (!*text) continue;  // It was not there, or is forgotten by now.
+    auto note =
+        name == recovery_name_1 ? parse_recovery_of_version_1(**text) : parse_recovery(**text);
+    if (!note) {
+      Error error = note.error();
+      error.what = path + ": " + error.what;
+      return tl::unexpected(std::move(error));
+    }
+    recoveries.emplace(name, std::move(*note));
+  }
+  return recoveries;
 }
 
 Result<std::vector<std::string>> Sidecar::recovered() const {
-  const auto text = get_entry(directory_ + "/" + recovered_name, true);
-  if (!text) return tl::unexpected(text.error());
-  if (!*text) return std::vector<std::string>{};
-  const auto content = opened_entry(recovered_format, text->value_or(""));
-  if (!content) return tl::unexpected(content.error());
-  return listed_logs(*content);
+  const auto notes = recoveries();
+  if (!notes) return tl::unexpected(notes.error());
+  std::vector<std::string> logs;
+  for (const auto& [name, note] : *notes) {
+    for (const RecoveredLog& log : note.logs) logs.push_back(log.name);
+  }
+  return logs;
 }
 
-Status Sidecar::forget_recovered(const std::vector<std::string>& logs) {
-  std::vector<std::string> names{recovered_name};
-  for (const std::string& log : logs) names.push_back(log + std::string(notice_ending));
+Status Sidecar::forget_recovery(const std::string& name) { return remove_entry(directory_, name); }
+
+Status Sidecar::tidy(const std::vector<std::string>& logs) {
+  std::vector<std::string> names{recovery_name_1};
+  for (const std::string& log : logs) {
+    names.push_back(log + std::string(notice_ending));
+    names.push_back(log + std::string(recovery_ending));
+  }
   if (auto removed = remove_unfinished(directory_, names); !removed) return removed;
-  return remove_entry(directory_, recovered_name);
+  return remove_if_empty(directory_);
 }
 
 }  // namespace forebay

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/engine/cache/file_identity.hpp"
+#include "core/engine/cache/recovery_note.hpp"
 #include "core/model/error.hpp"
 
 // docs/formats/sidecar.md
@@ -53,14 +55,21 @@ class Sidecar {
   };
   Result<Notices> read() const;
 
-  /// Durably: what is in these logs is in the file, and they are about to be removed. From here on
-  /// a recovery that was interrupted removes them, and does not replay some of them again.
-  Status note_recovered(const std::vector<std::string>& logs);
-  /// Those logs; none if no recovery of this user was interrupted there.
+  /// Durably: what is in the logs of `note`, of which there is one at least, is in the file, and
+  /// they are about to be removed. From here on a recovery that was interrupted removes them, and
+  /// does not replay some of them again. What others have noted of other logs stays. Returns the
+  /// name of the note.
+  Result<std::string> note_recovered(const RecoveryNote& note);
+  /// Of recoveries of this user that were interrupted, or go on elsewhere, by the names of the
+  /// notes. Error: access, where one is another user's.
+  Result<std::map<std::string, RecoveryNote>> recoveries() const;
+  /// Logs that they name.
   Result<std::vector<std::string>> recovered() const;
-  /// They are removed. What is left of notices that their writers had not finished goes, too, and
-  /// so does what interrupted recoveries had not.
-  Status forget_recovered(const std::vector<std::string>& logs);
+  /// All logs of the note of that name are removed.
+  Status forget_recovery(const std::string& name);
+  /// What is left of files for `logs` that whoever put them there had not finished goes, and then
+  /// the directory, if it holds nothing.
+  Status tidy(const std::vector<std::string>& logs);
 
  private:
   std::string directory_;

@@ -21,7 +21,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int version = 1;
 constexpr int most_nested = 8;
 /// Each one that fails means that another rank had just removed the directory.
 constexpr int most_attempts = 1000;
@@ -70,32 +69,34 @@ Result<Descriptor> make_file(const std::string& directory, const std::string& pa
 
 }  // namespace
 
-std::string sealed_entry(const char* format, const json& content) {
+std::string sealed_entry(const EntryKind& kind, const json& content) {
   // Parsed back, so that the checksum is of what a reader will see.
   const json clean = json::parse(dumped(content), nullptr, false);
-  const json whole = {
-      {"format", format}, {"version", version}, {"content", clean}, {"checksum", checksum(clean)}};
+  const json whole = {{"format", kind.format},
+                      {"version", kind.version},
+                      {"content", clean},
+                      {"checksum", checksum(clean)}};
   return dumped(whole) + "\n";
 }
 
-Result<json> opened_entry(const char* format, std::string_view text) {
+Result<json> opened_entry(const EntryKind& kind, std::string_view text) {
   // What is nested deeper than ours is left out; writing it again would recurse.
   const auto shallow = [](int depth, json::parse_event_t, json&) { return depth <= most_nested; };
   const json whole = json::parse(text, shallow, false);
-  if (!whole.is_object() || whole.value("format", json()) != format) {
-    return malformed(ErrorKind::io, fmt::format("this is no {}", format));
+  if (!whole.is_object() || whole.value("format", json()) != kind.format) {
+    return malformed(ErrorKind::io, fmt::format("this is no {}", kind.format));
   }
-  if (int found = 0; !get_field(whole, "version", found) || found != version) {
+  if (int found = 0; !get_field(whole, "version", found) || found != kind.version) {
     return malformed(
         ErrorKind::unsupported,
-        fmt::format("the {} is of format version {}, and this Forebay reads version {}", format,
-                    dumped(whole.value("version", json())), version));
+        fmt::format("the {} is of format version {}, and this Forebay reads version {}",
+                    kind.format, dumped(whole.value("version", json())), kind.version));
   }
   const auto content = whole.find("content");
   if (content == whole.end() || !content->is_object() ||
       whole.value("checksum", json()) != checksum(*content)) {
     return malformed(ErrorKind::io,
-                     fmt::format("the {} is damaged: its checksum is wrong", format));
+                     fmt::format("the {} is damaged: its checksum is wrong", kind.format));
   }
   return *content;
 }
@@ -187,16 +188,20 @@ Status remove_unfinished(const std::string& directory, const std::vector<std::st
   return {};
 }
 
-Status remove_entry(const std::string& directory, const std::string& name) {
-  const std::string path = directory + "/" + name;
-  if (::unlink(path.c_str()) != 0 && errno != ENOENT && errno != ENOTDIR) {
-    return fail(errno, "remove " + path);
-  }
+Status remove_if_empty(const std::string& directory) {
   // Others may have something there still.
   if (::rmdir(directory.c_str()) != 0 && errno != ENOENT && errno != ENOTEMPTY && errno != EEXIST) {
     return fail(errno, "remove " + directory);
   }
   return {};
+}
+
+Status remove_entry(const std::string& directory, const std::string& name) {
+  const std::string path = directory + "/" + name;
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT && errno != ENOTDIR) {
+    return fail(errno, "remove " + path);
+  }
+  return remove_if_empty(directory);
 }
 
 Result<std::vector<std::string>> entries_that_end(const std::string& directory,

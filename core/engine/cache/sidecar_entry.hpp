@@ -15,10 +15,16 @@ namespace forebay {
 // The files that a Sidecar holds: each a JSON object that says what it is, of which version, and
 // whether it is whole.
 
+/// What one of them is.
+struct EntryKind {
+  const char* format = "";  ///< Its name, also for messages.
+  int version = 0;
+};
+
 /// The text of one. Text in `content` that is no UTF-8 is replaced.
-std::string sealed_entry(const char* format, const nlohmann::json& content);
+std::string sealed_entry(const EntryKind& kind, const nlohmann::json& content);
 /// The content back. Errors: unsupported (another version), io (damaged, or something else).
-Result<nlohmann::json> opened_entry(const char* format, std::string_view text);
+Result<nlohmann::json> opened_entry(const EntryKind& kind, std::string_view text);
 
 /// The names of logs that a content lists; none if it lists none.
 std::vector<std::string> listed_logs(const nlohmann::json& content);
@@ -34,6 +40,8 @@ Result<std::vector<std::string>> entries_that_end(const std::string& directory,
                                                   std::string_view ending);
 /// What is left of these where whoever put them there died before they had their names.
 Status remove_unfinished(const std::string& directory, const std::vector<std::string>& names);
+/// Nothing there: no error.
+Status remove_if_empty(const std::string& directory);
 /// The directory goes with the last one. Nothing there: no error.
 Status remove_entry(const std::string& directory, const std::string& name);
 

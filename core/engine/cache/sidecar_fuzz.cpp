@@ -1,4 +1,5 @@
-// Feeds arbitrary text to the parser of dirty notices, as it is and with a right checksum.
+// Feeds arbitrary text to the parsers of dirty notices and of recoveries, as it is and with a right
+// checksum.
 
 #include <cassert>
 #include <cstdint>
@@ -12,10 +13,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto again = forebay::parse_notice(forebay::encode_notice(*notice));
     assert(again && *again == *notice);
   }
-  // Its fields may be anything, its text still is read again.
+  (void)forebay::parse_recovery_of_version_1(text);
+  if (const auto note = forebay::parse_recovery(text)) {
+    assert(forebay::parse_recovery(forebay::encode_recovery(*note)));
+  }
+  // Their fields may be anything, their text still is read again.
   forebay::DirtyNotice notice;
   notice.file.path = text;
   notice.log = text;
   assert(forebay::parse_notice(forebay::encode_notice(notice)));
+  forebay::RecoveryNote note;
+  note.host = text;
+  note.logs = {{std::string(text), "/local"}, {"one", std::string(text)}};
+  assert(forebay::parse_recovery(forebay::encode_recovery(note)));
   return 0;
 }

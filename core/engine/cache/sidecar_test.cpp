@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -104,26 +105,89 @@ TEST_F(SidecarTest, CannotBeMadeWhereItsDirectoryIsNot) {
   EXPECT_TRUE(sidecar.recovered()->empty());
 }
 
-TEST_F(SidecarTest, RemembersWhatARecoveryHasDone) {
+RecoveryNote some_recovery(const std::vector<std::string>& logs) {
+  RecoveryNote note;
+  note.host = "node1";
+  for (const std::string& log : logs) note.logs.push_back({log, "/local/nvme/forebay-cache-0"});
+  return note;
+}
+
+TEST_F(SidecarTest, RemembersWhatEachRecoveryHasDone) {
   Sidecar sidecar(file_);
-  EXPECT_TRUE(sidecar.recovered()->empty());
-  ASSERT_TRUE(sidecar.note_recovered({"one", "two"}));
-  EXPECT_EQ(sidecar.recovered().value(), (std::vector<std::string>{"one", "two"}));
+  EXPECT_TRUE(sidecar.recoveries()->empty());
+  const RecoveryNote one = some_recovery({"one", "two"});
+  RecoveryNote other = some_recovery({"three"});
+  other.host = "node2";
+  other.logs.push_back({"four", "/rescued/node3/forebay-cache-0"});
+  const auto one_name = sidecar.note_recovered(one);
+  ASSERT_TRUE(one_name);
+  const auto other_name = sidecar.note_recovered(other);
+  ASSERT_TRUE(other_name);
+  EXPECT_EQ(sidecar.recoveries().value(),
+            (std::map<std::string, RecoveryNote>{{*one_name, one}, {*other_name, other}}));
+  EXPECT_EQ(sidecar.recovered().value(), (std::vector<std::string>{"one", "two", "three", "four"}));
   EXPECT_TRUE(sidecar.read()->notices.empty());
-  ASSERT_TRUE(sidecar.forget_recovered({}));
+  ASSERT_TRUE(sidecar.forget_recovery(*one_name));
+  EXPECT_EQ(sidecar.recovered().value(), (std::vector<std::string>{"three", "four"}));
+  ASSERT_TRUE(sidecar.forget_recovery(*other_name));
   EXPECT_FALSE(fs::exists(beside_));
+}
+
+TEST_F(SidecarTest, ReadsWhatARecoveryOfVersion1HasDone) {
+  fs::create_directory(beside_);
+  std::ofstream(beside_ / "recovered")
+      << R"({"checksum":"446b4732","content":{"logs":["one","two"]},)"
+      << R"("format":"forebay recovery","version":1})" << '\n';
+  Sidecar sidecar(file_);
+  RecoveryNote expected;
+  expected.logs = {{"one", ""}, {"two", ""}};
+  const auto found = sidecar.recoveries();
+  ASSERT_TRUE(found) << to_string(found.error());
+  ASSERT_EQ(found->size(), 1U);
+  EXPECT_EQ(found->begin()->second, expected);
+  ASSERT_TRUE(sidecar.forget_recovery(found->begin()->first));
+  EXPECT_FALSE(fs::exists(beside_));
+}
+
+TEST_F(SidecarTest, IsTidiedOfWhatNobodyFinished) {
+  Sidecar sidecar(file_);
+  ASSERT_TRUE(sidecar.note_recovered(some_recovery({"other"})));
+  for (const char* name : {".one.json-17", ".one.recovered-17", ".other.recovered-18"}) {
+    std::ofstream(beside_ / name) << "half wri";
+  }
+  ASSERT_TRUE(sidecar.tidy({"one"}));
+  EXPECT_FALSE(fs::exists(beside_ / ".one.json-17"));
+  EXPECT_FALSE(fs::exists(beside_ / ".one.recovered-17"));
+  EXPECT_TRUE(fs::exists(beside_ / ".other.recovered-18")) << "somebody may be writing it";
+  EXPECT_EQ(sidecar.recovered().value(), (std::vector<std::string>{"other"}));
 }
 
 TEST_F(SidecarTest, TakesNobodyElsesWordForARecovery) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can make a file of another user";
   Sidecar sidecar(file_);
-  ASSERT_TRUE(sidecar.note_recovered({"one"}));
-  ASSERT_EQ(::chown((beside_ / "recovered").c_str(), 12345, 12345), 0);
+  const auto name = sidecar.note_recovered(some_recovery({"one"}));
+  ASSERT_TRUE(name);
+  ASSERT_EQ(::chown((beside_ / *name).c_str(), 12345, 12345), 0);
   EXPECT_EQ(sidecar.recovered().error().kind, ErrorKind::access);
-  fs::remove(beside_ / "recovered");
+  fs::remove(beside_ / *name);
   std::ofstream(base_ / "elsewhere") << "{}";
-  fs::create_symlink(base_ / "elsewhere", beside_ / "recovered");
+  fs::create_symlink(base_ / "elsewhere", beside_ / *name);
   EXPECT_FALSE(sidecar.recovered());
+}
+
+TEST(RecoveryNote, IsRefusedWhereItIsDamagedOrOfAnotherVersion) {
+  const std::string text = encode_recovery(some_recovery({"one", "two"}));
+  EXPECT_EQ(parse_recovery(text).value(), some_recovery({"one", "two"}));
+  std::string damaged = text;
+  damaged.replace(damaged.find("node1"), 5, "node2");
+  EXPECT_EQ(to_string(parse_recovery(damaged).error()),
+            "the forebay recovery is damaged: its checksum is wrong");
+  EXPECT_EQ(to_string(parse_recovery_of_version_1(text).error()),
+            "the forebay recovery is of format version 2, and this Forebay reads version 1");
+  EXPECT_FALSE(parse_recovery(encode_notice(some_notice("one"))));
+  for (std::size_t end = 0; end + 1 < text.size(); ++end) {
+    EXPECT_FALSE(parse_recovery(text.substr(0, end)));
+  }
 }
 
 RC_GTEST_PROP(DirtyNoticeProperty, is_read_as_it_was_written, ()) {
