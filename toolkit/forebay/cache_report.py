@@ -24,6 +24,7 @@ STATES = {
     "protects": ("parity of logs of other nodes: it rebuilds them if those are lost", "green"),
     "clean": ("all of it is in the file", "green"),
     "empty": ("nothing was written to it", "green"),
+    "begun": ("its node crashed when it was begun, before anything in it was durable", "green"),
     "unreadable": ("nothing can be read of it", "red"),
     "elsewhere": ("on another node", "yellow"),
     "lost": ("its node has lost it", "red"),
@@ -197,6 +198,12 @@ def show_recovery(console: Console, outcome: Outcome) -> None:
                 f"  {entry['kept_logs']} of the logs stay: one that is not here may have to be "
                 "rebuilt from them. Recover again when that one is in the file; if its node is "
                 "lost, say --lost NODE where all others are",
+            )
+        for path in entry["begun"]:
+            _line(
+                console,
+                f"  {path} was only begun when its node crashed: nothing in it was durable yet, "
+                "and it is removed",
             )
         for host, where in sorted({(log["host"], log["path"]) for log in entry["unfinished"]}):
             _line(

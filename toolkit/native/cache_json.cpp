@@ -17,6 +17,7 @@ std::string state_of(const LogSummary& log) {
   if (log.in_use && empty && !log.progress) return "spare";
   if (log.in_use) return log.progress && log.progress->draining ? "draining" : "writing";
   if (empty) return "empty";
+  if (log.only_begun) return "begun";
   if (!log.readable) return "unreadable";
   if (!log.contents.damage.empty()) return "damaged";
   if (log.contents.identity.purpose == LogPurpose::protection) {
@@ -118,6 +119,7 @@ json report_json(const RecoveryReport& report) {
           {"replayed_incomplete_bytes", report.replayed_incomplete_bytes},
           {"unusable_bytes", report.unusable_bytes},
           {"damage", report.damage},
+          {"begun", report.begun},
           {"unfinished", std::move(unfinished)}};
 }
 

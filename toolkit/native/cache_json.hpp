@@ -11,7 +11,7 @@
 namespace forebay {
 
 /// One word for what a log is: writing, draining, left, incomplete, damaged, clean, empty,
-/// unreadable.
+/// begun, unreadable.
 std::string state_of(const LogSummary& log);
 
 /// Whether the file that a log is of is still the one at its path: there, replaced, gone.

@@ -81,7 +81,8 @@ json remove_nameless(const FoundLogs& found, bool unreadable_too) {
   for (const FoundLog& log : found.logs) {
     if (log.notice) continue;
     const std::string state = state_of(log.summary);
-    if (state != "empty" && !(unreadable_too && state == "unreadable")) continue;
+    if (state != "empty" && state != "begun" && !(unreadable_too && state == "unreadable"))
+      continue;
     auto store = LogDirectory::open(log.directory, log.summary.name, LogDirectory::Use::replace);
     if (store && (*store)->destroy()) removed.push_back(log.summary.path);
   }

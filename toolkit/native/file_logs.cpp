@@ -6,14 +6,18 @@
 #include <utility>
 
 namespace forebay {
-namespace {
 
-bool holds_nothing(const LogSummary& log) {
-  if (!log.readable) return log.readable.error().kind == ErrorKind::no_such_file;
-  return log.complete_records == 0 && log.incomplete_records == 0 && log.contents.damage.empty();
+bool holds_nothing(const FoundLog& log) {
+  const LogSummary& summary = log.summary;
+  if (!summary.readable) {
+    // Others got what is protected, whether or not it was durable here.
+    const bool is_protected = log.notice && log.notice->is_protected;
+    return summary.readable.error().kind == ErrorKind::no_such_file ||
+           (summary.only_begun && !is_protected);
+  }
+  return summary.complete_records == 0 && summary.incomplete_records == 0 &&
+         summary.contents.damage.empty();
 }
-
-}  // namespace
 
 std::vector<const FoundLog*> FileLogs::all() const {
   std::vector<const FoundLog*> all = logs;
@@ -27,7 +31,7 @@ bool FileLogs::in_use() const {
 }
 
 bool FileLogs::done_with() const {
-  const auto nothing = [](const FoundLog* log) { return holds_nothing(log->summary); };
+  const auto nothing = [](const FoundLog* log) { return holds_nothing(*log); };
   return !(logs.empty() && parity.empty()) && missing.empty() && !has_unread_notices &&
          std::ranges::all_of(logs, nothing);
 }
@@ -35,7 +39,7 @@ bool FileLogs::done_with() const {
 std::vector<std::string> FileLogs::that_hold_nothing() const {
   std::vector<std::string> names;
   for (const FoundLog* log : logs) {
-    if (holds_nothing(log->summary)) names.push_back(log->summary.name);
+    if (holds_nothing(*log)) names.push_back(log->summary.name);
   }
   return names;
 }

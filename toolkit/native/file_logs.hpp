@@ -8,6 +8,9 @@
 
 namespace forebay {
 
+/// Nothing in it waits for the file, and nothing that protects it can hold more of it.
+bool holds_nothing(const FoundLog& log);
+
 /// The logs of one file.
 struct FileLogs {
   FileIdentity file;

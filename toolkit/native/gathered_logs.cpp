@@ -147,7 +147,7 @@ class Gathering {
     for (const FoundLog* found : logs_.logs) {
       const LogSummary& summary = found->summary;
       // One that holds nothing goes with the others.
-      if (summary.readable || summary.readable.error().kind == ErrorKind::no_such_file) continue;
+      if (summary.readable || holds_nothing(*found)) continue;
       const LeftLog* const log = find(gathered_.logs, summary.name);
       if (in_file(summary.name) || can_be_read(*log)) continue;
       gathered_.unreadable.push_back(found);

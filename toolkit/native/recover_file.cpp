@@ -76,6 +76,7 @@ void add(RecoveryReport& total, const RecoveryReport& part) {
   total.replayed_incomplete_bytes += part.replayed_incomplete_bytes;
   total.unusable_bytes += part.unusable_bytes;
   total.damage.insert(total.damage.end(), part.damage.begin(), part.damage.end());
+  total.begun.insert(total.begun.end(), part.begun.begin(), part.begun.end());
   total.unfinished = part.unfinished;  // As it is after the last one.
 }
 

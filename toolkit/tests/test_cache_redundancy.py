@@ -1,6 +1,7 @@
 """`forebay cache` with logs that protect each other: what is lost, cannot be read, or is damaged is
 made again, and nothing that could make it again is removed before."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -276,3 +277,56 @@ def test_a_log_of_zeros_is_none_that_holds_nothing(forebay: Forebay, left: Left)
     assert "unreadable" in forebay("cache", "ls", left.local).output
     assert forebay("cache", "recover", left.local).code == 1
     assert left.logs() == ["log-0"]
+
+
+def cut_superblock(log: Path, keep: int = 100) -> None:
+    """As a node leaves a log that crashes when it is begun: the device got the first bytes."""
+    (segment,) = log.glob("segment-*")
+    segment.write_bytes(segment.read_bytes()[:keep].ljust(segment.stat().st_size, b"\0"))
+
+
+def test_a_log_that_was_only_begun_keeps_no_other_from_recovery(
+    forebay: Forebay, left: Left
+) -> None:
+    left.leave("--committed-blocks", "10", "--rank", "0", "--log", "log-0")
+    left.leave("--committed-blocks", "10", "--rank", "1", "--log", "log-1")
+    begun = left.local / USER_DIRECTORY / "log-0"
+    cut_superblock(begun)
+    assert "begun: its node crashed" in forebay("cache", "ls", left.local).output
+    answer = forebay("cache", "recover", left.file)
+    assert answer.code == 0, answer.output
+    assert f"{begun} was only begun when its node crashed" in answer.output
+    assert left.file.read_bytes() == left.data
+    assert left.logs() == []
+    assert not left.notices.exists()
+
+
+def test_a_log_that_was_only_begun_is_asked_about_where_others_may_have_more_of_it(
+    forebay: Forebay, left: Left
+) -> None:
+    nodes = leave_nodes(left)
+    cut_superblock(nodes.local("member-0") / USER_DIRECTORY / "log-0")
+    members = [nodes.local(f"member-{i}") for i in range(nodes.members)]
+    answer = forebay("cache", "recover", "--skip-damage", *members)
+    assert answer.code == 1
+    assert "cannot be read" in answer.output
+    assert "--partial" in answer.output
+    assert nodes.file.read_bytes() == b""
+
+
+def test_a_protected_log_that_was_only_begun_is_rebuilt(forebay: Forebay, left: Left) -> None:
+    nodes = leave_nodes(left)
+    cut_superblock(nodes.local("member-0") / USER_DIRECTORY / "log-0")
+    answer = forebay("cache", "recover", *nodes.left())
+    assert answer.code == 0, answer.output
+    assert nodes.file.read_bytes() == nodes.data
+    assert logs_left(nodes) == []
+
+
+def test_a_log_of_nobody_that_was_only_begun_is_removed(forebay: Forebay, left: Left) -> None:
+    left.leave("--committed-blocks", "10")
+    shutil.rmtree(left.notices)
+    cut_superblock(left.local / USER_DIRECTORY / "log-0")
+    answer = forebay("cache", "recover", left.local)
+    assert answer.code == 0, answer.output
+    assert left.logs() == []

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/engine/cache/begun_log.hpp"
+
 namespace forebay {
 namespace {
 
@@ -33,6 +35,7 @@ Result<std::optional<LogSummary>> summarise(const std::shared_ptr<CacheDirectory
     if (error.kind == ErrorKind::no_such_file && has_segments(**log)) {
       error = {ErrorKind::io, 0, "the superblocks of " + summary.path + " are all zeros"};
     }
+    summary.only_begun = error.kind == ErrorKind::io && !summary.in_use && is_only_begun(**log);
     summary.readable = tl::unexpected(std::move(error));
     return summary;
   }

@@ -16,9 +16,10 @@ namespace forebay {
 struct LogSummary {
   std::string name;
   std::string path;
-  bool in_use = false;   ///< A running process writes it: all else may change at any moment.
-  Status readable;       ///< no_such_file: it holds nothing, or nothing yet, not even zeros.
-  LogContents contents;  ///< Without its entries, where the log is readable.
+  bool in_use = false;      ///< A running process writes it: all else may change at any moment.
+  Status readable;          ///< no_such_file: it holds nothing, or nothing yet, not even zeros.
+  bool only_begun = false;  ///< It cannot be read, and nothing of it was ever durable.
+  LogContents contents;     ///< Without its entries, where the log is readable.
   Bytes complete_bytes = 0;
   std::size_t complete_records = 0;
   Bytes incomplete_bytes = 0;

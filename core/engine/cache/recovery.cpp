@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/engine/cache/begun_log.hpp"
 #include "core/engine/cache/emulated_node.hpp"
 #include "core/engine/cache/flush_mark.hpp"
 #include "core/engine/cache/log_contents.hpp"
@@ -23,7 +24,8 @@ int readers() {
 
 /// Nobody replays it any more.
 Status let_go(const LeftLog& log, bool keep) {
-  if (!keep) return log.store->destroy();
+  // Marked, one that was only begun would hold something, which cannot be read.
+  if (!keep || is_only_begun(*log.store)) return log.store->destroy();
   if (log.purpose == LogPurpose::protection) return {};
   if (log.remade != nullptr) {
     if (auto destroyed = log.remade->destroy(); !destroyed) return destroyed;
@@ -165,16 +167,24 @@ Result<RecoveryReport> recover(StorageFile& file, Sidecar& sidecar, std::vector<
     if (log.purpose == LogPurpose::protection) continue;
     parts.push_back({log.store.get(), log.remade.get()});
   }
+  RecoveryReport report;
   std::vector<LogContents> contents;
-  for (auto& read : read_logs(parts, ReadDepth::payloads, readers(), progress.checked)) {
+  auto all_read = read_logs(parts, ReadDepth::payloads, readers(), progress.checked);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    auto& read = all_read[i];
     // One that holds nothing was just begun, or is removed in part.
     if (!read && read.error().kind == ErrorKind::no_such_file) continue;
+    if (!read && read.error().kind == ErrorKind::io && parts[i].remade == nullptr &&
+        is_only_begun(*parts[i].store)) {
+      report.begun.push_back(parts[i].store->path());
+      continue;
+    }
     if (!read) return tl::unexpected(read.error());
     contents.push_back(std::move(*read));
   }
+  all_read.clear();
   if (auto clear = decided(contents, choices); !clear) return tl::unexpected(clear.error());
 
-  RecoveryReport report;
   const Incomplete incomplete = choices.incomplete.value_or(Incomplete::drop);
   for (const LogContents& log : contents) {
     (incomplete == Incomplete::drop ? report.dropped_bytes : report.replayed_incomplete_bytes) +=
@@ -196,7 +206,7 @@ Result<RecoveryReport> recover(StorageFile& file, Sidecar& sidecar, std::vector<
   if (auto tidied = sidecar.tidy(names); !tidied) return tl::unexpected(tidied.error());
   report.logs = interrupted.finished() + static_cast<int>(logs.size());
   report.unfinished = interrupted.unfinished();
-  if (choices.keep) report.kept = report.logs;
+  if (choices.keep) report.kept = report.logs - static_cast<int>(report.begun.size());
   return report;
 }
 

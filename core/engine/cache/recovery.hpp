@@ -66,12 +66,14 @@ struct RecoveryReport {
   Bytes replayed_incomplete_bytes = 0;  ///< Of those that were, as was chosen.
   Bytes unusable_bytes = 0;  ///< Behind a gap after the last commit: never acknowledged as whole.
   std::vector<std::string> damage;  ///< What was skipped.
+  std::vector<std::string> begun;   ///< Paths of logs that were only begun, and are removed.
   /// On other nodes, where recoveries may still be running, and in directories that were not named.
   std::vector<UnfinishedLog> unfinished;
 };
 
 /// Brings what `logs` hold into their file, makes it durable, and removes the logs, or keeps them,
 /// and their notices. `logs` are all that hold anything of this file: the order among them counts.
+/// One that is_only_begun() holds nothing.
 /// May be interrupted anywhere and done again. Errors: io (damage, with what is damaged),
 /// invalid_argument (incomplete records and no choice) - then nothing was touched -, unsupported (a
 /// log of another version), and those of the file and the stores.

@@ -372,6 +372,25 @@ TEST_F(RecoveryTest, RemovesLogsThatHoldNothing) {
   expect_done();
 }
 
+TEST_F(RecoveryTest, GoesOnWithoutALogThatWasOnlyBegun) {
+  leave_logs(false);
+  auto segment = rigs_[0].log->files().at(segment_name(0));
+  std::fill(segment.begin() + 100, segment.end(), std::byte{0});
+  MemoryLog begun({{segment_name(0), segment}});
+  auto logs = left();
+  logs.push_back({"begun", begun.open()});
+  const auto report = recover(*open_volatile_file(file_), sidecar_, std::move(logs),
+                              {.incomplete = {}, .keep = true});
+  ASSERT_TRUE(report) << to_string(report.error());
+  EXPECT_EQ(report->begun, std::vector<std::string>{"log"});
+  EXPECT_EQ(report->logs, 3);
+  EXPECT_EQ(report->kept, 2);
+  EXPECT_TRUE(begun.destroyed()) << "nothing is rebuilt from it";
+  EXPECT_EQ(file_->content(), model_.content());
+  ASSERT_TRUE(recover_all());
+  expect_done();
+}
+
 TEST_F(RecoveryTest, DropsLogsWithTheirNotices) {
   leave_logs(true);
   ASSERT_TRUE(drop(sidecar_, left()));

@@ -30,6 +30,12 @@ tl::unexpected<Error> damaged(const BlockKind& kind, const char* why) {
   return tl::unexpected(Error{ErrorKind::io, 0, fmt::format("this is no {}: {}", kind.name, why)});
 }
 
+/// `block` has a header's bytes at least.
+bool has_magic(const BlockKind& kind, std::span<const std::byte> block) {
+  return std::equal(kind.magic.begin(), kind.magic.end(), block.begin(),
+                    [](char c, std::byte b) { return static_cast<std::byte>(c) == b; });
+}
+
 template <typename Integer>
 bool get_integer(const json& map, const char* key, Integer& value) {
   const auto found = map.find(key);
@@ -73,9 +79,7 @@ Result<std::vector<std::byte>> seal_block(const BlockKind& kind, const json& bod
 
 Result<json> open_block(const BlockKind& kind, std::span<const std::byte> block) {
   if (block.size() < sealed_block_header_bytes) return damaged(kind, "it is too short");
-  const bool same = std::equal(kind.magic.begin(), kind.magic.end(), block.begin(),
-                               [](char c, std::byte b) { return static_cast<std::byte>(c) == b; });
-  if (!same) return damaged(kind, "it starts with other bytes");
+  if (!has_magic(kind, block)) return damaged(kind, "it starts with other bytes");
   if (const auto version = load_little_endian<std::uint32_t>(block, version_at);
       version != kind.version) {
     return tl::unexpected(Error{
@@ -94,6 +98,22 @@ Result<json> open_block(const BlockKind& kind, std::span<const std::byte> block)
   auto body = parse_cbor_map(block.subspan(sealed_block_header_bytes, body_bytes));
   if (!body) return damaged(kind, "it holds no map");
   return std::move(*body);
+}
+
+bool is_cut_short(const BlockKind& kind, std::span<const std::byte> block) {
+  // A number that is written in eight bytes is not zero: no whole map ends in so many zeros.
+  constexpr std::size_t most_zeros = 7;
+  if (block.size() < sealed_block_header_bytes || !has_magic(kind, block) ||
+      load_little_endian<std::uint32_t>(block, version_at) != kind.version) {
+    return false;
+  }
+  const auto body_bytes = load_little_endian<std::uint32_t>(block, body_bytes_at);
+  if (body_bytes <= most_zeros || body_bytes > block.size() - sealed_block_header_bytes) {
+    return false;
+  }
+  const std::size_t end = sealed_block_header_bytes + body_bytes;
+  return std::ranges::all_of(block.subspan(end - most_zeros - 1),
+                             [](std::byte byte) { return byte == std::byte{0}; });
 }
 
 bool get_field(const json& map, const char* key, std::uint64_t& value) {

@@ -33,6 +33,9 @@ Result<std::vector<std::byte>> seal_block(const BlockKind& kind, const nlohmann:
 /// (damaged, or something else).
 Result<nlohmann::json> open_block(const BlockKind& kind, std::span<const std::byte> block);
 
+/// Whether the beginning of one is in `block`, and zeros from before its end on.
+bool is_cut_short(const BlockKind& kind, std::span<const std::byte> block);
+
 // Fields of such a map. Absent or of another type: no change, and false.
 bool get_field(const nlohmann::json& map, const char* key, std::uint64_t& value);
 bool get_field(const nlohmann::json& map, const char* key, std::uint32_t& value);

@@ -56,4 +56,6 @@ Result<Superblock> parse_superblock(std::span<const std::byte> block) {
   return result;
 }
 
+bool is_cut_short(std::span<const std::byte> block) { return is_cut_short(segment_block, block); }
+
 }  // namespace forebay

@@ -34,5 +34,8 @@ Result<std::vector<std::byte>> encode_superblock(const Superblock& superblock);
 
 /// Errors, with a message for a person: unsupported (another version), io (damaged, or no segment).
 Result<Superblock> parse_superblock(std::span<const std::byte> block);
+/// Whether its beginning is there and zeros are in place of its end: its device got no more of it.
+/// Of a log of data.
+bool is_cut_short(std::span<const std::byte> block);
 
 }  // namespace forebay
