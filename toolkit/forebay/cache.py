@@ -2,9 +2,10 @@
 a native program of the code that writes the logs."""
 
 import json
+import shlex
 import subprocess
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -114,22 +115,45 @@ class RecoverOptions:
     lost: list[str] = field(default_factory=list)
     """Nodes and logs that are lost for good; "all"."""
 
+    def arguments(self) -> list[str]:
+        """Of the tool, and of this command, but for what is selected."""
+        words = []
+        for option, value in (("--incomplete", self.incomplete), ("--overtaken", self.overtaken)):
+            if value is not None:
+                words += [option, value]
+        if self.skip_damage:
+            words.append("--skip-damage")
+        if self.partial:
+            words.append("--partial")
+        if self.into is not None:
+            words += ["--into", str(self.into.absolute())]
+        return words + [word for name in self.lost for word in ("--lost", name)]
+
 
 def recover(options: RecoverOptions, progress: Progress = _ignore) -> Outcome:
     """Brings what logs hold, whose writers are gone, to their files. Raises ForebayError."""
-    words = ["recover", *options.selection.arguments()]
-    if options.incomplete is not None:
-        words += ["--incomplete", options.incomplete]
-    if options.overtaken is not None:
-        words += ["--overtaken", options.overtaken]
-    if options.skip_damage:
-        words.append("--skip-damage")
-    if options.partial:
-        words.append("--partial")
-    if options.into is not None:
-        words += ["--into", str(options.into.absolute())]
-    words += [word for name in options.lost for word in ("--lost", name)]
-    return _outcome(_ask(words, progress))
+    words = ["recover", *options.selection.arguments(), *options.arguments()]
+    outcome = _outcome(_ask(words, progress))
+    for entry in outcome.files:
+        if entry.get("kept_logs"):
+            entry.update(_next_commands(entry, options))
+    return outcome
+
+
+def _next_commands(entry: Entry, options: RecoverOptions) -> Entry:
+    """What to run for the logs that a recovery keeps: once those for which it does are in the file,
+    and where these are lost."""
+    where = [*entry["kept_in"], entry["file"]]
+
+    def command(lost: list[str]) -> str:
+        again = replace(options, partial=False, lost=lost)
+        return shlex.join(["forebay", "cache", "recover", *again.arguments(), *where])
+
+    hosts = sorted({log["host"] for log in entry["kept_for"]})
+    return {
+        "next_command": command(options.lost),
+        "lost_command": command([*options.lost, *hosts]) if hosts else None,
+    }
 
 
 def drop(selection: Selection) -> Outcome:

@@ -193,12 +193,7 @@ def show_recovery(console: Console, outcome: Outcome) -> None:
                 f"what protected them ({show_bytes(entry['rebuilt_bytes'])})",
             )
         if entry["kept_logs"]:
-            _line(
-                console,
-                f"  {entry['kept_logs']} of the logs stay: one that is not here may have to be "
-                "rebuilt from them. Recover again when that one is in the file; if its node is "
-                "lost, say --lost NODE where all others are",
-            )
+            _show_kept(console, entry)
         for path in entry["begun"]:
             _line(
                 console,
@@ -227,6 +222,29 @@ def show_recovery(console: Console, outcome: Outcome) -> None:
     _show_rest(console, outcome)
     if not outcome.files and not outcome.unreadable:
         console.print("there is nothing to recover")
+
+
+def _show_kept(console: Console, entry: Entry) -> None:
+    logs = [f"{log['name']} of {log['host']}" for log in entry["kept_for"]]
+    _line(
+        console,
+        f"  {entry['kept_logs']} of the logs stay, in {', '.join(entry['kept_in'])}: "
+        f"{_some(logs) or 'a log whose notice cannot be read'} may have to be rebuilt from them",
+    )
+    _line(console, "  once that is in the file, too, this removes them: ", entry["next_command"])
+    if entry["lost_command"]:
+        _line(
+            console,
+            "  if that is lost, this rebuilds it, with the directories of the file's other logs "
+            "added: ",
+            entry["lost_command"],
+        )
+
+
+def _some(names: list[str]) -> str:
+    """The first ones, and how many more there are."""
+    more = len(names) - 3
+    return ", ".join(names[:3]) + (f" and {more} more" if more > 0 else "")
 
 
 def show_dropped(console: Console, outcome: Outcome) -> None:

@@ -89,11 +89,13 @@ class Gathering {
     const auto may_need = [&](const DirtyNotice& notice) {
       return notice.is_protected || protection->known.contains(notice.log);
     };
-    gathered_.needed = logs_.has_unread_notices ||
-                       std::ranges::any_of(gathered_.missing,
-                                           [&](const auto* notice) { return may_need(*notice); }) ||
-                       std::ranges::any_of(gathered_.unreadable,
-                                           [&](const auto* log) { return may_need(*log->notice); });
+    gathered_.has_unread_notices = logs_.has_unread_notices;
+    std::vector<const DirtyNotice*> without = gathered_.missing;
+    for (const FoundLog* log : gathered_.unreadable) {
+      if (log->notice) without.push_back(&*log->notice);
+    }
+    std::ranges::copy_if(without, std::back_inserter(gathered_.needed_for),
+                         [&](const DirtyNotice* notice) { return may_need(*notice); });
     return std::move(gathered_);
   }
 

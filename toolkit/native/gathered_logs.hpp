@@ -16,9 +16,13 @@ struct GatheredLogs {
   std::vector<const FoundLog*> unreadable;  ///< Here, and none of `logs`.
   int rebuilt_logs = 0;
   RebuildReport rebuilt;
-  /// A log that is missing or unreadable may have to be rebuilt from `logs`, or from what protects
-  /// it together with them.
-  bool needed = false;
+  /// Of logs that are missing or unreadable and may have to be rebuilt from `logs`, or from what
+  /// protects them together with them.
+  std::vector<const DirtyNotice*> needed_for;
+  /// There may be more such logs.
+  bool has_unread_notices = false;
+
+  bool needed() const { return has_unread_notices || !needed_for.empty(); }
 };
 
 struct GatherChoices {

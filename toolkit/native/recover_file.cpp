@@ -12,6 +12,9 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -147,6 +150,20 @@ RecoveryChoices choices_for(const RecoverOptions& options, bool keep) {
   return choices;
 }
 
+/// Where logs were kept, and for which others.
+json kept_json(const FileLogs& logs, const GatheredLogs& gathered) {
+  std::set<std::string> directories;
+  for (const FoundLog* log : logs.all()) {
+    std::error_code ignored;
+    if (std::filesystem::exists(log->summary.path, ignored)) {
+      directories.insert(log->directory->path());
+    }
+  }
+  json needed_for = json::array();
+  for (const DirtyNotice* notice : gathered.needed_for) needed_for.push_back(missing_json(*notice));
+  return {{"kept_in", directories}, {"kept_for", std::move(needed_for)}};
+}
+
 json recovered(json result, const std::string& into, const Result<RecoveryReport>& report,
                const GatheredLogs& gathered, Clock::time_point started) {
   if (!report) {
@@ -219,8 +236,9 @@ json recover_file(const FileLogs& logs, const RecoverOptions& options, ProgressP
   const auto file = open_target(logs, options, counters);
   if (!file) return refused(result, "failed", to_string(file.error()));
   const auto report =
-      recover_in_turn(**file, sidecar, std::move(*turns), choices_for(options, gathered->needed),
+      recover_in_turn(**file, sidecar, std::move(*turns), choices_for(options, gathered->needed()),
                       options.overtaken == "drop", progress);
+  if (report && report->kept > 0) result.update(kept_json(logs, *gathered));
   return recovered(std::move(result), (*file)->path(), report, *gathered, started);
 }
 

@@ -1,6 +1,7 @@
 """`forebay cache` with logs that protect each other: what is lost, cannot be read, or is damaged is
 made again, and nothing that could make it again is removed before."""
 
+import shlex
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -113,19 +114,39 @@ def test_what_rebuilds_a_lost_log_outlives_a_recovery_without_it(
     assert (entry["logs"], entry["kept_logs"]) == (4, 4)
     assert nodes.file.read_bytes() == without(nodes, 1)
     assert logs_left(nodes) == ["log-0", "log-2", "parity-0", "parity-1"]
+    kept_in = [str(local / USER_DIRECTORY) for local in nodes.left()]
+    assert entry["kept_in"] == kept_in
+    assert [(log["name"], log["host"]) for log in entry["kept_for"]] == [("log-1", "node17")]
     told = forebay("cache", "recover", "--partial", *nodes.left())
-    assert "4 of the logs stay" in told.output
-    assert "--lost NODE" in told.output
+    assert f"4 of the logs stay, in {', '.join(kept_in)}: log-1 of node17 may" in told.output
+    assert entry["next_command"] in told.output
+    assert entry["lost_command"] in told.output
 
     # Somebody goes on with the file: what it has of the others' logs is not written again.
     newer = bytes(BLOCK)
     with nodes.file.open("r+b") as file:
         file.write(newer)
-    answer = forebay("cache", "recover", "--lost", "node17", *nodes.left())
-    assert answer.code == 0, answer.output
+    program, *words = shlex.split(entry["lost_command"])
+    answer = forebay(*words)
+    assert (program, answer.code) == ("forebay", 0), answer.output
     assert nodes.file.read_bytes() == newer + nodes.data[BLOCK:]
     assert logs_left(nodes) == []
     assert not left.notices.exists()
+
+
+def test_logs_that_were_kept_are_removed_by_the_command_that_is_named(
+    forebay: Forebay, left: Left
+) -> None:
+    nodes = leave_nodes(left, "--host", "node17")
+    aside = nodes.local("member-1").rename(left.local.with_name("member-1"))
+    first = forebay("cache", "recover", "--partial", "--json", *nodes.left())
+    (entry,) = result_of(first)["files"]
+    assert entry["kept_logs"] == 4
+    assert forebay("cache", "recover", "--partial", aside).code == 0
+    answer = forebay(*shlex.split(entry["next_command"])[1:])
+    assert answer.code == 0, answer.output
+    assert nodes.file.read_bytes() == nodes.data
+    assert logs_left(nodes) == []
 
 
 def test_nodes_recover_one_by_one_and_the_last_one_takes_what_nobody_needs(
