@@ -19,11 +19,12 @@ struct Protection {
   std::map<std::string, ProtectedLog> known;
 };
 
-Result<Protection> read_protection(const std::vector<LeftLog>& locked) {
+Result<Protection> read_protection(const std::vector<LeftLog>& locked,
+                                   const ScanProgress& progress) {
   Protection protection;
   for (const LeftLog& log : locked) {
     if (log.purpose != LogPurpose::protection) continue;
-    auto contents = read_parity_log(*log.store, ReadDepth::payloads);
+    auto contents = read_parity_log(*log.store, ReadDepth::payloads, progress);
     // One that holds nothing was just begun.
     if (!contents && contents.error().kind == ErrorKind::no_such_file) continue;
     if (!contents) return tl::unexpected(contents.error());
@@ -33,23 +34,21 @@ Result<Protection> read_protection(const std::vector<LeftLog>& locked) {
   return protection;
 }
 
-/// Those of `logs` that are not whole, though what protects them has something of theirs.
-std::vector<std::string> damaged_logs(const std::vector<LeftLog>& logs,
-                                      const Protection& protection) {
-  std::vector<std::string> names;
+/// Names of those of `logs` that are not whole. Those that are keep what was read of them.
+std::vector<std::string> damaged_logs(const std::vector<LeftLog*>& logs,
+                                      const ScanProgress& progress) {
   std::vector<LogParts> parts;
-  for (const LeftLog& log : logs) {
-    const auto known = protection.known.find(log.name);
-    if (known == protection.known.end() || known->second.clean()) continue;
-    names.push_back(log.name);
-    parts.push_back({log.store.get()});
-  }
-  const auto contents = read_logs(parts, ReadDepth::payloads, checks_at_once);
+  parts.reserve(logs.size());
+  for (const LeftLog* log : logs) parts.push_back({log->store.get()});
+  auto contents = read_logs(parts, ReadDepth::payloads, checks_at_once, progress);
   std::vector<std::string> damaged;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const bool whole = contents[i] ? contents[i]->damage.empty()
-                                   : contents[i].error().kind == ErrorKind::unsupported;
-    if (!whole) damaged.push_back(names[i]);
+  for (std::size_t i = 0; i < logs.size(); ++i) {
+    auto& read = contents[i];
+    if (read && read->damage.empty()) {
+      logs[i]->contents = std::move(*read);
+    } else if (read || read.error().kind != ErrorKind::unsupported) {
+      damaged.push_back(logs[i]->name);
+    }
   }
   return damaged;
 }
@@ -75,12 +74,13 @@ class Gathering {
   }
 
   Result<GatheredLogs> run(const GatherProgress& progress) {
-    auto protection = read_protection(gathered_.logs);
+    auto protection = read_protection(gathered_.logs, progress.checked);
     if (!protection) return tl::unexpected(protection.error());
     std::vector<std::string> names = take_lost(*protection);
     if (gathered_.missing.empty() || choices_.partial) {
-      std::ranges::move(damaged_logs(gathered_.logs, *protection), std::back_inserter(names));
       std::erase_if(names, [this](const std::string& name) { return in_file(name); });
+      std::ranges::move(damaged_logs(logs_that_are_in(*protection), progress.checked),
+                        std::back_inserter(names));
       if (auto done = rebuild(*protection, names, progress); !done) {
         return tl::unexpected(done.error());
       }
@@ -117,6 +117,17 @@ class Gathering {
     return names;
   }
 
+  /// Of which what protects them has something that the file may lack.
+  std::vector<LeftLog*> logs_that_are_in(const Protection& protection) {
+    std::vector<LeftLog*> logs;
+    for (LeftLog& log : gathered_.logs) {
+      const auto known = protection.known.find(log.name);
+      const bool is_in = known != protection.known.end() && !known->second.clean();
+      if (is_in && !in_file(log.name)) logs.push_back(&log);
+    }
+    return logs;
+  }
+
   Status rebuild(const Protection& protection, const std::vector<std::string>& names,
                  const GatherProgress& progress) {
     if (names.empty()) return {};
@@ -130,7 +141,7 @@ class Gathering {
     auto rebuilt = rebuild_logs(logs_.parity.front()->directory, protection.parity, left, names,
                                 choices_.skip_damage, [&](Bytes more) {
                                   done += more;
-                                  progress(done, all);
+                                  if (progress.rebuilt) progress.rebuilt(done, all);
                                 });
     if (!rebuilt) return tl::unexpected(rebuilt.error());
     gathered_.rebuilt = std::move(rebuilt->report);

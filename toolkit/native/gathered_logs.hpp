@@ -33,12 +33,15 @@ struct GatherChoices {
   bool skip_damage = false;
 };
 
-/// Told how many bytes of how many were rebuilt.
-using GatherProgress = std::function<void(Bytes done, Bytes all)>;
+struct GatherProgress {
+  ScanProgress checked;                                ///< Of the logs.
+  std::function<void(Bytes done, Bytes all)> rebuilt;  ///< Into logs.
+};
 
 /// Of the logs of one file, which are `locked`, makes those again, as far as what is here protects
 /// them, that this node or the user says are lost, that cannot be read, or that are damaged.
-/// `replayed`: logs that an interrupted recovery has brought to the file. Errors: io, where
+/// What it reads of a log that is whole comes with that. `replayed`: logs that an interrupted
+/// recovery has brought to the file. Errors: io, where
 /// something cannot be got back, ...
 Result<GatheredLogs> gather(const FileLogs& logs, std::vector<LeftLog> locked,
                             const std::vector<std::string>& replayed, const GatherChoices& choices,

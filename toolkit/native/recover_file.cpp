@@ -84,7 +84,8 @@ void add(RecoveryReport& total, const RecoveryReport& part) {
 }
 
 /// Gives the logs up.
-Result<RecoveryReport> drop_turn(Sidecar& sidecar, const std::vector<LeftLog>& logs, bool keep) {
+Result<RecoveryReport> drop_turn(Sidecar& sidecar, std::vector<LeftLog> logs, bool keep) {
+  for (LeftLog& log : logs) log.contents.reset();  // It holds their segments open.
   if (auto dropped = drop(sidecar, logs, keep); !dropped) return tl::unexpected(dropped.error());
   RecoveryReport report;
   report.logs = static_cast<int>(logs.size());
@@ -100,7 +101,7 @@ Result<RecoveryReport> recover_in_turn(StorageFile& file, Sidecar& sidecar, Turn
   RecoveryReport total;
   for (auto& [times, logs] : turns) {
     const auto report = times > 0 && drops_overtaken
-                            ? drop_turn(sidecar, logs, choices.keep)
+                            ? drop_turn(sidecar, std::move(logs), choices.keep)
                             : recover(file, sidecar, std::move(logs), choices, progress);
     if (!report) return report;
     add(total, *report);
@@ -206,11 +207,21 @@ json recover_file(const FileLogs& logs, const RecoverOptions& options, ProgressP
   }
   const auto started = Clock::now();
   if (no_target) {
-    return recovered(result, logs.file.path, drop_turn(sidecar, *locked, false), {}, started);
+    return recovered(result, logs.file.path, drop_turn(sidecar, std::move(*locked), false), {},
+                     started);
   }
-  auto gathered =
-      gather(logs, std::move(*locked), *replayed, options.choices,
-             [&](Bytes done, Bytes all) { printer.print("rebuild", logs.file.path, done, all); });
+  Bytes stored = 0;
+  for (const FoundLog* log : logs.all()) stored += log->summary.contents.stored_bytes;
+  Bytes checked = 0;
+  // What is damaged is read once more, together with what was made of it again.
+  const ScanProgress check = [&](Bytes more) {
+    checked = std::min(checked + more, stored);
+    printer.print("check", logs.file.path, checked, stored);
+  };
+  auto gathered = gather(logs, std::move(*locked), *replayed, options.choices,
+                         {.checked = check, .rebuilt = [&](Bytes done, Bytes all) {
+                            printer.print("rebuild", logs.file.path, done, all);
+                          }});
   if (!gathered) return refused(result, "failed", to_string(gathered.error()));
   const Obstacle met = obstacle(*gathered, options.choices);
   if (!met.why.empty()) return refused(result, met.state, met.why);
@@ -221,17 +232,9 @@ json recover_file(const FileLogs& logs, const RecoverOptions& options, ProgressP
                    "programs have opened it to write since these logs were left, and what the logs "
                    "hold may be older than what it holds now");
   }
-  Bytes stored = 0;
-  for (const FoundLog* log : logs.logs) stored += log->summary.contents.stored_bytes;
-  Bytes checked = 0;
-  const RecoveryProgress progress{
-      .checked =
-          [&](Bytes more) {
-            checked += more;
-            printer.print("check", logs.file.path, checked, stored);
-          },
-      .replayed = [&](Bytes done,
-                      Bytes all) { printer.print("replay", logs.file.path, done, all); }};
+  const RecoveryProgress progress{.checked = check, .replayed = [&](Bytes done, Bytes all) {
+                                    printer.print("replay", logs.file.path, done, all);
+                                  }};
   Counters counters;
   const auto file = open_target(logs, options, counters);
   if (!file) return refused(result, "failed", to_string(file.error()));

@@ -132,6 +132,40 @@ Status finish_all(Sidecar& sidecar, const std::vector<LeftLog>& logs, bool keep)
   return noted ? sidecar.forget_recovery(*noted) : Status();
 }
 
+/// What data logs hold, in their order, without those that hold nothing; of these `begun` gets the
+/// paths of those that were only begun.
+Result<std::vector<LogContents>> contents_of(std::vector<LeftLog>& logs,
+                                             std::vector<std::string>& begun,
+                                             const ScanProgress& progress) {
+  std::vector<LogParts> unread;
+  for (const LeftLog& log : logs) {
+    if (log.purpose == LogPurpose::protection || log.contents) continue;
+    unread.push_back({log.store.get(), log.remade.get()});
+  }
+  auto all_read = read_logs(unread, ReadDepth::payloads, readers(), progress);
+  auto next = all_read.begin();
+  std::vector<LogContents> contents;
+  for (LeftLog& log : logs) {
+    if (log.purpose == LogPurpose::protection) continue;
+    if (log.contents) {
+      contents.push_back(std::move(*log.contents));
+      log.contents.reset();
+      continue;
+    }
+    auto read = std::move(*next++);
+    // One that holds nothing was just begun, or is removed in part.
+    if (!read && read.error().kind == ErrorKind::no_such_file) continue;
+    if (!read && read.error().kind == ErrorKind::io && log.remade == nullptr &&
+        is_only_begun(*log.store)) {
+      begun.push_back(log.store->path());
+      continue;
+    }
+    if (!read) return tl::unexpected(read.error());
+    contents.push_back(std::move(*read));
+  }
+  return contents;
+}
+
 /// What was chosen settles what is to be done with all of them.
 Status decided(const std::vector<LogContents>& contents, const RecoveryChoices& choices) {
   if (choices.incomplete) return {};
@@ -162,27 +196,10 @@ Result<RecoveryReport> recover(StorageFile& file, Sidecar& sidecar, std::vector<
   }
   std::stable_partition(logs.begin(), logs.end(),
                         [](const LeftLog& log) { return log.purpose == LogPurpose::protection; });
-  std::vector<LogParts> parts;
-  for (const LeftLog& log : logs) {
-    if (log.purpose == LogPurpose::protection) continue;
-    parts.push_back({log.store.get(), log.remade.get()});
-  }
   RecoveryReport report;
-  std::vector<LogContents> contents;
-  auto all_read = read_logs(parts, ReadDepth::payloads, readers(), progress.checked);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    auto& read = all_read[i];
-    // One that holds nothing was just begun, or is removed in part.
-    if (!read && read.error().kind == ErrorKind::no_such_file) continue;
-    if (!read && read.error().kind == ErrorKind::io && parts[i].remade == nullptr &&
-        is_only_begun(*parts[i].store)) {
-      report.begun.push_back(parts[i].store->path());
-      continue;
-    }
-    if (!read) return tl::unexpected(read.error());
-    contents.push_back(std::move(*read));
-  }
-  all_read.clear();
+  auto read = contents_of(logs, report.begun, progress.checked);
+  if (!read) return tl::unexpected(read.error());
+  std::vector<LogContents> contents = std::move(*read);
   if (auto clear = decided(contents, choices); !clear) return tl::unexpected(clear.error());
 
   const Incomplete incomplete = choices.incomplete.value_or(Incomplete::drop);

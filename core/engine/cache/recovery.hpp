@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/engine/cache/log_contents.hpp"
 #include "core/engine/cache/log_identity.hpp"
 #include "core/engine/cache/log_store.hpp"
 #include "core/engine/cache/replay.hpp"
@@ -23,6 +24,8 @@ struct LeftLog {
   LogPurpose purpose = LogPurpose::data;
   /// Where the log is damaged: what of it could be made again, in a part of its store. Or null.
   std::unique_ptr<LogStore> remade = nullptr;
+  /// What it holds, with every checksum looked at since nobody else uses it; else it is read.
+  std::optional<LogContents> contents = std::nullopt;
 };
 
 /// What is lost for good, as the user says.
