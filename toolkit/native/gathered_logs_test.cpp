@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t block = 10'000;
-constexpr int rounds = 5;
+constexpr std::size_t rounds = 5;
 
 class GatheredLogsTest : public ::testing::Test {
  protected:

@@ -21,7 +21,7 @@ namespace {
 
 using Content = std::vector<std::byte>;
 
-constexpr std::size_t segment_bytes = 64 * 1024;
+constexpr std::size_t segment_bytes = 65'536;
 
 /// A segment that holds nothing but a superblock, and how long that is.
 struct Begun {

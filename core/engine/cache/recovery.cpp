@@ -77,7 +77,8 @@ class Interrupted {
         if (auto gone = let_go(*log, keep); !gone) return tl::unexpected(gone.error());
         logs.erase(log);
         ++finished_;
-      } else if (const auto place = place_of(note, replayed); !is_gone(place, replayed.name)) {
+      } else if (const auto place = place_of(note, replayed);
+                 place && !is_gone(*place, replayed.name)) {
         unfinished_.push_back(*place);
         all = false;
         continue;
@@ -89,7 +90,8 @@ class Interrupted {
     return all;
   }
 
-  /// Where the log was; version 1 left that to its notice, which goes after the log.
+  /// Where the log was; version 1 left that to its notice, which goes after the log. No value: it
+  /// is gone.
   std::optional<UnfinishedLog> place_of(const RecoveryNote& note, const RecoveredLog& log) const {
     if (!note.host.empty()) return UnfinishedLog{note.host, log.path()};
     const auto notice = std::ranges::find(notices_.notices, log.name, &DirtyNotice::log);
@@ -97,10 +99,10 @@ class Interrupted {
     return UnfinishedLog{notice->host, notice->log_path};
   }
 
-  bool is_gone(const std::optional<UnfinishedLog>& place, const std::string& log) const {
-    if (!place || lost_.names(place->host, log)) return true;
+  bool is_gone(const UnfinishedLog& place, const std::string& log) const {
+    if (lost_.names(place.host, log)) return true;
     std::error_code unknown;
-    return on_this_host(place->host) && !std::filesystem::exists(place->path, unknown) && !unknown;
+    return on_this_host(place.host) && !std::filesystem::exists(place.path, unknown) && !unknown;
   }
 
   Sidecar& sidecar_;
