@@ -18,6 +18,7 @@
 #include "core/engine/cache/log_writer.hpp"
 #include "core/engine/cache/memory_log_store.hpp"
 #include "core/engine/cache/replay.hpp"
+#include "core/engine/cache/segment_reserve.hpp"
 #include "core/storage/forwarding_file.hpp"
 #include "core/storage/piece_walk.hpp"
 
@@ -111,7 +112,8 @@ Flat flat_writes(const std::vector<Write>& writes) {
 
 RC_GTEST_PROP(LogProperty, is_read_back_as_it_was_written, ()) {
   Rig rig({*rc::gen::inRange<Bytes>(16, 64) * KiB, *rc::gen::inRange<Bytes>(1, 15'000),
-           *rc::gen::element(Toggle::automatic, Toggle::enable, Toggle::disable)});
+           *rc::gen::element(Toggle::automatic, Toggle::enable, Toggle::disable), nullptr,
+           *rc::gen::arbitrary<bool>()});
   std::vector<Write> whole;
   std::vector<Write> open;
   std::uint64_t epoch = 1;
@@ -406,6 +408,20 @@ TEST(Log, IsFullWhereTheDeviceIsAndItHasSegmentsToFlush) {
   rig.placed.clear();
   ASSERT_TRUE(rig.writer->flushed(1, *rig.writer->oldest_segment_end()));
   EXPECT_FALSE(rig.append({1, 0, counting(KiB, 1)}).full);
+}
+
+TEST(Log, MakesSegmentsWhenTheyAreNeededWhereNoThreadMakesThemAhead) {
+  Rig rig({16 * KiB, 1 * KiB, Toggle::disable, nullptr, /*ahead=*/false});
+  const auto holds_blank = [&] {
+    return std::ranges::any_of(
+        rig.log->files(), [](const auto& file) { return file.first.starts_with(blank_prefix); });
+  };
+  rig.writer->prepare();
+  EXPECT_FALSE(holds_blank());
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(rig.append({1, i * KiB, counting(KiB, i)}).status);
+    EXPECT_FALSE(holds_blank());
+  }
 }
 
 TEST(Log, FailsAtOnceWhereTheDeviceHasNoRoomForItAtAll) {

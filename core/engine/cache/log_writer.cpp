@@ -134,8 +134,8 @@ LogWriter::LogWriter(std::unique_ptr<LogStore> store, LogIdentity identity, LogS
       settings_(in_range(std::move(settings))),
       placed_(std::move(placed)),
       mark_(FlushMark::open(*store_)),
-      pool_(*store_, {first_segment(settings_), settings_.segment_bytes}, std::move(capacity),
-            settings_.reserve),
+      pool_(*store_, {first_segment(settings_), settings_.segment_bytes}, settings_.ahead,
+            std::move(capacity), settings_.reserve),
       compressor_(settings_.compress) {
   if (!mark_) broken_ = mark_.error();
 }

@@ -33,6 +33,9 @@ struct LogSettings {
   Toggle compress = Toggle::automatic;
   /// Where storage of earlier logs may come from, and that of this log goes. Null: nowhere.
   std::shared_ptr<SegmentReserve> reserve = nullptr;
+  /// Segments are made before they are needed, by a thread: where their device lets that wait, or
+  /// there is a core for it.
+  bool ahead = true;
 };
 
 /// A place between two records of a log.

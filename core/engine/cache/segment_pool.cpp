@@ -9,14 +9,15 @@
 
 namespace forebay {
 
-SegmentPool::SegmentPool(LogStore& store, Sizes sizes, std::unique_ptr<ResourceHolder> capacity,
+SegmentPool::SegmentPool(LogStore& store, Sizes sizes, bool ahead,
+                         std::unique_ptr<ResourceHolder> capacity,
                          std::shared_ptr<SegmentReserve> reserve)
     : store_(store),
       sizes_{std::min(sizes.first, sizes.largest), sizes.largest},
       capacity_(std::move(capacity)),
       reserve_(std::move(reserve)),
       next_bytes_(sizes_.first) {
-  worker_ = background_thread([this] { work(); });
+  if (ahead) worker_ = background_thread([this] { work(); });
 }
 
 SegmentPool::~SegmentPool() {
@@ -25,7 +26,7 @@ SegmentPool::~SegmentPool() {
     stopping_ = true;
   }
   changed_.notify_all();
-  worker_.join();
+  if (worker_.joinable()) worker_.join();
 }
 
 std::string SegmentPool::next_name() {
@@ -78,6 +79,7 @@ void SegmentPool::made(Bytes bytes) {
 }
 
 void SegmentPool::prepare() {
+  if (!worker_.joinable()) return;
   {
     const std::scoped_lock lock(mutex_);
     if (stopping_ || making_ || blank_ || !take_capacity(next_bytes_)) return;

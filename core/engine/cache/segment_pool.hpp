@@ -18,11 +18,11 @@
 namespace forebay {
 
 /// Files to become segments of one log: made ahead of need by a thread, since getting storage for
-/// one takes as long as filling it, and used again when they are flushed. They grow with what was
-/// made before, to a twelfth of it, up to a limit: a log that stays small is made and removed in
-/// little time, and what was made ahead and is not needed in the end is little beside the rest.
-/// What they take of the node's capacity is held in its name. With a reserve, files come from there
-/// if there are any, and go there. Thread-safe.
+/// one takes as long as filling it, or when they are needed, and used again when they are flushed.
+/// They grow with what was made before, to a twelfth of it, up to a limit: a log that stays small
+/// is made and removed in little time, and what was made ahead and is not needed in the end is
+/// little beside the rest. What they take of the node's capacity is held in its name. With a
+/// reserve, files come from there if there are any, and go there. Thread-safe.
 class SegmentPool {
  public:
   /// A file that carries a name of the pool's until it gets one of the log's.
@@ -37,14 +37,14 @@ class SegmentPool {
     Bytes first = 0;
     Bytes largest = 0;
   };
-  /// `store` must outlive the pool.
-  SegmentPool(LogStore& store, Sizes sizes, std::unique_ptr<ResourceHolder> capacity,
+  /// `store` must outlive the pool. `ahead`: by a thread.
+  SegmentPool(LogStore& store, Sizes sizes, bool ahead, std::unique_ptr<ResourceHolder> capacity,
               std::shared_ptr<SegmentReserve> reserve);
   ~SegmentPool();  ///< What is blank stays; destroying the store removes it.
   SegmentPool(const SegmentPool&) = delete;
   SegmentPool& operator=(const SegmentPool&) = delete;
 
-  /// Makes one in the background, if there is none and the capacity allows it.
+  /// Makes one in the background, if that is to be, there is none and the capacity allows it.
   void prepare();
   /// No value: the capacity is exhausted. Errors: what the store says.
   Result<std::optional<Blank>> take();
@@ -88,7 +88,7 @@ class SegmentPool {
   bool making_ = false;            ///< The thread is about to.
   std::uint64_t next_number_ = 0;  ///< Of a name.
   bool stopping_ = false;
-  std::thread worker_;
+  std::thread worker_;  ///< Where files are made ahead.
 };
 
 }  // namespace forebay

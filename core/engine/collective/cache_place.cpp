@@ -18,6 +18,7 @@
 #include "core/engine/cache/log_directory.hpp"
 #include "core/engine/cache/segment_reserve.hpp"
 #include "core/engine/collective/cost_memory.hpp"
+#include "core/engine/collective/hardware.hpp"
 #include "core/storage/layout.hpp"
 
 namespace forebay {
@@ -81,6 +82,12 @@ Bytes capacity_at(const std::string& path, const Hints& hints) {
     usual = static_cast<Bytes>(space.f_bavail) * static_cast<Bytes>(space.f_frsize) / usual_part;
   }
   return std::max(hints.cache_capacity.value_or(usual), least_capacity);
+}
+
+/// Beside the ranks of this host. A thread that has to share a core with a rank that waits by
+/// polling gets half of it, and the rank that needs what the thread makes waits all the longer.
+bool has_core_to_spare(const Exchange& exchange) {
+  return usable_cores().count() > exchange.ranks_on_host();
 }
 
 double mib_per_s(Bytes bytes, std::int64_t ns) {
@@ -170,6 +177,7 @@ Result<CachePlace> CachePlace::find(Exchange& exchange, const StorageFile& file,
   place.capacity = std::move(*capacity);
   auto options = options_of(hints, place.rank, file.layout(), place.capacity->amount());
   options.trial = std::move(place.options.trial);
+  options.log.ahead = !directory->in_memory() || has_core_to_spare(exchange);
   options.log.reserve = std::move(place.options.log.reserve);
   if (options.log.reserve != nullptr) options.log.reserve->use(place.capacity);
   place.options = std::move(options);

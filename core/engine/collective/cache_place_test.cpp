@@ -5,29 +5,35 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
 
+#include "core/engine/cache/log_directory.hpp"
 #include "core/engine/collective/coherent_cache_rig.hpp"
+#include "core/engine/collective/hardware.hpp"
 #include "core/engine/collective/thread_exchange.hpp"
 
 namespace forebay {
 namespace {
 
+namespace fs = std::filesystem;
+
 class CachePlaceTest : public CacheTest {
  protected:
   /// With these hints, beside those of the rig.
-  CacheOptions options(const HintPairs& pairs) const {
+  CacheOptions options(const HintPairs& pairs, int ranks = 1) const {
     Hints hints = hints_;
     EXPECT_TRUE(apply_hints(hints, pairs, "a test").empty());
     CacheOptions found;
-    run_ranks(1, 1, [&](const std::shared_ptr<Exchange>& exchange) {
+    run_ranks(ranks, ranks, [&](const std::shared_ptr<Exchange>& exchange) {
       Counters counters;
       const auto file = open_posix_file(path_, OpenMode::read_write, counters);
       ASSERT_TRUE(file);
       const auto place = CachePlace::find(*exchange, **file, hints);
       ASSERT_TRUE(place) << to_string(place.error());
-      found = place->options;
+      if (exchange->rank() == 0) found = place->options;
     });
     return found;
   }
@@ -87,6 +93,25 @@ TEST_F(CachePlaceTest, WhatIsFlushedAtATimeIsNeitherAByteNorTheWholeMemory) {
   EXPECT_EQ(flushed("512KiB"), 512 * KiB);
   EXPECT_EQ(flushed("1"), 4 * KiB);
   EXPECT_EQ(flushed("9223372036854775807"), 256 * MiB);
+}
+
+TEST_F(CachePlaceTest, SegmentsInMemoryAreMadeAheadWhereThereIsACoreForIt) {
+  std::string memory = "/dev/shm/forebay-place-XXXXXX";
+  if (::mkdtemp(memory.data()) == nullptr) GTEST_SKIP() << "no /dev/shm here";
+  const int cores = usable_cores().count();
+  const auto ahead = [&](const HintPairs& pairs, int ranks) {
+    return options(pairs, ranks).log.ahead;
+  };
+  EXPECT_FALSE(ahead({{"forebay_cache_path", memory}}, cores));
+  EXPECT_EQ(ahead({{"forebay_cache_path", memory}}, 1), cores > 1);
+  fs::remove_all(memory);
+}
+
+TEST_F(CachePlaceTest, SegmentsOnADeviceAreMadeAheadOnACoreOfTheRanksToo) {
+  const auto directory = CacheDirectory::open(*hints_.cache_path, CacheDirectory::Access::create);
+  ASSERT_TRUE(directory) << to_string(directory.error());
+  if ((*directory)->in_memory()) GTEST_SKIP() << "temporary files are in memory here";
+  EXPECT_TRUE(options({}, usable_cores().count()).log.ahead);
 }
 
 }  // namespace
