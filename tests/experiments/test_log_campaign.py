@@ -21,8 +21,8 @@ GIB = 2**30
 
 
 def document(taken_in: float, rounds: int = 5) -> dict[str, Any]:
-    """So many GiB/s taken in, where fio writes 4, or 8 from one buffer; 1.5 until durable, where fio
-    writes 2."""
+    """So many GiB/s taken in, where fio writes 4, or 8 from one buffer; 1.5 until durable, beside
+    2 by fio."""
     rates = {
         OFF: GIB,
         ON: GIB / 2,
