@@ -54,9 +54,7 @@ def test_the_page_of_a_search_shows_them_escaped(tmp_path: Path, name: str) -> N
     search_page.write(report, tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert f"<td>{SHOWN[name]}</td>" in text
-    assert f"aggregators: left alone to 2{SHOWN[name]}" in "".join(
-        re.findall("<svg.*?</svg>", text, re.DOTALL)
-    )
+    assert f"aggregators: left alone to 2{SHOWN[name]}" in pictures(text)
     assert escapes.escaped(text) == text
 
 

@@ -3,14 +3,12 @@
 Method: histories are made, closed, damaged and opened again.
 """
 
-import resource
 import shutil
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from full_disks import largest_file
 
 from forebay.configure.history import History, Search, SearchRun, State, Why, forget, recall
 from forebay.errors import ForebayError
@@ -169,17 +167,6 @@ def test_a_search_that_was_killed_as_it_wrote_has_the_runs_before(
     assert killed.read_bytes() == before
     History(killed, SEARCH).close()
     assert recall(killed).runs == [run(1)]
-
-
-@contextmanager
-def largest_file(size: int) -> Iterator[None]:
-    """A file that would be larger cannot be written, as on a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_a_full_disk_is_told_and_the_search_goes_on_later(path: Path) -> None:

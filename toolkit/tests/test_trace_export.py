@@ -9,9 +9,6 @@ import errno
 import gzip
 import itertools
 import json
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +17,7 @@ import pyarrow as pa
 import pytest
 import xxhash
 from conftest import Forebay
+from full_disks import largest_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_runs import MadeRun
@@ -205,17 +203,6 @@ def test_a_full_disk_is_left_no_half_a_timeline(
             perfetto_export.export(trace, tmp_path / name)
     assert [path.name for path in tmp_path.glob("*.json*")] == ["earlier.json"]
     assert (tmp_path / "earlier.json").read_text() == "precious"
-
-
-@contextmanager
-def largest_file(size: int) -> Iterator[None]:
-    """A file that would be larger cannot be written, as on a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.parametrize("files", [1, 3000], ids=["at its end", "half way"])

@@ -23,6 +23,8 @@ from forebay.errors import ForebayError
 from forebay.trace import tables
 from forebay.trace.directory import Trace
 
+Begin = Callable[[str], trace_run.Tracing]
+
 
 @pytest.fixture
 def environ(environ: dict[str, str], tmp_path: Path) -> dict[str, str]:
@@ -30,6 +32,26 @@ def environ(environ: dict[str, str], tmp_path: Path) -> dict[str, str]:
     shutil.copytree(fake, ours)
     shutil.copy(fake / "libforebay.so", ours / "libforebay-trace.so")
     return {**environ, "FOREBAY_LIBRARY_DIR": str(ours)}
+
+
+@pytest.fixture
+def begin(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Begin:
+    """What is about to trace a run into a directory of that name, in this process."""
+    monkeypatch.setenv("FOREBAY_LIBRARY_DIR", environ["FOREBAY_LIBRARY_DIR"])
+    return lambda name: trace_run.Tracing(["it"], Path(name))
+
+
+@pytest.fixture
+def spilled(begin: Begin) -> Begin:
+    """The same, whose run has ended and left the spills of a process."""
+
+    def make(name: str) -> trace_run.Tracing:
+        tracing = begin(name)
+        tracing.begin({})
+        MadeProcess(tracing.spills, pid=1).begin().end(0.2)
+        return tracing
+
+    return make
 
 
 @pytest.mark.parametrize("words", [["trace", "-o"], ["run", "--trace"]])
@@ -60,16 +82,13 @@ def test_a_program_that_cannot_be_traced_is_not_in_the_way_of_the_next_run(
     ],
 )
 def test_what_was_traced_is_kept_and_how_to_go_on_is_said(
-    environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    spilled: Begin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str], error: BaseException, code: int, told: str,
 ) -> None:  # fmt: skip
     def fail(_file: tables.TableFile, _table: pa.Table) -> None:
         raise error
 
-    monkeypatch.setenv("FOREBAY_LIBRARY_DIR", environ["FOREBAY_LIBRARY_DIR"])
-    tracing = trace_run.Tracing(["it"], Path("a job"))
-    tracing.begin({})
-    MadeProcess(tracing.spills, pid=1).begin().end(0.2)
+    tracing = spilled("a job")
     with monkeypatch.context() as patch:
         patch.setattr(tables.TableFile, "add", fail)
         assert trace_run.tell(tracing, Console(), quiet=False) == code
@@ -82,15 +101,14 @@ def test_what_was_traced_is_kept_and_how_to_go_on_is_said(
 
 
 def test_a_process_that_spills_on_is_a_note_beside_the_trace(
-    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    spilled: Begin,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def fail(_directory: Path) -> None:
         raise OSError(errno.ENOTEMPTY, "Directory not empty")
 
-    monkeypatch.setenv("FOREBAY_LIBRARY_DIR", environ["FOREBAY_LIBRARY_DIR"])
-    tracing = trace_run.Tracing(["it"], Path("job"))
-    tracing.begin({})
-    MadeProcess(tracing.spills, pid=1).begin().end(0.2)
+    tracing = spilled("job")
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "rmtree", fail)
         assert trace_run.tell(tracing, Console(width=999), quiet=False) == 0
@@ -124,10 +142,9 @@ def ending() -> Iterator[Callable[..., None]]:
 
 
 def test_what_is_ended_before_the_command_starts_leaves_nothing(
-    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, ending: Callable[..., None]
+    begin: Begin, ending: Callable[..., None]
 ) -> None:
-    monkeypatch.setenv("FOREBAY_LIBRARY_DIR", environ["FOREBAY_LIBRARY_DIR"])
-    tracing = trace_run.Tracing(["it"], Path("job"))
+    tracing = begin("job")
 
     def start() -> None:
         with tracing:
@@ -141,13 +158,10 @@ def test_what_is_ended_before_the_command_starts_leaves_nothing(
 
 @pytest.mark.parametrize("again", [False, True], ids=["trace", "trace --spills"])
 def test_what_is_ended_while_the_trace_is_made_keeps_what_was_traced(
-    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-    ending: Callable[..., None], again: bool,
+    spilled: Begin, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str], ending: Callable[..., None], again: bool,
 ) -> None:  # fmt: skip
-    monkeypatch.setenv("FOREBAY_LIBRARY_DIR", environ["FOREBAY_LIBRARY_DIR"])
-    tracing = trace_run.Tracing(["it"], Path("job"))
-    tracing.begin({})
-    MadeProcess(tracing.spills, pid=1).begin().end(0.2)
+    tracing = spilled("job")
     with monkeypatch.context() as patch:
         patch.setattr(tables.TableFile, "close", ending)
         if again:
@@ -162,17 +176,16 @@ def test_what_is_ended_while_the_trace_is_made_keeps_what_was_traced(
 
 
 def test_a_part_of_the_spills_is_not_taken_for_what_a_run_traced(
-    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    spilled: Begin,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """What is ended as it removes them leaves some."""
 
     def stop(_directory: Path) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setenv("FOREBAY_LIBRARY_DIR", environ["FOREBAY_LIBRARY_DIR"])
-    tracing = trace_run.Tracing(["it"], Path("job"))
-    tracing.begin({})
-    MadeProcess(tracing.spills, pid=1).begin().end(0.2)
+    tracing = spilled("job")
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "rmtree", stop)
         assert trace_run.tell(tracing, Console(), quiet=False) == 130
