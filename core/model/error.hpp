@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <tl/expected.hpp>
+#include <utility>
 
 namespace forebay {
 
@@ -43,6 +44,12 @@ Error error_from_errno(int os_errno, const std::string& doing);
 /// The same, to be returned as a Result or Status.
 inline tl::unexpected<Error> fail(int os_errno, const std::string& doing) {
   return tl::unexpected(error_from_errno(os_errno, doing));
+}
+
+/// The same error, to be returned, with `where` before its message: a path, to which it belongs.
+inline tl::unexpected<Error> fail_in(const std::string& where, Error error) {
+  error.what = where + ": " + error.what;
+  return tl::unexpected(std::move(error));
 }
 
 /// A one-line message for a person.

@@ -1,10 +1,12 @@
 #include "core/engine/cache/begun_log.hpp"
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "core/engine/cache/flush_mark.hpp"
 #include "core/engine/cache/log_segment.hpp"
+#include "core/engine/cache/sealed_block.hpp"
 #include "core/engine/cache/superblock.hpp"
 
 namespace forebay {
@@ -18,10 +20,7 @@ bool zeros_from(StorageFile& segment, Bytes position) {
     const auto got = segment.read_at(buffer, position);
     if (!got) return false;
     if (*got == 0) return true;
-    const auto end = buffer.begin() + static_cast<std::ptrdiff_t>(*got);
-    if (std::any_of(buffer.begin(), end, [](std::byte byte) { return byte != std::byte{0}; })) {
-      return false;
-    }
+    if (!all_zeros(std::span(buffer).first(static_cast<std::size_t>(*got)))) return false;
     position += *got;
   }
 }

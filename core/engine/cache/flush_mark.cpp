@@ -1,6 +1,5 @@
 #include "core/engine/cache/flush_mark.hpp"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -17,9 +16,7 @@ constexpr BlockKind mark_block{"FBWBFLU\n", 1, "write-behind log flush mark"};
 
 /// One place. No value: nothing was ever put there.
 Result<std::optional<std::uint64_t>> read_place(std::span<const std::byte> block) {
-  if (std::ranges::all_of(block, [](std::byte byte) { return byte == std::byte{0}; })) {
-    return std::nullopt;
-  }
+  if (all_zeros(block)) return std::nullopt;
   const auto body = open_block(mark_block, block);
   if (!body) return tl::unexpected(body.error());
   std::uint64_t sequence = 0;

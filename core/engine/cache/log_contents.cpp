@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/engine/cache/flush_mark.hpp"
+#include "core/engine/cache/sealed_block.hpp"
 #include "core/engine/cache/side_by_side.hpp"
 
 namespace forebay {
@@ -170,15 +171,9 @@ class Reading {
     const auto got = (*file)->read_at(block, 0);
     if (!got) return tl::unexpected(got.error());
     block.resize(static_cast<std::size_t>(*got));
-    if (std::ranges::all_of(block, [](std::byte byte) { return byte == std::byte{0}; })) {
-      return std::shared_ptr<LogSegment>();
-    }
+    if (all_zeros(block)) return std::shared_ptr<LogSegment>();
     auto superblock = parse_superblock(block);
-    if (!superblock) {
-      Error error = superblock.error();
-      error.what = store.path() + "/" + name + ": " + error.what;
-      return tl::unexpected(std::move(error));
-    }
+    if (!superblock) return fail_in(store.path() + "/" + name, superblock.error());
     return std::make_shared<LogSegment>(LogFile{std::move(*file), nullptr, 0},
                                         std::move(*superblock));
   }

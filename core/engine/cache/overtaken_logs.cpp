@@ -19,11 +19,7 @@ Result<std::vector<std::string>> logs_of(const std::string& path) {
   if (!text) return tl::unexpected(text.error());
   if (!*text) return std::vector<std::string>{};
   const auto content = opened_entry(mark_entry, **text);
-  if (!content) {
-    Error error = content.error();
-    error.what = path + ": " + error.what;
-    return tl::unexpected(std::move(error));
-  }
+  if (!content) return fail_in(path, content.error());
   return listed_logs(*content);
 }
 

@@ -100,6 +100,10 @@ Result<json> open_block(const BlockKind& kind, std::span<const std::byte> block)
   return std::move(*body);
 }
 
+bool all_zeros(std::span<const std::byte> bytes) {
+  return std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; });
+}
+
 bool is_cut_short(const BlockKind& kind, std::span<const std::byte> block) {
   // A number that is written in eight bytes is not zero: no whole map ends in so many zeros.
   constexpr std::size_t most_zeros = 7;
@@ -112,8 +116,7 @@ bool is_cut_short(const BlockKind& kind, std::span<const std::byte> block) {
     return false;
   }
   const std::size_t end = sealed_block_header_bytes + body_bytes;
-  return std::ranges::all_of(block.subspan(end - most_zeros - 1),
-                             [](std::byte byte) { return byte == std::byte{0}; });
+  return all_zeros(block.subspan(end - most_zeros - 1));
 }
 
 bool get_field(const json& map, const char* key, std::uint64_t& value) {

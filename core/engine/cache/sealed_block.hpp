@@ -33,6 +33,8 @@ Result<std::vector<std::byte>> seal_block(const BlockKind& kind, const nlohmann:
 /// (damaged, or something else).
 Result<nlohmann::json> open_block(const BlockKind& kind, std::span<const std::byte> block);
 
+/// As what its device never got is read.
+bool all_zeros(std::span<const std::byte> bytes);
 /// Whether the beginning of one is in `block`, and zeros from before its end on.
 bool is_cut_short(const BlockKind& kind, std::span<const std::byte> block);
 

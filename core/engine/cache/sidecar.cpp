@@ -110,11 +110,7 @@ Result<std::map<std::string, RecoveryNote>> Sidecar::recoveries() const {
     if (!*text) continue;  // It was not there, or is forgotten by now.
     auto note =
         name == recovery_name_1 ? parse_recovery_of_version_1(**text) : parse_recovery(**text);
-    if (!note) {
-      Error error = note.error();
-      error.what = path + ": " + error.what;
-      return tl::unexpected(std::move(error));
-    }
+    if (!note) return fail_in(path, note.error());
     recoveries.emplace(name, std::move(*note));
   }
   return recoveries;
