@@ -24,9 +24,9 @@ namespace {
 
 using nlohmann::json;
 
-/// While the notices of one file are withdrawn, one call after another, the servers are busy with
-/// the other.
-constexpr int files_recovered_at_once = 2;
+/// While the logs of one file are read, and the notices of another are withdrawn, one call after
+/// another, the servers are busy with others.
+constexpr int files_recovered_at_once = 4;
 
 json problems_json(const FoundLogs& found) {
   json problems = json::array();

@@ -124,10 +124,9 @@ class Reading {
     for (const auto& segment : opened) {
       const Superblock& superblock = segment->superblock();
       if (std::ranges::find(lost, superblock.segment) == lost.end()) continue;
-      auto file = store_.open(segment_name(superblock.segment));
+      auto file = store_.open_contents(segment_name(superblock.segment));
       if (file) {
-        segments_.push_back(
-            std::make_shared<LogSegment>(LogFile{std::move(*file), nullptr, 0}, superblock));
+        segments_.push_back(std::make_shared<LogSegment>(std::move(*file), superblock));
       } else if (is_last(superblock.segment)) {
         contents_.damage.push_back({0, 0, std::nullopt, to_string(file.error())});
       }
@@ -165,17 +164,16 @@ class Reading {
   /// Null: what was written to it never reached the device.
   static Result<std::shared_ptr<LogSegment>> open_segment(LogStore& store,
                                                           const std::string& name) {
-    auto file = store.open(name);
+    auto file = store.open_contents(name);
     if (!file) return tl::unexpected(file.error());
     std::vector<std::byte> block(static_cast<std::size_t>(superblock_bytes));
-    const auto got = (*file)->read_at(block, 0);
+    const auto got = file->storage->read_at(block, 0);
     if (!got) return tl::unexpected(got.error());
     block.resize(static_cast<std::size_t>(*got));
     if (all_zeros(block)) return std::shared_ptr<LogSegment>();
     auto superblock = parse_superblock(block);
     if (!superblock) return fail_in(store.path() + "/" + name, superblock.error());
-    return std::make_shared<LogSegment>(LogFile{std::move(*file), nullptr, 0},
-                                        std::move(*superblock));
+    return std::make_shared<LogSegment>(std::move(*file), std::move(*superblock));
   }
 
   /// Segments that somebody put there. The log's own are those of the name that its directory has,

@@ -108,9 +108,16 @@ Status make_durable(int directory, const std::string& path) {
   return fail(errno, "make durable " + path);
 }
 
-std::shared_ptr<std::byte> mapped(int descriptor, Bytes size) {
+/// Of the file system that the directory is on. One without a limit has no size.
+bool half_free(int directory) {
+  struct statfs file_system{};
+  return ::fstatfs(directory, &file_system) == 0 &&
+         file_system.f_bavail >= file_system.f_blocks / 2;
+}
+
+std::shared_ptr<std::byte> mapped(int descriptor, Bytes size, int protection) {
   const auto length = static_cast<std::size_t>(size);
-  void* address = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  void* address = ::mmap(nullptr, length, protection, MAP_SHARED, descriptor, 0);
   if (address == MAP_FAILED) return nullptr;
   return {static_cast<std::byte*>(address), [length](std::byte* at) { ::munmap(at, length); }};
 }
@@ -226,6 +233,16 @@ bool LogDirectory::in_use() const {
 }
 
 Result<LogFile> LogDirectory::create(const std::string& name, Bytes size) {
+  return make(name, size, &StorageFile::allocate);
+}
+
+Result<LogFile> LogDirectory::lay_out(const std::string& name, Bytes size) {
+  const bool plenty = in_memory_ && half_free(directory_.get());
+  return make(name, size, plenty ? &StorageFile::resize : &StorageFile::allocate);
+}
+
+Result<LogFile> LogDirectory::make(const std::string& name, Bytes size,
+                                   Status (StorageFile::*get_size)(Bytes)) {
   const std::string path = path_of(name);
   Descriptor descriptor(::openat(directory_.get(), name.c_str(),
                                  O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
@@ -233,18 +250,38 @@ Result<LogFile> LogDirectory::create(const std::string& name, Bytes size) {
   if (!descriptor.valid()) return fail(errno, "make " + path);
   LogFile file;
   if (in_memory_) {
-    file.memory = mapped(descriptor.get(), size);
+    file.memory = mapped(descriptor.get(), size, PROT_READ | PROT_WRITE);
     file.memory_bytes = file.memory == nullptr ? 0 : size;
   }
   file.storage = adopt_posix_file(std::move(descriptor), OpenMode::read_write, path, counters_);
-  if (auto allocated = file.storage->allocate(size); !allocated) {
+  if (auto sized = (*file.storage.*get_size)(size); !sized) {
     ::unlinkat(directory_.get(), name.c_str(), 0);
-    return tl::unexpected(allocated.error());
+    return tl::unexpected(sized.error());
   }
   return file;
 }
 
 Result<std::unique_ptr<StorageFile>> LogDirectory::open(const std::string& name) {
+  auto descriptor = open_file(name);
+  if (!descriptor) return tl::unexpected(descriptor.error());
+  return adopt_posix_file(std::move(*descriptor), OpenMode::read_write, path_of(name), counters_);
+}
+
+Result<LogFile> LogDirectory::open_contents(const std::string& name) {
+  auto descriptor = open_file(name);
+  if (!descriptor) return tl::unexpected(descriptor.error());
+  LogFile file;
+  const off_t filled = in_memory_ ? ::lseek(descriptor->get(), 0, SEEK_HOLE) : 0;
+  if (filled > 0) {
+    file.memory = mapped(descriptor->get(), filled, PROT_READ);
+    file.memory_bytes = file.memory == nullptr ? 0 : filled;
+  }
+  file.storage =
+      adopt_posix_file(std::move(*descriptor), OpenMode::read_write, path_of(name), counters_);
+  return file;
+}
+
+Result<Descriptor> LogDirectory::open_file(const std::string& name) const {
   const std::string path = path_of(name);
   Descriptor descriptor(
       ::openat(directory_.get(), name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
@@ -256,7 +293,7 @@ Result<std::unique_ptr<StorageFile>> LogDirectory::open(const std::string& name)
   if (::fstat(descriptor.get(), &status) != 0) return fail(errno, "look at " + path);
   if (!S_ISREG(status.st_mode)) return refuse(path, "it is no regular file");
   if (auto own = check_own(descriptor.get(), path); !own) return tl::unexpected(own.error());
-  return adopt_posix_file(std::move(descriptor), OpenMode::read_write, path, counters_);
+  return descriptor;
 }
 
 Result<std::vector<std::string>> LogDirectory::list() {

@@ -64,7 +64,12 @@ class LogDirectory final : public LogStore {
   bool in_use() const;
 
   Result<LogFile> create(const std::string& name, Bytes size) override;
+  /// Storage comes as it is written to on tmpfs, as long as half of that is free.
+  Result<LogFile> lay_out(const std::string& name, Bytes size) override;
   Result<std::unique_ptr<StorageFile>> open(const std::string& name) override;
+  /// What lies in memory up to the first hole, which it would take memory to look into, is not
+  /// copied to be read.
+  Result<LogFile> open_contents(const std::string& name) override;
   Result<std::vector<std::string>> list() override;
   Status rename(const std::string& from, const std::string& to) override;
   Status move_to(LogStore& other, const std::string& name, const std::string& as) override;
@@ -77,6 +82,9 @@ class LogDirectory final : public LogStore {
   LogDirectory(std::shared_ptr<CacheDirectory> parent, std::string name, Descriptor directory);
   std::string path_of(const std::string& name) const { return path_ + "/" + name; }
   Status take_lock();
+  Result<Descriptor> open_file(const std::string& name) const;
+  /// Gives the file its size by a call of `get_size`, or leaves none.
+  Result<LogFile> make(const std::string& name, Bytes size, Status (StorageFile::*get_size)(Bytes));
 
   std::shared_ptr<CacheDirectory> parent_;
   std::string name_;

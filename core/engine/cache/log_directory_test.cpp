@@ -4,7 +4,10 @@
 
 #include "core/engine/cache/log_directory.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -215,6 +218,70 @@ TEST(LogDirectoryInMemory, ShowsItsFilesWithoutACopy) {
   ASSERT_TRUE((*log)->destroy());
   EXPECT_EQ(file->memory.get()[5000], std::byte{7}) << "who still reads it may";
   fs::remove_all(name);
+}
+
+TEST(LogDirectoryInMemory, IsReadWhereItLiesUpToTheFirstHole) {
+  std::string name = "/dev/shm/forebay-log-XXXXXX";
+  if (::mkdtemp(name.data()) == nullptr) GTEST_SKIP() << "no /dev/shm here";
+  const auto log = LogDirectory::create(*CacheDirectory::open(name, Access::create), "a");
+  ASSERT_TRUE(log);
+  auto file = (*log)->lay_out("segment", 256 * KiB);
+  ASSERT_TRUE(file);
+  const std::vector<std::byte> data(64 * KiB, std::byte{7});
+  ASSERT_TRUE(file->storage->write_at(data, 0));
+  ASSERT_TRUE(file->storage->write_at(data, 128 * KiB));
+  const auto read = (*log)->open_contents("segment");
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->memory_bytes, 64 * KiB);
+  EXPECT_EQ(std::vector<std::byte>(read->memory.get(), read->memory.get() + 64 * KiB), data);
+  std::vector<std::byte> behind(64 * KiB);
+  EXPECT_EQ(read->storage->read_at(behind, 128 * KiB).value(), 64 * KiB);
+  EXPECT_EQ(behind, data);
+  ASSERT_TRUE((*log)->lay_out("new", 256 * KiB));
+  const auto empty = (*log)->open_contents("new");
+  ASSERT_TRUE(empty);
+  EXPECT_EQ(empty->memory, nullptr);
+  ASSERT_TRUE((*log)->destroy());
+  fs::remove_all(name);
+}
+
+/// Bytes behind a file that was laid out in a log below `directory`, of 64 KiB.
+Bytes behind_laid_out(const std::string& directory, const std::string& log) {
+  constexpr Bytes size = 64 * KiB;
+  const auto made = LogDirectory::create(*CacheDirectory::open(directory, Access::create), log);
+  if (!made || !(*made)->lay_out("segment", size)) return -1;
+  struct stat status{};
+  const bool found = ::stat(((*made)->path() + "/segment").c_str(), &status) == 0;
+  return found && status.st_size == size ? status.st_blocks * 512 : -1;
+}
+
+TEST_F(LogDirectoryTest, GetsStorageFirstOnADevice) {
+  if (cache()->in_memory()) GTEST_SKIP() << "the directory of tests is in memory";
+  EXPECT_GE(behind_laid_out(base_.string(), "a"), 64 * KiB);
+}
+
+/// A tmpfs of a MiB over `directory`, for this process alone. False: not for this user here.
+bool small_tmpfs(const std::string& directory) {
+  const auto user = ::geteuid();
+  const auto group = ::getegid();
+  if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+  std::ofstream("/proc/self/setgroups") << "deny";
+  std::ofstream("/proc/self/uid_map") << fmt::format("{0} {0} 1", user);
+  std::ofstream("/proc/self/gid_map") << fmt::format("{0} {0} 1", group);
+  return ::mount("none", directory.c_str(), "tmpfs", 0, "size=1m,mode=700") == 0;
+}
+
+/// 0, or what went wrong.
+int lays_out_while_half_is_free() {
+  const std::string own = fs::temp_directory_path().string();
+  if (!small_tmpfs(own)) return 0;
+  if (behind_laid_out(own, "plenty") != 0) return 1;
+  std::ofstream(own + "/others") << std::string(600 * KiB, 'x');
+  return behind_laid_out(own, "scarce") >= 64 * KiB ? 0 : 2;
+}
+
+TEST(LogDirectoryInMemoryDeathTest, GetsStorageFirstWhereHalfOfItIsTaken) {
+  EXPECT_EXIT(std::_Exit(lays_out_while_half_is_free()), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/model/error.hpp"
@@ -38,8 +39,19 @@ class LogStore {
   /// A new file of `size` zero bytes, with storage behind all of them. Errors: exists, no_space,
   /// ...
   virtual Result<LogFile> create(const std::string& name, Bytes size) = 0;
+  /// The same for who is about to fill it: storage may come as it is written to, where there is
+  /// plenty of it and getting it first would take time.
+  virtual Result<LogFile> lay_out(const std::string& name, Bytes size) {
+    return create(name, size);
+  }
   /// A file that is there, to read or to write. Errors: no_such_file, access, ...
   virtual Result<std::unique_ptr<StorageFile>> open(const std::string& name) = 0;
+  /// The same, to read what is there, of which nothing is cut off meanwhile.
+  virtual Result<LogFile> open_contents(const std::string& name) {
+    auto file = open(name);
+    if (!file) return tl::unexpected(file.error());
+    return LogFile{std::move(*file), nullptr, 0};
+  }
   /// All names, ascending.
   virtual Result<std::vector<std::string>> list() = 0;
   /// Replaces what has the new name.

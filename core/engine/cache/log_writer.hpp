@@ -33,8 +33,8 @@ struct LogSettings {
   Toggle compress = Toggle::automatic;
   /// Where storage of earlier logs may come from, and that of this log goes. Null: nowhere.
   std::shared_ptr<SegmentReserve> reserve = nullptr;
-  /// Segments are made before they are needed, by a thread: where their device lets that wait, or
-  /// there is a core for it.
+  /// Segments get their storage before they are needed, by a thread: where their device lets that
+  /// wait, or there is a core for it. Else they get it as they are written to, where that may be.
   bool ahead = true;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -134,6 +135,15 @@ Status finish_all(Sidecar& sidecar, const std::vector<LeftLog>& logs, bool keep)
   return noted ? sidecar.forget_recovery(*noted) : Status();
 }
 
+/// Of several files that are recovered at once, the logs of one after the other: each reading keeps
+/// all processors busy, and what was read for the one before is written meanwhile.
+std::vector<Result<LogContents>> read_in_turn(std::span<const LogParts> logs,
+                                              const ScanProgress& progress) {
+  static std::mutex turn;
+  const std::scoped_lock lock(turn);
+  return read_logs(logs, ReadDepth::payloads, readers(), progress);
+}
+
 /// What data logs hold, in their order, without those that hold nothing; of these `begun` gets the
 /// paths of those that were only begun.
 Result<std::vector<LogContents>> contents_of(std::vector<LeftLog>& logs,
@@ -144,7 +154,7 @@ Result<std::vector<LogContents>> contents_of(std::vector<LeftLog>& logs,
     if (log.purpose == LogPurpose::protection || log.contents) continue;
     unread.push_back({log.store.get(), log.remade.get()});
   }
-  auto all_read = read_logs(unread, ReadDepth::payloads, readers(), progress);
+  auto all_read = read_in_turn(unread, progress);
   auto next = all_read.begin();
   std::vector<LogContents> contents;
   for (LeftLog& log : logs) {

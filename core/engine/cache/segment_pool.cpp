@@ -13,6 +13,7 @@ SegmentPool::SegmentPool(LogStore& store, Sizes sizes, bool ahead,
                          std::unique_ptr<ResourceHolder> capacity,
                          std::shared_ptr<SegmentReserve> reserve)
     : store_(store),
+      ahead_(ahead),
       sizes_{std::min(sizes.first, sizes.largest), sizes.largest},
       capacity_(std::move(capacity)),
       reserve_(std::move(reserve)),
@@ -59,7 +60,7 @@ bool SegmentPool::keep(Blank blank) {
 Result<SegmentPool::Blank> SegmentPool::make(Bytes bytes) {
   std::string name = next_name();
   if (auto blank = reserved(name, bytes)) return std::move(*blank);
-  auto file = store_.create(name, bytes);
+  auto file = ahead_ ? store_.create(name, bytes) : store_.lay_out(name, bytes);
   if (!file) {
     capacity_->give_back(bytes);
     return tl::unexpected(file.error());

@@ -18,7 +18,8 @@
 namespace forebay {
 
 /// Files to become segments of one log: made ahead of need by a thread, since getting storage for
-/// one takes as long as filling it, or when they are needed, and used again when they are flushed.
+/// one takes as long as filling it, or laid out when they are needed, and used again when they are
+/// flushed.
 /// They grow with what was made before, to a twelfth of it, up to a limit: a log that stays small
 /// is made and removed in little time, and what was made ahead and is not needed in the end is
 /// little beside the rest. What they take of the node's capacity is held in its name. With a
@@ -37,7 +38,7 @@ class SegmentPool {
     Bytes first = 0;
     Bytes largest = 0;
   };
-  /// `store` must outlive the pool. `ahead`: by a thread.
+  /// `store` must outlive the pool. `ahead`: by a thread, with storage behind them.
   SegmentPool(LogStore& store, Sizes sizes, bool ahead, std::unique_ptr<ResourceHolder> capacity,
               std::shared_ptr<SegmentReserve> reserve);
   ~SegmentPool();  ///< What is blank stays; destroying the store removes it.
@@ -77,6 +78,7 @@ class SegmentPool {
   void work();
 
   LogStore& store_;
+  const bool ahead_;
   const Sizes sizes_;
   const std::unique_ptr<ResourceHolder> capacity_;
   const std::shared_ptr<SegmentReserve> reserve_;
