@@ -99,4 +99,12 @@ function(forebay_mpi_test_properties test mpi ranks)
     math(EXPR places "2 * ${ranks}")
   endif()
   set_tests_properties(${test} PROPERTIES PROCESSORS ${places} ${ARGN})
+  if(mpi STREQUAL "openmpi")
+    # Jobs of a user share a directory, which one that ends removes while another begins: orte_init
+    # fails then. The name is short, since there may be sockets below.
+    string(SHA1 own "${test}")
+    string(SUBSTRING ${own} 0 8 own)
+    set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT
+        OMPI_MCA_orte_tmpdir_base=${CMAKE_BINARY_DIR}/ompi/${own})
+  endif()
 endfunction()
