@@ -124,7 +124,7 @@ class Reading {
     for (const auto& segment : opened) {
       const Superblock& superblock = segment->superblock();
       if (std::ranges::find(lost, superblock.segment) == lost.end()) continue;
-      auto file = store_.open_contents(segment_name(superblock.segment));
+      auto file = open_file(store_, segment_name(superblock.segment));
       if (file) {
         segments_.push_back(std::make_shared<LogSegment>(std::move(*file), superblock));
       } else if (is_last(superblock.segment)) {
@@ -161,10 +161,15 @@ class Reading {
     return {};
   }
 
+  /// Of headers alone there is less to copy than there are pages to map.
+  Result<LogFile> open_file(LogStore& store, const std::string& name) const {
+    return depth_ == ReadDepth::payloads ? store.open_contents(name)
+                                         : store.open(name).map(LogFile::of);
+  }
+
   /// Null: what was written to it never reached the device.
-  static Result<std::shared_ptr<LogSegment>> open_segment(LogStore& store,
-                                                          const std::string& name) {
-    auto file = store.open_contents(name);
+  Result<std::shared_ptr<LogSegment>> open_segment(LogStore& store, const std::string& name) const {
+    auto file = open_file(store, name);
     if (!file) return tl::unexpected(file.error());
     std::vector<std::byte> block(static_cast<std::size_t>(superblock_bytes));
     const auto got = file->storage->read_at(block, 0);

@@ -115,11 +115,13 @@ bool half_free(int directory) {
          file_system.f_bavail >= file_system.f_blocks / 2;
 }
 
-std::shared_ptr<std::byte> mapped(int descriptor, Bytes size, int protection) {
+/// Still without its storage: the first `size` bytes as they lie in memory, if they can be mapped.
+LogFile mapped(int descriptor, Bytes size, int protection) {
   const auto length = static_cast<std::size_t>(size);
   void* address = ::mmap(nullptr, length, protection, MAP_SHARED, descriptor, 0);
-  if (address == MAP_FAILED) return nullptr;
-  return {static_cast<std::byte*>(address), [length](std::byte* at) { ::munmap(at, length); }};
+  if (address == MAP_FAILED) return {};
+  const auto unmap = [length](std::byte* at) { ::munmap(at, length); };
+  return {nullptr, {static_cast<std::byte*>(address), unmap}, size};
 }
 
 }  // namespace
@@ -249,10 +251,7 @@ Result<LogFile> LogDirectory::make(const std::string& name, Bytes size,
                                  S_IRUSR | S_IWUSR));
   if (!descriptor.valid()) return fail(errno, "make " + path);
   LogFile file;
-  if (in_memory_) {
-    file.memory = mapped(descriptor.get(), size, PROT_READ | PROT_WRITE);
-    file.memory_bytes = file.memory == nullptr ? 0 : size;
-  }
+  if (in_memory_) file = mapped(descriptor.get(), size, PROT_READ | PROT_WRITE);
   file.storage = adopt_posix_file(std::move(descriptor), OpenMode::read_write, path, counters_);
   if (auto sized = (*file.storage.*get_size)(size); !sized) {
     ::unlinkat(directory_.get(), name.c_str(), 0);
@@ -272,10 +271,7 @@ Result<LogFile> LogDirectory::open_contents(const std::string& name) {
   if (!descriptor) return tl::unexpected(descriptor.error());
   LogFile file;
   const off_t filled = in_memory_ ? ::lseek(descriptor->get(), 0, SEEK_HOLE) : 0;
-  if (filled > 0) {
-    file.memory = mapped(descriptor->get(), filled, PROT_READ);
-    file.memory_bytes = file.memory == nullptr ? 0 : filled;
-  }
+  if (filled > 0) file = mapped(descriptor->get(), filled, PROT_READ);
   file.storage =
       adopt_posix_file(std::move(*descriptor), OpenMode::read_write, path_of(name), counters_);
   return file;

@@ -28,6 +28,10 @@ struct LogFile {
   std::shared_ptr<std::byte> memory;  ///< Null: read and written through `storage`.
   Bytes memory_bytes = 0;
   std::optional<EarlierUse> earlier = std::nullopt;
+
+  static LogFile of(std::unique_ptr<StorageFile> storage) {
+    return {std::move(storage), nullptr, 0};
+  }
 };
 
 /// Where the files of one log lie: a flat set of names. Implementations: LogDirectory, and stores
@@ -48,9 +52,7 @@ class LogStore {
   virtual Result<std::unique_ptr<StorageFile>> open(const std::string& name) = 0;
   /// The same, to read what is there, of which nothing is cut off meanwhile.
   virtual Result<LogFile> open_contents(const std::string& name) {
-    auto file = open(name);
-    if (!file) return tl::unexpected(file.error());
-    return LogFile{std::move(*file), nullptr, 0};
+    return open(name).map(LogFile::of);
   }
   /// All names, ascending.
   virtual Result<std::vector<std::string>> list() = 0;

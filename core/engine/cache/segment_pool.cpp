@@ -80,7 +80,7 @@ void SegmentPool::made(Bytes bytes) {
 }
 
 void SegmentPool::prepare() {
-  if (!worker_.joinable()) return;
+  if (!ahead_) return;
   {
     const std::scoped_lock lock(mutex_);
     if (stopping_ || making_ || blank_ || !take_capacity(next_bytes_)) return;
