@@ -192,7 +192,7 @@ def _ask_about_incomplete(console: Console, found: "Survey") -> str | None:
         )
     cache_report.show_incomplete(console, logs)
     answer: _Unfinished = typer.prompt(
-        "Drop those bytes, replay what is there of them, or stop?",
+        "Drop those bytes, replay what is there of them, or stop? (drop, replay, stop)",
         type=_Unfinished,
         default=_Unfinished.stop.value,
         err=True,

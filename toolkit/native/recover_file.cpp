@@ -22,6 +22,7 @@
 #include "core/model/counters.hpp"
 #include "core/storage/descriptor.hpp"
 #include "core/storage/file.hpp"
+#include "core/storage/past_page_cache.hpp"
 #include "toolkit/native/cache_json.hpp"
 
 namespace forebay {
@@ -236,8 +237,9 @@ json recover_file(const FileLogs& logs, const RecoverOptions& options, ProgressP
                                     printer.print("replay", logs.file.path, done, all);
                                   }};
   Counters counters;
-  const auto file = open_target(logs, options, counters);
+  auto file = open_target(logs, options, counters);
   if (!file) return refused(result, "failed", to_string(file.error()));
+  *file = past_page_cache(std::move(*file), counters);
   const auto report =
       recover_in_turn(**file, sidecar, std::move(*turns), choices_for(options, gathered->needed()),
                       options.overtaken == "drop", progress);

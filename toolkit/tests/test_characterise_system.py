@@ -386,7 +386,7 @@ def test_wrong_usage_and_a_missing_file_have_their_words(forebay: Forebay) -> No
         ((), "there is no PATH"),
         ((".", "--quick", "--full"), "exclude each other"),
         (("--show",), "is not there"),
-        ((".", "--rounds", "3"), "greater than or equal to 4"),
+        ((".", "--rounds", "3"), "is not in the range x>=4"),
         ((".", "-o", "no/such/system.json"), "there is no directory"),
     ):
         answer = forebay("characterise", "system", *words)

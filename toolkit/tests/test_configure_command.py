@@ -296,7 +296,7 @@ def test_a_system_file_of_another_machine_is_warned_of(
         (["--constraint", "aggregators>64"], "leaves no value of aggregators"),
         (["--constraint", "aggregators>64"], "There are: 4, 1, 2."),
         (["--constraint", "buffer_size<=1"], "There are: 512.0 KiB, 1.0 MiB, 4.0 MiB"),
-        (["--max-runs", "0"], "greater than or equal to 3"),
+        (["--max-runs", "0"], "is not in the range x>=3"),
         (["--timeout", "0"], "Invalid value for '--timeout'"),
         (["--timeout", "-1"], "Invalid value for '--timeout'"),
         (["--timeout", "inf"], "Invalid value for '--timeout'"),

@@ -1,0 +1,148 @@
+#include "core/storage/past_page_cache.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/storage/forwarding_file.hpp"
+#include "core/storage/piece_walk.hpp"
+
+namespace forebay {
+namespace {
+
+/// A page is written by one way or by the other, else one of them would have to wait for the other.
+constexpr Bytes page = 4 * KiB;
+/// Below, the calls of a device cost more than the pages of a cache.
+constexpr Bytes least = 512 * KiB;
+/// Of one system call. As large as a large page, which a device gets in one piece.
+constexpr Bytes call_bytes = 2 * MiB;
+
+/// What offsets, lengths and memory of direct writes are multiples of; 0: it is not known.
+Bytes alignment_of([[maybe_unused]] int descriptor) {
+#ifdef STATX_DIOALIGN
+  struct statx status{};
+  if (::statx(descriptor, "", AT_EMPTY_PATH, STATX_DIOALIGN, &status) != 0) return 0;
+  if ((status.stx_mask & STATX_DIOALIGN) == 0) return 0;
+  return std::max(status.stx_dio_offset_align, status.stx_dio_mem_align);
+#else
+  return 0;
+#endif
+}
+
+struct Free {
+  void operator()(std::byte* memory) const { std::free(memory); }
+};
+using Memory = std::unique_ptr<std::byte, Free>;
+
+/// Copies the first `to.size()` bytes that `walk` has left.
+void gather(PieceWalk& walk, std::span<std::byte> to) {
+  while (!to.empty()) {
+    for (const iovec& piece : walk.next()) {
+      const std::size_t length = std::min(piece.iov_len, to.size());
+      std::memcpy(to.data(), piece.iov_base, length);
+      walk.advance(static_cast<Bytes>(length));
+      to = to.subspan(length);
+      if (to.empty()) return;
+    }
+  }
+}
+
+class UncachedFile final : public ForwardingFile {
+ public:
+  UncachedFile(std::unique_ptr<StorageFile> cached, std::unique_ptr<StorageFile> direct)
+      : ForwardingFile(std::move(cached)), direct_(std::move(direct)) {}
+
+  Status write_pieces(std::span<const iovec> pieces, Bytes offset) override {
+    const Bytes end = offset + total_bytes(pieces);
+    const Extent whole_pages{round_up(offset, page),
+                             round_down(end, page) - round_up(offset, page)};
+    if (whole_pages.length < least || refused_) {
+      return ForwardingFile::write_pieces(pieces, offset);
+    }
+    PieceWalk walk(pieces, call_bytes);
+    if (auto head = write_cached(walk, {offset, whole_pages.offset - offset}); !head) return head;
+    for (Bytes at = whole_pages.offset; at < whole_pages.end();) {
+      const Extent call{at, std::min(call_bytes, whole_pages.end() - at)};
+      if (auto written = write_direct(walk, call); !written) return written;
+      at = call.end();
+    }
+    return write_cached(walk, {whole_pages.end(), end - whole_pages.end()});
+  }
+
+ private:
+  Status write_cached(PieceWalk& walk, Extent part) {
+    if (part.empty()) return {};
+    std::vector<std::byte> bytes(static_cast<std::size_t>(part.length));
+    gather(walk, bytes);
+    const iovec piece{bytes.data(), bytes.size()};
+    return ForwardingFile::write_pieces({&piece, 1}, part.offset);
+  }
+
+  Status write_direct(PieceWalk& walk, Extent call) {
+    Memory memory = take();
+    if (memory == nullptr) return write_cached(walk, call);
+    const std::span bytes(memory.get(), static_cast<std::size_t>(call.length));
+    gather(walk, bytes);
+    Status written;
+    if (!refused_) written = direct_->write_at(bytes, call.offset);
+    // Also the rest of a write that fell short, which need not begin where one may.
+    if (refused_ || (!written && written.error().os_errno == EINVAL)) {
+      refused_ = true;
+      const iovec piece{bytes.data(), bytes.size()};
+      written = ForwardingFile::write_pieces({&piece, 1}, call.offset);
+    }
+    give_back(std::move(memory));
+    return written;
+  }
+
+  /// As many as there are threads that write, again and again: new pages are what costs time.
+  Memory take() {
+    {
+      const std::scoped_lock lock(mutex_);
+      if (!memory_.empty()) {
+        Memory memory = std::move(memory_.back());
+        memory_.pop_back();
+        return memory;
+      }
+    }
+    Memory memory(static_cast<std::byte*>(std::aligned_alloc(call_bytes, call_bytes)));
+    if (memory != nullptr) ::madvise(memory.get(), call_bytes, MADV_HUGEPAGE);
+    return memory;
+  }
+  void give_back(Memory memory) {
+    const std::scoped_lock lock(mutex_);
+    memory_.push_back(std::move(memory));
+  }
+
+  const std::unique_ptr<StorageFile> direct_;
+  std::atomic<bool> refused_ = false;
+  std::mutex mutex_;
+  std::vector<Memory> memory_;  ///< Guarded by mutex_.
+};
+
+}  // namespace
+
+std::unique_ptr<StorageFile> past_page_cache(std::unique_ptr<StorageFile> file,
+                                             Counters& counters) {
+  Descriptor opened(::open(file->path().c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC));
+  if (!opened.valid()) return file;
+  const Bytes alignment = alignment_of(opened.get());
+  if (alignment == 0 || alignment > page) return file;
+  auto direct = adopt_posix_file(std::move(opened), OpenMode::write_only, file->path(), counters);
+  // The name may lead to another file by now.
+  if (!file->id() || file->id() != direct->id()) return file;
+  return std::make_unique<UncachedFile>(std::move(file), std::move(direct));
+}
+
+}  // namespace forebay
