@@ -91,12 +91,13 @@ def write(directory: Path, campaign: Campaign) -> Path:
         f"before each close: its files are durable then, as the cache's are at the end if the "
         f"*last flush* is waited for. Medians; a ratio is of runs of one round, [interval].",
         "",
-        "Below: *fio* writes as many bytes in one process, and its time ends when they are "
-        "durable; where logs and files share a device it is measured once. The last file's bytes "
-        "for the time of writing it and of waiting for its flush; those in logs that were never "
-        "flushed, for all of the command `forebay cache recover`, whose logs on a disk were "
-        "written out before and are in the page cache; the part of the bytes that went through "
-        "logs, which is less where the cache was given up, and what these hold beside them.",
+        "Below: *fio* writes as many bytes in one process, through the page cache and past it, the "
+        "faster of which counts, and its time ends when they are durable; where logs and files "
+        "share a device it is measured once. The last file's bytes for the time of writing it and "
+        "of waiting for its flush; those in logs that were never flushed, for all of the command "
+        "`forebay cache recover`, whose logs on a disk were written out before and are in the page "
+        "cache; the part of the bytes that went through logs, which is less where the cache was "
+        "given up, and what these hold beside them.",
         "",
     ]
     lines += parts.notes(directory, "cache-local")
