@@ -85,8 +85,12 @@ class UncachedFile final : public ForwardingFile {
     if (part.empty()) return {};
     std::vector<std::byte> bytes(static_cast<std::size_t>(part.length));
     gather(walk, bytes);
+    return write_cached(bytes, part.offset);
+  }
+
+  Status write_cached(std::span<std::byte> bytes, Bytes offset) {
     const iovec piece{bytes.data(), bytes.size()};
-    return ForwardingFile::write_pieces({&piece, 1}, part.offset);
+    return ForwardingFile::write_pieces({&piece, 1}, offset);
   }
 
   Status write_direct(PieceWalk& walk, Extent call) {
@@ -94,13 +98,11 @@ class UncachedFile final : public ForwardingFile {
     if (memory == nullptr) return write_cached(walk, call);
     const std::span bytes(memory.get(), static_cast<std::size_t>(call.length));
     gather(walk, bytes);
-    Status written;
-    if (!refused_) written = direct_->write_at(bytes, call.offset);
+    Status written = direct_->write_at(bytes, call.offset);
     // Also the rest of a write that fell short, which need not begin where one may.
-    if (refused_ || (!written && written.error().os_errno == EINVAL)) {
+    if (!written && written.error().os_errno == EINVAL) {
       refused_ = true;
-      const iovec piece{bytes.data(), bytes.size()};
-      written = ForwardingFile::write_pieces({&piece, 1}, call.offset);
+      written = write_cached(bytes, call.offset);
     }
     give_back(std::move(memory));
     return written;

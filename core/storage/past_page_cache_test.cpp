@@ -54,7 +54,6 @@ class Written {
 
   StorageFile& file() { return *file_; }
   const std::string& path() const { return path_; }
-  Counters& counters() { return counters_; }
   bool is_direct() const { return is_direct_; }
 
   std::vector<std::byte> content() {

@@ -191,8 +191,9 @@ def _ask_about_incomplete(console: Console, found: "Survey") -> str | None:
             exit_code=1,
         )
     cache_report.show_incomplete(console, logs)
+    answers = ", ".join(answer.value for answer in _Unfinished)
     answer: _Unfinished = typer.prompt(
-        "Drop those bytes, replay what is there of them, or stop? (drop, replay, stop)",
+        f"Drop those bytes, replay what is there of them, or stop? ({answers})",
         type=_Unfinished,
         default=_Unfinished.stop.value,
         err=True,
