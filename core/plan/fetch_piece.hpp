@@ -5,13 +5,10 @@
 #include <optional>
 #include <vector>
 
+#include "core/model/direct_io.hpp"
 #include "core/model/extent.hpp"
 
 namespace forebay {
-
-/// Addresses, offsets and lengths of O_DIRECT transfers are multiples of this everywhere: it is the
-/// largest logical block size of devices in use (open(2), "O_DIRECT").
-constexpr Bytes direct_alignment = 4 * KiB;
 
 /// What has to be transferred to have `extent`: whole units of direct_alignment.
 constexpr Extent transfer_of(Extent extent) {

@@ -1,32 +1,31 @@
 #include "core/storage/past_page_cache.hpp"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
-#include <cstdlib>
+#include <cstdint>
 #include <cstring>
 #include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "core/model/direct_io.hpp"
+#include "core/storage/aligned_memory.hpp"
 #include "core/storage/forwarding_file.hpp"
 #include "core/storage/piece_walk.hpp"
 
 namespace forebay {
 namespace {
 
-/// A page is written by one way or by the other, else one of them would have to wait for the other.
-constexpr Bytes page = 4 * KiB;
 /// Below, the calls of a device cost more than the pages of a cache.
 constexpr Bytes least = 512 * KiB;
-/// Of one system call. As large as a large page, which a device gets in one piece.
-constexpr Bytes call_bytes = 2 * MiB;
+/// Of one system call.
+constexpr Bytes call_bytes = large_page;
 
 /// What offsets, lengths and memory of direct writes are multiples of; 0: it is not known.
 Bytes alignment_of([[maybe_unused]] int descriptor) {
@@ -40,10 +39,10 @@ Bytes alignment_of([[maybe_unused]] int descriptor) {
 #endif
 }
 
-struct Free {
-  void operator()(std::byte* memory) const { std::free(memory); }
-};
-using Memory = std::unique_ptr<std::byte, Free>;
+bool is_aligned(const void* memory) {
+  return reinterpret_cast<std::uintptr_t>(memory) % static_cast<std::uintptr_t>(direct_alignment) ==
+         0;
+}
 
 /// Copies the first `to.size()` bytes that `walk` has left.
 void gather(PieceWalk& walk, std::span<std::byte> to) {
@@ -65,8 +64,10 @@ class UncachedFile final : public ForwardingFile {
 
   Status write_pieces(std::span<const iovec> pieces, Bytes offset) override {
     const Bytes end = offset + total_bytes(pieces);
-    const Extent whole_pages{round_up(offset, page),
-                             round_down(end, page) - round_up(offset, page)};
+    // A page is written by one way or by the other, else one would have to wait for the other.
+    const Extent whole_pages{
+        round_up(offset, direct_alignment),
+        round_down(end, direct_alignment) - round_up(offset, direct_alignment)};
     if (whole_pages.length < least || refused_) {
       return ForwardingFile::write_pieces(pieces, offset);
     }
@@ -93,36 +94,43 @@ class UncachedFile final : public ForwardingFile {
     return ForwardingFile::write_pieces({&piece, 1}, offset);
   }
 
+  /// From where the bytes are if the device can take them there.
   Status write_direct(PieceWalk& walk, Extent call) {
-    Memory memory = take();
-    if (memory == nullptr) return write_cached(walk, call);
-    const std::span bytes(memory.get(), static_cast<std::size_t>(call.length));
-    gather(walk, bytes);
-    Status written = direct_->write_at(bytes, call.offset);
-    // Also the rest of a write that fell short, which need not begin where one may.
-    if (!written && written.error().os_errno == EINVAL) {
-      refused_ = true;
-      written = write_cached(bytes, call.offset);
+    const iovec& piece = walk.next().front();
+    if (is_aligned(piece.iov_base) && static_cast<Bytes>(piece.iov_len) >= call.length) {
+      const std::span bytes(static_cast<std::byte*>(piece.iov_base),
+                            static_cast<std::size_t>(call.length));
+      walk.advance(call.length);
+      return write_direct(bytes, call.offset);
     }
+    AlignedMemory memory = take();
+    const std::span bytes = memory.take(call.length);
+    if (bytes.empty()) return write_cached(walk, call);
+    gather(walk, bytes);
+    Status written = write_direct(bytes, call.offset);
     give_back(std::move(memory));
     return written;
   }
 
-  /// As many as there are threads that write, again and again: new pages are what costs time.
-  Memory take() {
-    {
-      const std::scoped_lock lock(mutex_);
-      if (!memory_.empty()) {
-        Memory memory = std::move(memory_.back());
-        memory_.pop_back();
-        return memory;
-      }
+  Status write_direct(std::span<std::byte> bytes, Bytes offset) {
+    Status written = direct_->write_at(bytes, offset);
+    // Also the rest of a write that fell short, which need not begin where one may.
+    if (!written && written.error().os_errno == EINVAL) {
+      refused_ = true;
+      written = write_cached(bytes, offset);
     }
-    Memory memory(static_cast<std::byte*>(std::aligned_alloc(call_bytes, call_bytes)));
-    if (memory != nullptr) ::madvise(memory.get(), call_bytes, MADV_HUGEPAGE);
+    return written;
+  }
+
+  /// As many as there are threads that write.
+  AlignedMemory take() {
+    const std::scoped_lock lock(mutex_);
+    if (memory_.empty()) return {};
+    AlignedMemory memory = std::move(memory_.back());
+    memory_.pop_back();
     return memory;
   }
-  void give_back(Memory memory) {
+  void give_back(AlignedMemory memory) {
     const std::scoped_lock lock(mutex_);
     memory_.push_back(std::move(memory));
   }
@@ -130,7 +138,7 @@ class UncachedFile final : public ForwardingFile {
   const std::unique_ptr<StorageFile> direct_;
   std::atomic<bool> refused_ = false;
   std::mutex mutex_;
-  std::vector<Memory> memory_;  ///< Guarded by mutex_.
+  std::vector<AlignedMemory> memory_;  ///< Guarded by mutex_.
 };
 
 }  // namespace
@@ -140,7 +148,7 @@ std::unique_ptr<StorageFile> past_page_cache(std::unique_ptr<StorageFile> file,
   Descriptor opened(::open(file->path().c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC));
   if (!opened.valid()) return file;
   const Bytes alignment = alignment_of(opened.get());
-  if (alignment == 0 || alignment > page) return file;
+  if (alignment == 0 || alignment > direct_alignment) return file;
   auto direct = adopt_posix_file(std::move(opened), OpenMode::write_only, file->path(), counters);
   // The name may lead to another file by now.
   if (!file->id() || file->id() != direct->id()) return file;

@@ -23,6 +23,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/model/direct_io.hpp"
+#include "core/storage/aligned_memory.hpp"
+
 namespace forebay {
 namespace {
 
@@ -86,11 +89,17 @@ RC_GTEST_PROP(PastPageCache, HoldsWhatWasWritten, ()) {
   const auto writes = *rc::gen::inRange(1, 4);
   for (int i = 0; i < writes; ++i) {
     const auto offset = *rc::gen::inRange<std::size_t>(0, 3 * MiB);
-    const auto data = noise(*rc::gen::inRange<std::size_t>(1, 5 * MiB), static_cast<unsigned>(i));
+    const auto random = noise(*rc::gen::inRange<std::size_t>(1, 5 * MiB), static_cast<unsigned>(i));
+    // Often where a device can take it from, page for page as in the file.
+    const auto skip = *rc::gen::oneOf(rc::gen::inRange<std::size_t>(0, direct_alignment),
+                                      rc::gen::just(offset % direct_alignment));
+    AlignedMemory memory;
+    const auto data = memory.take(static_cast<Bytes>(skip + random.size())).subspan(skip);
+    std::ranges::copy(random, data.begin());
     // At a random place, and behind its first bytes often: pieces need not be as pages are.
     const auto cut = *rc::gen::oneOf(rc::gen::inRange<std::size_t>(0, data.size()),
                                      rc::gen::just(std::min<std::size_t>(data.size(), 5)));
-    auto* bytes = const_cast<std::byte*>(data.data());
+    auto* bytes = data.data();
     const std::vector<iovec> pieces{{bytes, cut}, {bytes, 0}, {bytes + cut, data.size() - cut}};
     RC_ASSERT(written.file().write_pieces(pieces, static_cast<Bytes>(offset)).has_value());
     model.resize(std::max(model.size(), offset + data.size()));

@@ -3,10 +3,13 @@
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <span>
 #include <utility>
 
+#include "core/model/direct_io.hpp"
+#include "core/storage/aligned_memory.hpp"
 #include "core/storage/background_thread.hpp"
 
 namespace forebay {
@@ -14,8 +17,14 @@ namespace {
 
 constexpr std::chrono::milliseconds idle_period{100};
 
-iovec piece_of(std::span<const std::byte> bytes) {
-  return {const_cast<std::byte*>(bytes.data()), bytes.size()};
+/// What goes on in memory where the last piece ends is one with it.
+void append(std::vector<iovec>& run, std::span<const std::byte> bytes) {
+  auto* begin = const_cast<std::byte*>(bytes.data());
+  if (!run.empty() && static_cast<std::byte*>(run.back().iov_base) + run.back().iov_len == begin) {
+    run.back().iov_len += bytes.size();
+    return;
+  }
+  run.push_back({begin, bytes.size()});
 }
 
 /// The file's bytes lie in memory, where they are.
@@ -33,32 +42,30 @@ class UnitWriter {
   Status collect(const DirtyExtents::Work& work);
 
   StorageFile& file_;
-  std::vector<std::byte> copies_;   ///< Of pieces that do not lie in memory as they are.
+  AlignedMemory copies_;            ///< Of pieces that do not lie in memory as they are.
   std::vector<std::byte> payload_;  ///< A payload of which a part is needed.
   std::vector<std::span<const std::byte>> sources_;  ///< By piece.
 };
 
-/// Finds or makes the bytes of every piece.
+/// Finds or makes the bytes of every piece. Copies lie as they do in the file, page for page, so
+/// that a device can be written from them.
 Status UnitWriter::collect(const DirtyExtents::Work& work) {
-  std::size_t copied = 0;
-  for (const DirtyMap::Piece& piece : work.pieces) {
-    if (!in_memory(piece)) copied += static_cast<std::size_t>(piece.extent.length);
-  }
-  copies_.resize(copied);
+  const Bytes begin = round_down(work.pieces.front().extent.offset, direct_alignment);
+  std::span<std::byte> copies;
   sources_.clear();
-  std::size_t at = 0;
   for (const DirtyMap::Piece& piece : work.pieces) {
-    const auto length = static_cast<std::size_t>(piece.extent.length);
     if (in_memory(piece)) {
       const auto bytes = verified_bytes(piece.place, piece.extent.length, payload_);
       if (!bytes) return tl::unexpected(bytes.error());
       sources_.push_back(*bytes);
       continue;
     }
-    const std::span copy = std::span(copies_).subspan(at, length);
+    if (copies.empty()) copies = copies_.take(work.pieces.back().extent.end() - begin);
+    if (copies.empty()) return fail(ENOMEM, "read what is to be flushed");
+    const std::span copy = copies.subspan(static_cast<std::size_t>(piece.extent.offset - begin),
+                                          static_cast<std::size_t>(piece.extent.length));
     if (auto read = read_verified(piece.place, copy, payload_); !read) return read;
     sources_.push_back(copy);
-    at += length;
   }
   return {};
 }
@@ -71,7 +78,7 @@ Status UnitWriter::write(const DirtyExtents::Work& work) {
     std::size_t next = first;
     Bytes end = work.pieces[first].extent.offset;
     while (next < work.pieces.size() && work.pieces[next].extent.offset == end) {
-      run.push_back(piece_of(sources_[next]));
+      append(run, sources_[next]);
       end = work.pieces[next].extent.end();
       ++next;
     }

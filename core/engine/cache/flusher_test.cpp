@@ -7,10 +7,14 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <random>
+#include <utility>
 
 #include "core/engine/cache/log_writer.hpp"
 #include "core/engine/cache/memory_log_store.hpp"
+#include "core/model/direct_io.hpp"
+#include "core/storage/forwarding_file.hpp"
 #include "core/storage/memory_file.hpp"
 
 namespace forebay {
@@ -112,6 +116,35 @@ TEST(Flusher, NeverWritesBytesOfADamagedPayload) {
     EXPECT_EQ(content[at], std::byte{0});
   }
   EXPECT_TRUE(rig.extents.any({0, 1000})) << "it is still dirty";
+}
+
+/// Notes from where it is written.
+class Watched final : public ForwardingFile {
+ public:
+  explicit Watched(std::unique_ptr<StorageFile> inner) : ForwardingFile(std::move(inner)) {}
+
+  Status write_pieces(std::span<const iovec> pieces, Bytes offset) override {
+    const auto address = reinterpret_cast<std::uintptr_t>(pieces.front().iov_base);
+    lie_as_in_file &=
+        pieces.size() == 1 &&
+        address % direct_alignment == static_cast<std::uint64_t>(offset) % direct_alignment;
+    return ForwardingFile::write_pieces(pieces, offset);
+  }
+
+  bool lie_as_in_file = true;
+};
+
+TEST(Flusher, CopiesLieAsTheyDoInTheFile) {
+  Rig rig(64 * KiB);
+  rig.write(5000, filled(3000, 1));
+  rig.write(8000, filled(100'000, 2));
+  rig.write(120'001, filled(20'000, 3));
+  auto watched = std::make_unique<Watched>(std::move(rig.file));
+  const Watched& seen = *watched;
+  rig.file = std::move(watched);
+  ASSERT_TRUE(rig.flush());
+  EXPECT_EQ(rig.inode->content(), rig.model);
+  EXPECT_TRUE(seen.lie_as_in_file);
 }
 
 TEST(Flusher, GoesOnAfterAFailureOnEitherSide) {

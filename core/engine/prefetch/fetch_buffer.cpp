@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <utility>
 
-#include "core/plan/fetch_piece.hpp"
 #include "core/storage/own_mapping.hpp"
 
 namespace forebay {

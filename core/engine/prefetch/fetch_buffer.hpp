@@ -6,17 +6,14 @@
 #include <optional>
 #include <span>
 
+#include "core/model/direct_io.hpp"
 #include "core/model/error.hpp"
 #include "core/model/extent.hpp"
 
 namespace forebay {
 
-/// Of the usual architectures with pages of 4 KiB.
-constexpr Bytes large_page = 2 * MiB;
-
 /// Memory for what was fetched: ranges of it, aligned for O_DIRECT, that are taken and given back.
-/// Its pages are large where the kernel has such: a device takes a request apart where memory is
-/// not in one piece (Linux: at 128 pieces, which are 512 KiB of usual pages). Not thread-safe.
+/// Its pages are large where the kernel has such. Not thread-safe.
 class FetchBuffer {
  public:
   /// Error: no_memory.
