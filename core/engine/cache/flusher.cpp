@@ -27,11 +27,6 @@ void append(std::vector<iovec>& run, std::span<const std::byte> bytes) {
   run.push_back({begin, bytes.size()});
 }
 
-/// The file's bytes lie in memory, where they are.
-bool in_memory(const DirtyMap::Piece& piece) {
-  return piece.place.segment->in_memory() && piece.place.plain();
-}
-
 /// Writes a unit's pieces to the file, neighbours together.
 class UnitWriter {
  public:
@@ -54,10 +49,10 @@ Status UnitWriter::collect(const DirtyExtents::Work& work) {
   std::span<std::byte> copies;
   sources_.clear();
   for (const DirtyMap::Piece& piece : work.pieces) {
-    if (in_memory(piece)) {
-      const auto bytes = verified_bytes(piece.place, piece.extent.length, payload_);
-      if (!bytes) return tl::unexpected(bytes.error());
-      sources_.push_back(*bytes);
+    const auto in_memory = verified_in_memory(piece.place, piece.extent.length);
+    if (!in_memory) return tl::unexpected(in_memory.error());
+    if (*in_memory) {
+      sources_.push_back(**in_memory);
       continue;
     }
     if (copies.empty()) copies = copies_.take(work.pieces.back().extent.end() - begin);

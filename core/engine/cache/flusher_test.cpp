@@ -147,6 +147,31 @@ TEST(Flusher, CopiesLieAsTheyDoInTheFile) {
   EXPECT_TRUE(seen.lie_as_in_file);
 }
 
+TEST(Flusher, ReadsWhatDoesNotLieInMemory) {
+  Rig rig(16 * KiB);
+  for (int i = 0; i < 4; ++i) rig.write(i * KiB, filled(1024, i + 1));
+  const auto pieces = rig.extents.overlapping({0, 4 * KiB});
+  ASSERT_EQ(pieces.size(), 4u);
+  // Of a log with a hole, what comes before it can be looked at in memory.
+  const Bytes shown = pieces[1].place.payload;
+  const std::shared_ptr<std::byte> memory(new std::byte[static_cast<std::size_t>(shown)],
+                                          std::default_delete<std::byte[]>());
+  auto storage = rig.log.open()->open(segment_name(0));
+  ASSERT_TRUE(storage);
+  ASSERT_TRUE((*storage)->read_at({memory.get(), static_cast<std::size_t>(shown)}, 0));
+  const auto segment = std::make_shared<const LogSegment>(
+      LogFile{std::move(*storage), memory, shown}, pieces[0].place.segment->superblock());
+  DirtyExtents extents({{}, 16 * KiB, 0}, false);
+  for (const DirtyMap::Piece& piece : pieces) {
+    LogPlace place = piece.place;
+    place.segment = segment;
+    extents.add(piece.extent, piece.order, place);
+  }
+  const Flusher flusher(extents, *rig.file, 1, {});
+  ASSERT_TRUE(extents.drain(extents.last_order()));
+  EXPECT_EQ(rig.inode->content(), rig.model);
+}
+
 TEST(Flusher, GoesOnAfterAFailureOnEitherSide) {
   Rig clean(4 * KiB);
   const auto fill = [](Rig& rig) {
