@@ -29,8 +29,8 @@ def write(output: Path) -> Path:
         "",
         "The library is in every process of a run, and most descriptors are of files that nothing "
         "is declared of. Such a call looks into a table, and goes on to the C library. The same "
-        "calls through the library and straight to the C library, in turns of 1000, the least of "
-        "400 turns each (`core/intercept/posix/unlisted_bench.cpp`): `read` to `fcntl` of a "
+        "calls through the library and straight to the C library, in turns of 100, the least of "
+        "4000 turns each (`core/intercept/posix/unlisted_bench.cpp`): `read` to `fcntl` of a "
         "descriptor that does not exist, which are the shortest that enter the kernel; `fread` of "
         "a byte that is in the stream's buffer; of `dup` and `close`, and `mmap` and `munmap`, the "
         "mean of the two. Nanoseconds a call, medians of the rounds, least and most in brackets.",
