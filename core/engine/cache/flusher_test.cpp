@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <random>
@@ -125,13 +126,12 @@ class Watched final : public ForwardingFile {
 
   Status write_pieces(std::span<const iovec> pieces, Bytes offset) override {
     const auto address = reinterpret_cast<std::uintptr_t>(pieces.front().iov_base);
-    lie_as_in_file &=
-        pieces.size() == 1 &&
-        address % direct_alignment == static_cast<std::uint64_t>(offset) % direct_alignment;
+    const auto within = static_cast<std::uint64_t>(offset) % direct_alignment;
+    if (pieces.size() != 1 || address % direct_alignment != within) lie_as_in_file = false;
     return ForwardingFile::write_pieces(pieces, offset);
   }
 
-  bool lie_as_in_file = true;
+  std::atomic<bool> lie_as_in_file = true;
 };
 
 TEST(Flusher, CopiesLieAsTheyDoInTheFile) {
