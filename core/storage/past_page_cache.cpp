@@ -73,12 +73,13 @@ class UncachedFile final : public ForwardingFile {
     }
     PieceWalk walk(pieces, call_bytes);
     if (auto head = write_cached(walk, {offset, whole_pages.offset - offset}); !head) return head;
-    for (Bytes at = whole_pages.offset; at < whole_pages.end();) {
+    Bytes at = whole_pages.offset;
+    while (at < whole_pages.end() && !refused_) {
       const Extent call{at, std::min(call_bytes, whole_pages.end() - at)};
       if (auto written = write_direct(walk, call); !written) return written;
       at = call.end();
     }
-    return write_cached(walk, {whole_pages.end(), end - whole_pages.end()});
+    return write_cached(walk, {at, end - at});
   }
 
  private:

@@ -49,10 +49,10 @@ Status UnitWriter::collect(const DirtyExtents::Work& work) {
   std::span<std::byte> copies;
   sources_.clear();
   for (const DirtyMap::Piece& piece : work.pieces) {
-    const auto in_memory = verified_in_memory(piece.place, piece.extent.length);
-    if (!in_memory) return tl::unexpected(in_memory.error());
-    if (*in_memory) {
-      sources_.push_back(**in_memory);
+    if (piece.place.in_memory()) {
+      const auto bytes = verified_bytes(piece.place, piece.extent.length, payload_);
+      if (!bytes) return tl::unexpected(bytes.error());
+      sources_.push_back(*bytes);
       continue;
     }
     if (copies.empty()) copies = copies_.take(work.pieces.back().extent.end() - begin);

@@ -71,15 +71,15 @@ Status LogSegment::write(std::span<const iovec> pieces, Bytes length, Bytes posi
   return {};
 }
 
-std::optional<std::span<const std::byte>> LogSegment::in_memory(Bytes position,
-                                                                Bytes length) const {
-  if (file_.memory == nullptr || position + length > file_.memory_bytes) return std::nullopt;
-  return std::span(file_.memory.get() + position, static_cast<std::size_t>(length));
+bool LogSegment::in_memory(Bytes position, Bytes length) const {
+  return file_.memory != nullptr && position + length <= file_.memory_bytes;
 }
 
 Result<std::span<const std::byte>> LogSegment::bytes(Bytes position, Bytes length,
                                                      std::vector<std::byte>& buffer) const {
-  if (const auto there = in_memory(position, length)) return *there;
+  if (in_memory(position, length)) {
+    return std::span(file_.memory.get() + position, static_cast<std::size_t>(length));
+  }
   buffer.resize(static_cast<std::size_t>(length));
   const auto got = file_.storage->read_at(buffer, position);
   if (!got) return tl::unexpected(got.error());
@@ -103,15 +103,6 @@ Result<std::span<const std::byte>> verified_bytes(const LogPlace& place, Bytes l
     payload = buffer;
   }
   return payload.subspan(static_cast<std::size_t>(place.skip), static_cast<std::size_t>(length));
-}
-
-Result<std::optional<std::span<const std::byte>>> verified_in_memory(const LogPlace& place,
-                                                                     Bytes length) {
-  if (!place.plain()) return std::nullopt;
-  const auto stored = place.segment->in_memory(place.payload, place.stored);
-  if (!stored) return std::nullopt;
-  if (auto right = verify(place, *stored); !right) return tl::unexpected(right.error());
-  return stored->subspan(static_cast<std::size_t>(place.skip), static_cast<std::size_t>(length));
 }
 
 Status read_verified(const LogPlace& place, std::span<std::byte> to,

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -27,6 +26,8 @@ class LogSegment {
   StorageFile& storage() const { return *file_.storage; }
   /// For messages. Its storage was made under another name.
   std::string path() const;
+  /// Whether these bytes lie in memory.
+  bool in_memory(Bytes position, Bytes length) const;
   /// The file, for another use; the segment is of no use afterwards. It was filled up to `end`.
   LogFile release(Bytes end);
 
@@ -38,8 +39,6 @@ class LogSegment {
   /// must stay as long as the result is used. Error: io, also where the segment ends before.
   Result<std::span<const std::byte>> bytes(Bytes position, Bytes length,
                                            std::vector<std::byte>& buffer) const;
-  /// The same where they lie in memory; none: they do not.
-  std::optional<std::span<const std::byte>> in_memory(Bytes position, Bytes length) const;
 
  private:
   LogFile file_;
@@ -65,6 +64,8 @@ struct LogPlace {
 
   /// Its bytes lie in the segment as they are in the file: from position() on.
   bool plain() const { return codec == PayloadCodec::none; }
+  /// They do, and the segment has them in memory.
+  bool in_memory() const { return plain() && segment->in_memory(payload, stored); }
   Bytes position() const { return payload + skip; }
   LogPlace from(Bytes more) const {
     LogPlace place = *this;
@@ -78,10 +79,6 @@ struct LogPlace {
 /// log is damaged or cannot be read.
 Result<std::span<const std::byte>> verified_bytes(const LogPlace& place, Bytes length,
                                                   std::vector<std::byte>& buffer);
-
-/// The same where they lie in memory as they are in the file; none: they do not.
-Result<std::optional<std::span<const std::byte>>> verified_in_memory(const LogPlace& place,
-                                                                     Bytes length);
 
 /// The same into `to`, all of it. `payload` serves where only a part of the payload is meant.
 Status read_verified(const LogPlace& place, std::span<std::byte> to,

@@ -10,7 +10,7 @@
 
 #include "core/engine/prefetch/process_life.hpp"
 #include "core/engine/prefetch/steady_time.hpp"
-#include "core/plan/fetch_piece.hpp"
+#include "core/model/direct_io.hpp"
 
 namespace forebay {
 namespace {

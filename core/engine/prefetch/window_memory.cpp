@@ -7,8 +7,7 @@
 #include <bit>
 #include <cstdio>
 
-#include "core/engine/prefetch/fetch_buffer.hpp"
-#include "core/plan/fetch_piece.hpp"
+#include "core/model/direct_io.hpp"
 #include "core/storage/own_mapping.hpp"
 
 namespace forebay {
