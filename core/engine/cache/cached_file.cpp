@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <system_error>
 #include <utility>
 
 #include "core/engine/cache/merged_read.hpp"
 #include "core/engine/cache/overtaken_logs.hpp"
 #include "core/engine/cache/piece_slice.hpp"
 #include "core/engine/cache/thread_waits.hpp"
+#include "core/storage/background_thread.hpp"
 #include "core/storage/piece_walk.hpp"
 
 namespace forebay {
@@ -91,7 +93,9 @@ CachedFile::CachedFile(std::unique_ptr<StorageFile> file, std::unique_ptr<LogSto
   publish(true);
 }
 
-CachedFile::~CachedFile() = default;
+CachedFile::~CachedFile() {
+  if (last_sync_.joinable()) last_sync_.join();
+}
 
 bool CachedFile::background_policy() const {
   return options_.flush == CacheFlush::immediate || options_.flush == CacheFlush::deferred;
@@ -164,17 +168,31 @@ LogWriter::Outcome CachedFile::take_in(std::span<const iovec> pieces, Bytes offs
       open.done = taken.logged == open.part.bytes;
       open.waited = waits_of_thread() != waits;
     }
-    if (trial_->takes_sync()) time_sync();
+    if (trial_->wants_sync()) make_durable_or_lose();
     taken.logged += outcome.logged;
     outcome = std::move(taken);
   }
   return outcome;
 }
 
-/// For the trial. What fails here fails again when it matters.
-void CachedFile::time_sync() {
+void CachedFile::end_writing() {
+  if (trial_ == nullptr || !trial_->wants_last_sync()) return;
+  const std::unique_lock call(calls_);
+  if (last_sync_.joinable()) return;
+  try {
+    last_sync_ = background_thread([this] { make_durable_or_lose(); });
+  } catch (const std::system_error&) {
+    // The next file will tell.
+  }
+}
+
+/// The file alone. As long as it is compared with the log, the trial is told.
+Status CachedFile::sync_file() {
+  if (trial_ == nullptr || !trial_->takes_sync()) return file_->sync();
   const std::int64_t since = trial_->now_ns();
-  if (file_->sync()) trial_->synced(trial_->now_ns() - since);
+  auto synced = file_->sync();
+  trial_->synced(trial_->now_ns() - since, synced.has_value());
+  return synced;
 }
 
 /// Whether a record of the log may be of `extent`. It could be replayed over what is written to the
@@ -290,7 +308,7 @@ Status CachedFile::sync_locked() {
   if (to_node && !write_through_ && log_.sync()) {
     const std::scoped_lock lock(sync_mutex_);  // A thread may be about to make it durable.
     if (!written_directly_.exchange(false)) return {};
-    auto synced = file_->sync();
+    auto synced = sync_file();
     if (!synced) written_directly_ = true;
     return synced;
   }
@@ -425,7 +443,7 @@ Status CachedFile::make_durable() {
   const std::scoped_lock lock(sync_mutex_);
   const std::uint64_t through = extents_.begin_sync();
   const bool direct = written_directly_.exchange(false);
-  auto synced = file_->sync();
+  auto synced = sync_file();
   extents_.end_sync(synced.has_value());
   if (!synced) {
     if (direct) written_directly_ = true;
@@ -497,11 +515,14 @@ void CachedFile::yield_capacity() {
   }
   if (!wanted) return;
   log_.trim();
-  // What the log holds is tried again by the next one who needs the file to be durable; what only
-  // the file was given may be lost then, and that is told once.
-  const bool direct = written_directly_;
+  make_durable_or_lose();
+}
+
+/// What the log holds is tried again by the next one who needs the file to be durable; what only
+/// the file was given may be lost then, and that is told once.
+void CachedFile::make_durable_or_lose() {
   const Status durable = make_durable();
-  if (durable || !direct) return;
+  if (durable || !written_directly_) return;
   const std::scoped_lock lock(reason_mutex_);
   lost_ = durable.error();
 }

@@ -8,6 +8,7 @@
 #include <shared_mutex>
 #include <span>
 #include <string>
+#include <thread>
 
 #include "core/engine/cache/busy_time.hpp"
 #include "core/engine/cache/cache_options.hpp"
@@ -82,6 +83,10 @@ class CachedFile final : public StorageFile {
   /// Behind the last of them; 0: there is none.
   Bytes dirty_end() const { return extents_.end(); }
 
+  /// Nothing more is written. As long as the file is compared with the log, a thread makes it
+  /// durable, to see how long that takes, beside whatever else closes the file; else nothing
+  /// happens.
+  void end_writing();
   /// Flushing begins now under any policy, and nobody waits for it.
   void start_draining();
   /// Commits, drains, makes durable, and removes the log and the sidecar. After an error the log is
@@ -122,7 +127,7 @@ class CachedFile final : public StorageFile {
   Status announce();
   LogWriter::Outcome take_in(std::span<const iovec> pieces, Bytes offset);
   LogWriter::Outcome append(std::span<const iovec> pieces, Bytes offset);
-  void time_sync();
+  Status sync_file();
   Result<bool> make_room();
   Status degrade(const Error& reason);
   Status commit_locked(std::uint64_t next_epoch);
@@ -132,6 +137,7 @@ class CachedFile final : public StorageFile {
   Status remove_log();
   Status destroy_log();
   Status make_durable();
+  void make_durable_or_lose();
   bool was_given(Extent extent);
   Status take_lost();
   void give(Extent extent);
@@ -174,6 +180,7 @@ class CachedFile final : public StorageFile {
   std::atomic<Bytes> logged_{0};
   BusyTime logging_;
   std::atomic<bool> yielding_{false};  ///< Flushing for the sake of others.
+  std::thread last_sync_;              ///< Of end_writing(). With calls_ held alone.
   bool replayable_ = false;            ///< A log that should be gone. With calls_ held alone.
   mutable std::mutex reason_mutex_;
   Error reason_;

@@ -140,23 +140,42 @@ void LogTrial::compare() {
   stage_ = is_slower(compared_) ? Stage::lost : Stage::log;
 }
 
-bool LogTrial::takes_sync() {
+bool LogTrial::file_is_untold() const {
+  return stage_ == Stage::compare && compared_.flushing_ns == 0 && file_bytes_ > 0;
+}
+
+bool LogTrial::wants_sync() const {
   if (stage_ != Stage::compare) return false;
   const std::scoped_lock lock(mutex_);
   // Only where nothing else is left to wait for, and writes will not tell: a sync makes the file
   // system idle afterwards.
-  const bool told = compared_.flushing_ns > 0 || (!by_syncs_ && file_ns_ >= least_synced_ns);
-  if (!log_is_seen() || told || file_bytes_ < next_sync_) return false;
+  const bool writes_tell = !by_syncs_ && file_ns_ >= least_synced_ns;
+  return file_is_untold() && log_is_seen() && !writes_tell && !is_syncing_ &&
+         file_bytes_ >= next_sync_;
+}
+
+bool LogTrial::wants_last_sync() const {
+  if (stage_ != Stage::compare) return false;
+  const std::scoped_lock lock(mutex_);
+  return file_is_untold();
+}
+
+bool LogTrial::takes_sync() {
+  if (stage_ != Stage::compare) return false;
+  const std::scoped_lock lock(mutex_);
+  if (!file_is_untold() || is_syncing_) return false;
   by_syncs_ = true;
-  next_sync_ += synced_bytes;
+  is_syncing_ = true;
+  next_sync_ = file_bytes_ + synced_bytes;
   compared_.flushed = file_bytes_;
   synced_from_ns_ = file_ns_;
   return true;
 }
 
-void LogTrial::synced(std::int64_t ns) {
+void LogTrial::synced(std::int64_t ns, bool done) {
   const std::scoped_lock lock(mutex_);
-  if (stage_ != Stage::compare || compared_.flushing_ns > 0) return;
+  is_syncing_ = false;
+  if (!done || !file_is_untold()) return;
   // Now what was taken in at once counts, too.
   const std::int64_t all_ns = synced_from_ns_ + ns;
   file_ns_ = all_ns;

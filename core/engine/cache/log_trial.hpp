@@ -44,10 +44,17 @@ class LogTrial {
   /// do not. Not `done`: it failed, as somebody else is told.
   void ended(const Part& part, bool done, bool waited);
 
-  /// Whether the caller is to make durable what was written to the file, and to say how long that
-  /// took.
+  /// Whether what was written to the file is to be made durable, between two writes, to see how
+  /// fast it is.
+  bool wants_sync() const;
+  /// The same at the end of a file. A file system that took all in at once lets the close wait,
+  /// which is no time of a write.
+  bool wants_last_sync() const;
+  /// Whether the caller, who is about to make the file durable, is to say how long that took. Each
+  /// sync is asked for: what an untimed one made durable would seem to have taken no time.
   bool takes_sync();
-  void synced(std::int64_t ns);
+  /// `done`: it is durable.
+  void synced(std::int64_t ns, bool done);
 
   /// Whether the device is to be probed, and the caller is the one to do so, until it says that it
   /// does not any more: by unprobed(), or when probed() is false.
@@ -75,6 +82,7 @@ class LogTrial {
   void count_file(Bytes bytes);
   void compare();
   bool log_is_seen() const;
+  bool file_is_untold() const;
 
   const NanosecondClock clock_;
   std::atomic<Stage> stage_{Stage::look};
@@ -89,8 +97,9 @@ class LogTrial {
   Bytes file_bytes_ = 0;      ///< Written to the file,
   std::int64_t file_ns_ = 0;  ///< in this time.
   std::int64_t counted_from_ns_ =
-      0;                   ///< Of that, when what is taken in at once was over; 0: not yet.
-  bool by_syncs_ = false;  ///< They tell of the file; compared_ is of the last one, then,
+      0;                     ///< Of that, when what is taken in at once was over; 0: not yet.
+  bool by_syncs_ = false;    ///< They tell of the file; compared_ is of the last one, then,
+  bool is_syncing_ = false;  ///< which is under way,
   std::int64_t synced_from_ns_ = 0;  ///< and file_ns_ as that began.
   Bytes next_sync_;                  ///< When so much was written to the file.
   CachePace compared_;  ///< Without flushing_ns as long as too little is known of the file.

@@ -54,6 +54,25 @@ class PacedFile final : public ForwardingFile {
   const bool waits_;
 };
 
+/// Takes all in at once, and has that rate when it is made durable.
+class BufferedFile final : public ForwardingFile {
+ public:
+  BufferedFile(std::unique_ptr<StorageFile> inner, Shared rate)
+      : ForwardingFile(std::move(inner)), rate_(std::move(rate)) {}
+  Status write_pieces(std::span<const iovec> pieces, Bytes offset) override {
+    buffered_ += total_bytes(pieces);
+    return ForwardingFile::write_pieces(pieces, offset);
+  }
+  Status sync() override {
+    spent_ns += buffered_.exchange(0) * 1'000'000'000 / MiB / *rate_;
+    return ForwardingFile::sync();
+  }
+
+ private:
+  const Shared rate_;
+  std::atomic<Bytes> buffered_{0};
+};
+
 /// New files are paced.
 class PacedStore final : public ForwardingLogStore {
  public:
@@ -86,9 +105,27 @@ class LogTrialTest : public ::testing::Test {
     identity.file.path = "/scratch/a";
     auto file = make_faulty(open_volatile_file(rig_.file), rig_.file_plan);
     auto store = std::make_unique<PacedStore>(rig_.log->open(rig_.log_plan), log_rate_, waits_);
-    auto cached = CachedFile::open(std::make_unique<PacedFile>(std::move(file), file_rate_, waits_),
-                                   std::move(store), identity, rig_.capacity, rig_.options);
+    if (buffers_) {
+      file = std::make_unique<BufferedFile>(std::move(file), file_rate_);
+    } else {
+      file = std::make_unique<PacedFile>(std::move(file), file_rate_, waits_);
+    }
+    auto cached =
+        CachedFile::open(std::move(file), std::move(store), identity, rig_.capacity, rig_.options);
     return cached ? std::move(*cached) : nullptr;
+  }
+  /// Of 1 MiB each, which are closed while the program goes on, until it is decided.
+  void write_files() {
+    while (!trial_->lost() && !trial_->is_over()) {
+      rig_.log = std::make_shared<MemoryLog>();
+      rig_.file = std::make_shared<VolatileInode>();
+      const auto file = open();
+      const Content all = bytes(1 * MiB, 1);
+      ASSERT_TRUE(file->write_at(all, 0));
+      file->end_writing();
+      ASSERT_TRUE(file->close());
+      EXPECT_EQ(rig_.file->content(), all);
+    }
   }
   /// Writes the last of `all` until it is decided which way writes go.
   void decide(CachedFile& file, const Content& all) const {
@@ -117,6 +154,7 @@ class LogTrialTest : public ::testing::Test {
   Shared log_rate_ = std::make_shared<std::atomic<std::int64_t>>(8);
   Shared file_rate_ = std::make_shared<std::atomic<std::int64_t>>(16);
   bool waits_ = true;
+  bool buffers_ = false;  ///< What is written to the file.
 };
 
 /// 8 MiB/s for the log, 16 for the file.
@@ -218,6 +256,43 @@ TEST_F(LogTrialTest, ItGoesOnFromFileToFile) {
     EXPECT_EQ(rig_.file->content(), all);
   }
   EXPECT_TRUE(trial_->lost());
+}
+
+/// 8 MiB/s for the log. No file lets a writer wait, and its close lets him wait all the longer.
+TEST_F(LogTrialTest, FilesThatWaitInTheirClosesAreComparedByThose) {
+  buffers_ = true;
+  *file_rate_ = 4;
+  write_files();
+  EXPECT_TRUE(trial_->is_over());
+}
+
+TEST_F(LogTrialTest, ASlowLogLosesToFilesThatWaitInTheirCloses) {
+  buffers_ = true;
+  write_files();
+  EXPECT_TRUE(trial_->lost());
+}
+
+/// The log does not have it, and the next sync would not fail again.
+TEST_F(LogTrialTest, WhatASyncOfTheTrialLosesIsTold) {
+  for (const bool at_end : {false, true}) {
+    trial_ = rig_.options.trial = std::make_shared<LogTrial>(now_ns);
+    rig_.log = std::make_shared<MemoryLog>();
+    rig_.file = std::make_shared<VolatileInode>();
+    rig_.file_plan = std::make_shared<FaultPlan>(std::vector<Fault>{{StorageCall::sync, 0, EIO}});
+    buffers_ = true;
+    const auto file = open();
+    Status status;
+    if (at_end) {
+      status = file->write_at(bytes(1 * MiB, 1), 0);
+      file->end_writing();
+    }
+    while (!at_end && status && rig_.file_plan->calls(StorageCall::sync) == 0) {
+      status = file->write_at(bytes(1 * MiB, 1), 0);
+    }
+    if (status) status = file->close();
+    EXPECT_EQ(status.error().kind, ErrorKind::io);
+    ASSERT_TRUE(file->close());
+  }
 }
 
 /// What is in the log would be replayed over it after a crash.
@@ -336,6 +411,7 @@ TEST(LogTrial, WritesThatWaitForASyncAreNoSlowFile) {
   while (trial.probed(8 * KiB, 1'000'000, true)) {
   }
   for (int i = 0; i < 4; ++i) trial.ended(trial.begin(1 * MiB, false), true, false);
+  ASSERT_TRUE(trial.wants_sync());
   ASSERT_TRUE(trial.takes_sync());
   for (int i = 0; i < 2; ++i) {
     const LogTrial::Part waiting = trial.begin(1 * MiB, false);
@@ -343,7 +419,7 @@ TEST(LogTrial, WritesThatWaitForASyncAreNoSlowFile) {
     trial.ended(waiting, true, true);
     EXPECT_FALSE(trial.is_over());
   }
-  trial.synced(sync_ns);
+  trial.synced(sync_ns, true);
   EXPECT_TRUE(trial.lost());
 }
 

@@ -486,6 +486,7 @@ Result<bool> CoherentCache::close_early() {
   if (auto safe = protect(Moment::end); !safe) return tl::unexpected(safe.error());
   const std::unique_lock turn(turn_);
   if (made_ != nullptr && !closed_) {
+    log_->end_writing();
     count_progress();
     // What came to the file already may have been cut away since by somebody else.
     claims_->set_end(log_->dirty_end());
