@@ -182,7 +182,7 @@ void CachedFile::end_writing() {
   try {
     last_sync_ = background_thread([this] { make_durable_or_lose(); });
   } catch (const std::system_error&) {
-    // The next file will tell.
+    return;  // The next file will tell.
   }
 }
 
