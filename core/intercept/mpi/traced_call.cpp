@@ -88,7 +88,8 @@ TracedMpiCall::TracedMpiCall(const TracedArguments& told)
       weight_(next_weight()),
       entered_(weight_ > 0 ? door_.ticks() : 0),
       file_(traced_files().find(told.file)),
-      position_(told.offset) {
+      position_(told.offset),
+      depth_(door_.mpi_depth()) {
   if (told.pointer != TracedPointer::none && file_ != nullptr) {
     if (is_by_individual()) position_ = position_of(*file_, told.file);
     byte_offset_ = file_->view.byte_offset(position_);
@@ -96,13 +97,13 @@ TracedMpiCall::TracedMpiCall(const TracedArguments& told)
   } else if (moves_pointer()) {
     file_->position.begin();
   }
-  door_.begin_mpi();
+  ++depth_;
   begun_ = door_.ticks();
 }
 
 void TracedMpiCall::finish(int code, std::int64_t opening) {
   const std::uint64_t ended = door_.ticks();
-  door_.end_mpi();
+  --depth_;
   const auto number = static_cast<std::int32_t>(opening);
   const std::int64_t moved = bytes_moved(code);
   if (moves_pointer()) file_->position.end(position_after(code, moved));

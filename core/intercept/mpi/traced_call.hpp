@@ -64,6 +64,7 @@ class TracedMpiCall {
   std::int64_t position_ = -1;  ///< Etypes.
   std::int64_t byte_offset_ = -1;
   TracedType type_;
+  int& depth_;
   std::uint64_t begun_;
 };
 

@@ -10,18 +10,13 @@ namespace {
 
 constinit Door door = {
     .counter_is_steady = false,
-    .begin_mpi = [] { ++detail::mpi_depth; },
-    .end_mpi = [] { --detail::mpi_depth; },
+    .mpi_depth = []() -> int& { return detail::mpi_depth; },
     .set_back_end =
         [](std::uintptr_t begin, std::uintptr_t end) {
           detail::back_end_begin = begin;
           detail::back_end_end = end;
         },
-    .add =
-        [](const TraceEvent& call, const TraceEvent& details) {
-          prepare();
-          trace::add(call, details);
-        },
+    .add = [](const TraceEvent& call, const TraceEvent& details) { trace::add(call, details); },
     .define = define,
     .is_new = is_new_key,
 };

@@ -13,9 +13,8 @@ namespace forebay::trace {
 /// find `forebay_trace_door`, a function that returns this, or null if the process is not traced.
 struct Door {
   bool counter_is_steady;  ///< ticks() goes by it.
-  /// The thread is in a call of MPI-IO; they nest.
-  void (*begin_mpi)();
-  void (*end_mpi)();
+  /// How deep the thread that asks is in calls of MPI-IO; who begins one counts it.
+  int& (*mpi_depth)();
   /// Code in this range is that of the back end.
   void (*set_back_end)(std::uintptr_t begin, std::uintptr_t end);
   /// A call and its details.
