@@ -10,14 +10,18 @@
 #include "core/intercept/mpi/own_code.hpp"
 
 namespace forebay {
+
+namespace detail {
+constinit const trace::Door* door = nullptr;
+}  // namespace detail
+
 namespace {
 
-const trace::Door* door = nullptr;
+using detail::door;
+
 std::span<const char* const> names;
 
 }  // namespace
-
-const trace::Door* tracing() { return door; }
 
 void find_tracing(std::span<const char* const> call_names) {
   const auto find = reinterpret_cast<trace::FindDoor*>(::dlsym(RTLD_DEFAULT, trace::door_name));

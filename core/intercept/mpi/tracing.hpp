@@ -9,8 +9,12 @@
 
 namespace forebay {
 
+namespace detail {
+extern constinit const trace::Door* door;
+}  // namespace detail
+
 /// What traces this process; null: nothing does.
-const trace::Door* tracing();
+inline const trace::Door* tracing() { return detail::door; }
 
 /// Looks for it, once, when the back end is bound. `call_names`: of the calls by number.
 void find_tracing(std::span<const char* const> call_names);
