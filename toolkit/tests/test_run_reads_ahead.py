@@ -162,6 +162,11 @@ def pages(environ: dict[str, str], tmp_path: Path) -> Pages:
     return Pages(tmp_path, environ)
 
 
+def own_intent(directory: Path) -> str:
+    """Of files in `directory` alone: in the kernel, what other programs read is seen, too."""
+    return INTENT.replace('path = "', f'path = "{directory}/')
+
+
 SEEN = "what a program reads cannot be seen in the kernel: "
 WHAT_TO_DO = "Run forebay as root, on a kernel with the tracepoints of 'filemap'"
 
@@ -188,7 +193,7 @@ def test_a_kernel_without_the_tracepoints_is_told(pages: Pages) -> None:
 
 
 def test_mistakes_of_an_intent_are_told_with_pages_too(pages: Pages, tmp_path: Path) -> None:
-    (tmp_path / "reads.toml").write_text(INTENT)
+    (tmp_path / "reads.toml").write_text(own_intent(tmp_path))
     (tmp_path / "other.dat").write_text("x" * SIZE)
     code, output, errors = pages.run("--intent", "reads.toml", "--", "wc", "-c", "other.dat")
     if SEEN in errors:
@@ -201,14 +206,14 @@ def test_mistakes_of_an_intent_are_told_with_pages_too(pages: Pages, tmp_path: P
 
 
 def test_pages_that_nobody_read_are_told(pages: Pages, tmp_path: Path) -> None:
-    (tmp_path / "reads.toml").write_text(INTENT)
+    (tmp_path / "reads.toml").write_text(own_intent(tmp_path))
     code, output, errors = pages.run("--intent", "reads.toml", "--", "echo", "out")
     if SEEN in errors:
         pytest.skip(f"the kernel does not allow it: {errors}")
     assert (code, output) == (0, "out\n")
     assert "no file that reads.toml declares was opened on storage" in errors
     assert "no MPI file was seen" not in errors
-    (tmp_path / "reads.toml").write_text(f"version = 2\n{INTENT}")
+    (tmp_path / "reads.toml").write_text(f"version = 2\n{own_intent(tmp_path)}")
     code, output, errors = pages.run("--intent", "reads.toml", "--", "echo", "out")
     assert (code, output) == (2, "")
     assert "reads.toml:1: version 2 of the intent file is not known here" in errors

@@ -19,9 +19,9 @@ constexpr const char* capacity_name = ".capacity-2";
 /// Bytes of the file, which are locked and mean nothing else. Who comes has the door alone until
 /// the state is there, and looks behind it whether anybody uses the file: so if one dies while he
 /// makes the state, the next one finds nobody and makes it anew.
-constexpr Extent door{0, 1};
-constexpr Extent use{1, 1};
-constexpr Extent all{0, 2};
+constexpr Extent door_lock{0, 1};
+constexpr Extent users_lock{1, 1};
+constexpr Extent both_locks{0, 2};
 
 bool set_lock(int descriptor, int command, short type, Extent bytes) {
   struct flock lock = {};
@@ -60,8 +60,8 @@ struct Hold {
     // The last one removes it: of two that leave at a time, each has let go of it before it looks
     // whether the other has. Who has opened it already, and waits at the door, looks again. Where
     // the other has removed it already, the name may be that of a new one.
-    if (file.valid() && set_lock(file.get(), F_OFD_SETLK, F_UNLCK, all) &&
-        set_lock(file.get(), F_OFD_SETLK, F_WRLCK, all) && is_removed(file.get()) == false) {
+    if (file.valid() && set_lock(file.get(), F_OFD_SETLK, F_UNLCK, both_locks) &&
+        set_lock(file.get(), F_OFD_SETLK, F_WRLCK, both_locks) && is_removed(file.get()) == false) {
       ::unlinkat(directory->descriptor(), name.c_str(), 0);
     }
   }
@@ -75,11 +75,11 @@ Result<bool> enter(Hold& hold, const std::string& path) {
   hold.file = Descriptor(::openat(directory, hold.name.c_str(), flags, S_IRUSR | S_IWUSR));
   if (!hold.file.valid()) return fail(errno, "open " + path);
   const int file = hold.file.get();
-  if (!set_lock(file, F_OFD_SETLKW, F_WRLCK, door)) return fail(errno, "lock " + path);
+  if (!set_lock(file, F_OFD_SETLKW, F_WRLCK, door_lock)) return fail(errno, "lock " + path);
   const auto removed = is_removed(file);
   if (!removed) return fail(errno, "look at " + path);
   if (*removed) return false;
-  if (!set_lock(file, F_OFD_SETLK, F_WRLCK, use)) return true;
+  if (!set_lock(file, F_OFD_SETLK, F_WRLCK, users_lock)) return true;
   if (::ftruncate(file, 0) != 0) return fail(errno, "empty " + path);
   // posix_fallocate returns its error and does not set errno.
   const int failure = ::posix_fallocate(file, 0, Resource::state_bytes());
@@ -104,8 +104,8 @@ Result<std::shared_ptr<Resource>> share_by(const std::shared_ptr<CacheDirectory>
   if (address == MAP_FAILED) return fail(errno, "map " + path);
   hold->memory = {static_cast<std::byte*>(address), size};
   hold->resource.emplace("cache.local", amount, hold->memory);
-  if (!set_lock(hold->file.get(), F_OFD_SETLK, F_RDLCK, use) ||
-      !set_lock(hold->file.get(), F_OFD_SETLK, F_UNLCK, door)) {
+  if (!set_lock(hold->file.get(), F_OFD_SETLK, F_RDLCK, users_lock) ||
+      !set_lock(hold->file.get(), F_OFD_SETLK, F_UNLCK, door_lock)) {
     return fail(errno, "lock " + path);
   }
   return std::shared_ptr<Resource>(hold, &*hold->resource);
