@@ -46,6 +46,8 @@ if(FOREBAY_TESTS)
   target_precompile_headers(forebay_test_headers PRIVATE <gtest/gtest.h>)
 endif()
 
+set(FOREBAY_TEST_TIMEOUT 120 CACHE STRING "Seconds for a program of tests")
+
 # forebay_test(NAME SOURCES... [OPTIMISED] [LABEL label] [LINK libs...]): a GoogleTest program, run by
 # ctest with label "unit" if none is given. OPTIMISED is for one that computes for seconds itself:
 # optimising the code of the others takes longer than it saves.
@@ -66,7 +68,7 @@ function(forebay_test name)
     target_precompile_headers(${name} REUSE_FROM forebay_test_headers)
   endif()
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 120)
+  set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${FOREBAY_TEST_TIMEOUT})
   if(ARG_OPTIMISED)
     set_tests_properties(${name} PROPERTIES COST 10)  # It starts before the short ones.
   endif()
