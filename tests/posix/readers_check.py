@@ -58,7 +58,7 @@ def by_index(one: str, data: Path) -> list[tuple[int, int]]:
     return root_extents.extents_of(data, "events", list(table.READ_NAMES), entry).extents
 
 
-def by_its_index(preloaded: Preloaded, command: list[str], data: Path) -> list[str]:
+def check_by_index(preloaded: Preloaded, command: list[str], data: Path) -> list[str]:
     """What is wrong where what its file's index says was declared. A reader that gets the processor
     before the thread that fetches for it overtakes it: it is started until one does not."""
     one = data.stem
@@ -122,7 +122,7 @@ def main() -> int:
                 if is_sure and fetched == 0:
                     failures.append(f"{one}: nothing was read ahead: {records}")
         for one in sorted(there.keys() & BY_DESCRIPTORS):
-            failures += by_its_index(preloaded, commands[one], directory / f"{one}.data")
+            failures += check_by_index(preloaded, commands[one], directory / f"{one}.data")
     print("\n".join(failures) or "all bytes are right")
     return 1 if failures else 0
 

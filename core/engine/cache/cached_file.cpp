@@ -186,12 +186,14 @@ void CachedFile::end_writing() {
   }
 }
 
-/// The file alone. As long as it is compared with the log, the trial is told.
+/// The file alone, with sync_mutex_ held. As long as it is compared with the log, the trial hears.
 Status CachedFile::sync_file() {
-  if (trial_ == nullptr || !trial_->takes_sync()) return file_->sync();
-  const std::int64_t since = trial_->now_ns();
+  const bool direct = written_directly_.exchange(false);
+  const bool is_timed = trial_ != nullptr && trial_->takes_sync();
+  const std::int64_t since = is_timed ? trial_->now_ns() : 0;
   auto synced = file_->sync();
-  trial_->synced(trial_->now_ns() - since, synced.has_value());
+  if (is_timed) trial_->synced(trial_->now_ns() - since, synced.has_value());
+  if (!synced && direct) written_directly_ = true;
   return synced;
 }
 
@@ -307,10 +309,7 @@ Status CachedFile::sync_locked() {
   const bool to_node = options_.sync == SyncScope::node || options_.flush == CacheFlush::none;
   if (to_node && !write_through_ && log_.sync()) {
     const std::scoped_lock lock(sync_mutex_);  // A thread may be about to make it durable.
-    if (!written_directly_.exchange(false)) return {};
-    auto synced = sync_file();
-    if (!synced) written_directly_ = true;
-    return synced;
+    return written_directly_ ? sync_file() : Status{};
   }
   auto settled = settle();
   return settled ? settled : tl::unexpected(kept_in_log(settled.error()));
@@ -442,13 +441,9 @@ Status CachedFile::degrade(const Error& reason) {
 Status CachedFile::make_durable() {
   const std::scoped_lock lock(sync_mutex_);
   const std::uint64_t through = extents_.begin_sync();
-  const bool direct = written_directly_.exchange(false);
   auto synced = sync_file();
   extents_.end_sync(synced.has_value());
-  if (!synced) {
-    if (direct) written_directly_ = true;
-    return synced;
-  }
+  if (!synced) return synced;
   // If this fails, the log is broken, and is removed when something is to be written.
   (void)log_.flushed(epoch_, through);
   return {};

@@ -155,13 +155,11 @@ bool LogTrial::wants_sync() const {
 }
 
 bool LogTrial::wants_last_sync() const {
-  if (stage_ != Stage::compare) return false;
   const std::scoped_lock lock(mutex_);
   return file_is_untold();
 }
 
 bool LogTrial::takes_sync() {
-  if (stage_ != Stage::compare) return false;
   const std::scoped_lock lock(mutex_);
   if (!file_is_untold() || is_syncing_) return false;
   by_syncs_ = true;

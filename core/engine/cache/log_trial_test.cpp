@@ -285,9 +285,10 @@ TEST_F(LogTrialTest, WhatASyncOfTheTrialLosesIsTold) {
     if (at_end) {
       status = file->write_at(bytes(1 * MiB, 1), 0);
       file->end_writing();
-    }
-    while (!at_end && status && rig_.file_plan->calls(StorageCall::sync) == 0) {
-      status = file->write_at(bytes(1 * MiB, 1), 0);
+    } else {
+      while (status && rig_.file_plan->calls(StorageCall::sync) == 0) {
+        status = file->write_at(bytes(1 * MiB, 1), 0);
+      }
     }
     if (status) status = file->close();
     EXPECT_EQ(status.error().kind, ErrorKind::io);
