@@ -51,6 +51,8 @@ class Prefetcher {
   Result<std::shared_ptr<ServedFile>> add_shared(
       std::string path, std::unique_ptr<FetchSource> source, const ReadIntent& intent,
       const FileVersion& version, const SharedWindow::Before& before, std::int64_t now_ns);
+  /// Reads the file ahead no more. Its memory is free for others as soon as no read of it is under
+  /// way and the thread is past it, which may be shortly after the return.
   void release(const std::shared_ptr<ServedFile>& file);
 
   /// A file has room for a request.
