@@ -3,8 +3,9 @@
 Method: the testbed over a declared file that two threads read, by openings of their own and by one,
 and is stopped (SIGSTOP) in the middle. When both threads wait for it, the program must read another
 declared file and open a third one for writing. Then the testbed goes on, and all bytes must be
-right. Another program waits for the stopped testbed where what reads ahead opens a file for it: it
-must open and read the other file, too, and leave a record that nothing was read ahead any more.
+right. Another program maps its file where the testbed is stopped: what reads ahead waits for it,
+with a lock. It must open and read the other file, too, and leave a record that nothing was read
+ahead any more.
 
 usage: silent_check.py LIBRARY uring|threads FUSE_PROBE TESTBEDFS
 """
@@ -91,17 +92,20 @@ for thread in threads:
     thread.join()
 print(*sums.values())
 """
-#: What is opened once more is opened by what reads ahead, too, where it is read first: with a lock
-#: that other openings want.
+#: Of a file that is mapped, what reads ahead asks the server, with a lock that other openings want.
+#: Not by Python's own mapping, which asks before, and is shared, which the kernel refuses of a file
+#: that is read past its page cache.
 LOCKING = f"""{COMMON}
-def read_again():
-    os.close(os.open("mount/silent.dat", os.O_RDONLY))
+import ctypes, mmap
+
+def map_file():
     file = os.open("mount/silent.dat", os.O_RDONLY)
     in_middle.release()
     go.acquire()
-    os.pread(file, PIECE, 0)
+    words = [None, ctypes.c_size_t(PIECE), mmap.PROT_READ, mmap.MAP_PRIVATE, file, ctypes.c_long(0)]
+    ctypes.CDLL(None).mmap(*words)
 
-wait_in_server([threading.Thread(target=read_again, daemon=True)])
+wait_in_server([threading.Thread(target=map_file, daemon=True)])
 print(read_other())
 """
 

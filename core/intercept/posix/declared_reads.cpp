@@ -39,6 +39,11 @@ DeclaredReads::Sections DeclaredReads::sections_for(const OpenedName& name, Byte
   return forebay::sections_for(sections_, std::array{name.named(), name.real()}, size);
 }
 
+std::shared_ptr<const ReadIntent> DeclaredReads::together(const Sections& sections) {
+  if (sections.size() != 1) return std::make_shared<ReadIntent>(combined(sections));
+  return {std::shared_ptr<void>(), &sections.front()->intent};  // It is never freed.
+}
+
 void DeclaredReads::tell(const Sections& sections) const {
   for (const ReadSection* section : sections) {
     const auto place = static_cast<std::size_t>(section - sections_.data());

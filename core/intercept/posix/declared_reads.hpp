@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,8 @@ class DeclaredReads {
   using Sections = std::vector<const ReadSection*>;
   /// Those for a file of `size` bytes, by either of its names.
   Sections sections_for(const OpenedName& name, Bytes size) const;
+  /// What they say together, as combined() has it. Of one alone nothing is copied.
+  static std::shared_ptr<const ReadIntent> together(const Sections& sections);
   /// Which files they are for does not depend on names alone.
   bool goes_by_size() const { return goes_by_size_; }
 

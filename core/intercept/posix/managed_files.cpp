@@ -62,10 +62,10 @@ std::optional<Access> access_to(int descriptor, off_t offset) {
   if (managed == nullptr || managed->is_over || !is_own_process(state) || state.is_stuck) {
     return std::nullopt;
   }
-  if (managed->is_undecided) decide(descriptor, offset);
-  // Without the lock: a file server may never answer.
+  // Without a lock: a file server may never answer.
   const auto version = version_of(descriptor);
   if (!version) return std::nullopt;
+  if (managed->is_undecided) decide(descriptor, *version, offset);
   Access access{managed, nullptr, nullptr, std::unique_lock(managed->mutex), *version};
   if (listed(descriptor) != managed) return std::nullopt;
   const auto presence = managed->followed.presence;
@@ -277,11 +277,7 @@ void look_at(int descriptor, int directory, const char* path, int flags, Reader 
     leave_alone(path, "it was opened with O_DIRECT, O_SYNC or O_DSYNC");
   } else {
     declared->tell(sections);
-    if (tells_changes(descriptor)) {
-      manage(descriptor, version, path, sections, reader);
-    } else {
-      leave_alone(path, "it is in memory, or of the kernel's own");
-    }
+    manage(descriptor, version, path, sections, reader);
     tell_unfit(version, path, sections);
   }
 }

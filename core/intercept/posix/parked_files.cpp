@@ -40,6 +40,11 @@ ParkedFiles::Closed* ParkedFiles::closed(FileId id) {
   return found == closed_.end() ? nullptr : &*found;
 }
 
+bool ParkedFiles::holds(FileId id) const {
+  return std::ranges::any_of(parked_,
+                             [id](const Followed& parked) { return parked.version.id == id; });
+}
+
 bool ParkedFiles::may_begin(FileId id) {
   Closed* before = closed(id);
   if (before == nullptr) return true;

@@ -28,6 +28,9 @@ class ParkedFiles {
   /// Whether the file was closed before, lately, and not all of it was read.
   bool is_reopened(FileId id) { return closed(id) != nullptr; }
 
+  /// Whether one of it is kept.
+  bool holds(FileId id) const;
+
   /// Whether one more may be fetched of a file that was open before, from another place on than
   /// those that are kept. Not where so little was read of the last ones that it does not pay: the
   /// program reads in another order than was declared.

@@ -234,53 +234,81 @@ void follow_left_alone(Registry& state, int descriptor, const FileVersion& versi
   listed(descriptor)->is_over = true;
 }
 
+constexpr const char* few_descriptors =
+    "the process had taken half of the descriptors that it may have";
+
+/// Who reads by MPI-IO opens a file before it is known what each process reads of it.
+bool is_opened_early(Reader reader) { return fetches_later && reader == Reader::calls; }
+
+bool is_brought_to_page_cache(const ReadIntent& wishes, Reader reader) {
+  return !is_opened_early(reader) && is_for_page_cache(wishes, reader);
+}
+
+/// With the registry locked. Its first read will decide().
+void follow_undecided(Registry& state, int descriptor, const FileVersion& version, const char* path,
+                      std::shared_ptr<const ReadIntent> wishes) {
+  follow(state, descriptor, {.declared = std::move(wishes), .path = path, .version = version});
+}
+
+/// What was kept of a file of these `wishes` may go on with this opening. It holds the file open,
+/// so it is of the file system that was asked what it tells. False: nothing was kept.
+bool take_up(Registry& state, int descriptor, const FileVersion& version, const char* path,
+             const std::shared_ptr<const ReadIntent>& wishes, Reader reader) {
+  const RegistryLock lock(state);
+  if (!lock) return true;  // Nothing is followed any more.
+  close_unlocked();
+  if (take_up_advised(state, descriptor, version, reader)) return true;
+  if (is_brought_to_page_cache(*wishes, reader) || !state.parked.holds(version.id)) return false;
+  follow_undecided(state, descriptor, version, path, wishes);
+  return true;
+}
+
 }  // namespace
 
 void manage(int descriptor, const FileVersion& version, const char* path,
             const DeclaredReads::Sections& sections, Reader reader) {
   Registry& state = *registry.load();
+  const auto wishes = DeclaredReads::together(sections);
+  if (take_up(state, descriptor, version, path, wishes, reader)) return;
+  // Without the lock: a file server may never answer.
+  if (!tells_changes(descriptor)) {
+    return leave_alone(path, "it is in memory, or of the kernel's own");
+  }
   const RegistryLock lock(state);
   if (!lock) return;
-  close_unlocked();
-  if (take_up_advised(state, descriptor, version, reader)) return;
-  ReadIntent wishes = combined(sections);
   const auto without = [&](std::string why) {
     follow_left_alone(state, descriptor, version, path, std::move(why));
   };
   if (descriptors_run_short()) {
     end_parked(state);
-    return without("the process had taken half of the descriptors that it may have");
+    return without(few_descriptors);
   }
   const auto by_page_cache = [&] {
-    auto advised = advise(state, descriptor, version, path, wishes);
+    auto advised = advise(state, descriptor, version, path, *wishes);
     if (!advised) return without(to_string(advised.error()));
     if (reader == Reader::stream) {
       (*advised)->watch(std::make_shared<PositionProgress>(descriptor, version.id));
     }
     follow(state, descriptor, {.advised = *std::move(advised), .version = version});
   };
-  const bool is_later = fetches_later && reader == Reader::calls;
-  if (!is_later && is_for_page_cache(wishes, reader)) return by_page_cache();
-  if (is_later || state.parked.is_reopened(version.id)) {
-    return follow(state, descriptor,
-                  {.declared = std::make_shared<ReadIntent>(std::move(wishes)),
-                   .path = path,
-                   .version = version});
+  if (is_brought_to_page_cache(*wishes, reader)) return by_page_cache();
+  if (is_opened_early(reader) || state.parked.is_reopened(version.id)) {
+    return follow_undecided(state, descriptor, version, path, wishes);
   }
-  auto presence = announced(state, version, wishes);
+  auto presence = announced(state, version, *wishes);
   const std::int64_t began_ns = steady_ns();
   if (presence != nullptr && presence->has_company()) {
-    if (auto file = fetch_together(state, descriptor, version, path, wishes, {began_ns})) {
+    if (auto file = fetch_together(state, descriptor, version, path, *wishes, {began_ns})) {
       return follow(state, descriptor,
                     {.file = std::move(file),
                      .company = std::move(presence),
                      .version = version,
                      .began_ns = began_ns});
     }
-    if (comes_from_page_cache(descriptor, path, wishes, version.size)) return by_page_cache();
+    if (comes_from_page_cache(descriptor, path, *wishes, version.size)) return by_page_cache();
     presence.reset();
   }
-  const auto file = fetch(state, descriptor, version, path, std::move(wishes));
+  const auto file = fetch(state, descriptor, version, path, *wishes);
   if (!file) return without(to_string(file.error()));
   follow(
       state, descriptor,
@@ -288,19 +316,18 @@ void manage(int descriptor, const FileVersion& version, const char* path,
   start(state, **file, version);
 }
 
-void decide(int descriptor, Bytes offset) {
+void decide(int descriptor, const FileVersion& version, Bytes offset) {
   Registry& state = *registry.load();
   const RegistryLock lock(state);
   ManagedFile* managed = lock ? listed(descriptor) : nullptr;
   if (managed == nullptr) return;
   const std::lock_guard file_lock(managed->mutex);
   Followed& followed = managed->followed;
-  const auto version = version_of(descriptor);
-  if (followed.declared == nullptr || !version || !(version->id == managed->id)) return;
+  if (followed.declared == nullptr || !(version.id == managed->id)) return;
   const auto foresees = [offset](const Followed& parked) {
     return parked.file != nullptr && parked.file->foresees(offset);
   };
-  if (auto parked = state.parked.take(version->id, foresees)) {
+  if (auto parked = state.parked.take(version.id, foresees)) {
     parked->openings += followed.openings;
     followed = *std::move(parked);
     managed->is_undecided = false;
@@ -308,8 +335,8 @@ void decide(int descriptor, Bytes offset) {
   }
   ReadIntent wishes = *followed.declared;
   const bool is_by_pattern = wishes.willneed.empty();
-  wishes.willneed = declared_from(wishes.willneed, offset, version->size);
-  if (wishes.willneed.empty() != is_by_pattern || !state.parked.may_begin(version->id)) {
+  wishes.willneed = declared_from(wishes.willneed, offset, version.size);
+  if (wishes.willneed.empty() != is_by_pattern || !state.parked.may_begin(version.id)) {
     // The index of the file, or what nobody declared, or not for now.
     managed->is_over = ++managed->reads_undecided > most_strays;
     return;
@@ -317,41 +344,45 @@ void decide(int descriptor, Bytes offset) {
   const bool is_inherited = managed->position_is_shared;
   if (is_inherited && ++managed->reads_inherited < fewest_inherited) return;
   managed->is_undecided = false;
-  const auto without = [&](const Error& why) {
+  const auto without = [&](std::string why) {
     managed->is_over = true;
-    followed.left_alone = to_string(why);
+    followed.left_alone = std::move(why);
   };
+  if (descriptors_run_short()) {
+    end_parked(state);
+    return without(few_descriptors);
+  }
   // Others may read it, too: of what is inherited the parent, and other children.
-  auto presence = announced(state, *version, wishes);
+  auto presence = announced(state, version, wishes);
   const bool has_company = presence != nullptr && presence->has_company();
   // Who begins where the plan does reads by the same plan as who keeps the file open.
   const bool is_at_beginning =
-      !is_inherited && first_declared(followed.declared->willneed, version->size).offset == offset;
+      !is_inherited && first_declared(followed.declared->willneed, version.size).offset == offset;
   const std::int64_t began_ns = is_at_beginning ? steady_ns() : 0;
   if (has_company && is_at_beginning) {
     auto file =
-        fetch_together(state, descriptor, *version, followed.path, wishes, {began_ns, 0, offset});
+        fetch_together(state, descriptor, version, followed.path, wishes, {began_ns, 0, offset});
     if (file != nullptr && !file->is_done()) {
       followed = {.file = std::move(file),
                   .company = std::move(presence),
-                  .version = *version,
+                  .version = version,
                   .began_ns = began_ns};
       return;
     }
     if (file != nullptr) state.prefetcher->release(file);
   }
   if (is_for_page_cache(wishes, Reader::calls) ||
-      (has_company && comes_from_page_cache(descriptor, followed.path, wishes, version->size))) {
-    auto advised = advise(state, descriptor, *version, followed.path, wishes);
-    if (!advised) return without(advised.error());
-    followed = {.advised = *std::move(advised), .version = *version};
+      (has_company && comes_from_page_cache(descriptor, followed.path, wishes, version.size))) {
+    auto advised = advise(state, descriptor, version, followed.path, wishes);
+    if (!advised) return without(to_string(advised.error()));
+    followed = {.advised = *std::move(advised), .version = version};
     return;
   }
-  const auto file = fetch(state, descriptor, *version, followed.path, std::move(wishes));
-  if (!file) return without(file.error());
+  const auto file = fetch(state, descriptor, version, followed.path, std::move(wishes));
+  if (!file) return without(to_string(file.error()));
   followed = {
-      .file = *file, .presence = std::move(presence), .version = *version, .began_ns = began_ns};
-  start(state, **file, *version);
+      .file = *file, .presence = std::move(presence), .version = version, .began_ns = began_ns};
+  start(state, **file, version);
 }
 
 void inherit(Registry& own, int descriptor, const ManagedFile& before) {

@@ -16,8 +16,9 @@ namespace forebay::posix {
 void manage(int descriptor, const FileVersion& version, const char* path,
             const DeclaredReads::Sections& sections, Reader reader);
 
-/// The first read by `descriptor`, of a file that was open before, is about to begin at `offset`.
-void decide(int descriptor, Bytes offset);
+/// The first read by `descriptor`, of a file that was open before, is about to begin at `offset`;
+/// `version`: of the file, looked at since the program asked.
+void decide(int descriptor, const FileVersion& version, Bytes offset);
 
 /// In a child, before anything else: `descriptor` stands for what `before` is in the parent, whose
 /// registry was locked then. What is fetched for the child is decided by its reads.
