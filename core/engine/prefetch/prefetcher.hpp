@@ -30,7 +30,7 @@ class Prefetcher {
  public:
   /// Memory of one file, and its unit, where the intent says nothing.
   static constexpr Bytes usual_budget = 8 * MiB;
-  static constexpr Bytes usual_block = 256 * KiB;
+  static constexpr Bytes usual_block = 512 * KiB;
 
   /// `memory`: for all files together. `prepare`: called in the thread, before all else.
   Prefetcher(std::unique_ptr<ReadQueue> queue, Bytes memory,

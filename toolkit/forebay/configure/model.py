@@ -30,7 +30,7 @@ _MEMORY_BYTES_PER_S = 4e9
 _FLUSH_BYTES = 512 << 10  # ind_wr_buffer_size
 _FLUSHERS_MOST = 16
 _SIEVE_BYTES = 512 << 10  # ROMIO's ind_wr_buffer_size
-_FETCH_BYTES = 256 << 10  # `block` of an intent file
+_FETCH_BYTES = 512 << 10  # `block` of an intent file
 _FETCHES = 8  # under way, at a few milliseconds each
 # Of what reading ahead by a plan hides, what is hidden where the order has to be found first.
 _FOUND_BY_WATCHING = 0.5
