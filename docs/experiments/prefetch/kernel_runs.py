@@ -9,6 +9,7 @@ import random
 import subprocess
 import tempfile
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -116,15 +117,17 @@ class LittleMemory:
         return entering(self._group, self._place.within(command))
 
 
-def measure_round(tools: Tools, memory: Path, shuffle: random.Random) -> dict[str, Any]:
-    """Every case once, in shuffled order, on an empty page cache each time. Needs root, which sets
-    the kernel's read-ahead."""
+def measure_round(
+    tools: Tools, memory: Path, processes: Collection[int], shuffle: random.Random
+) -> dict[str, Any]:
+    """Every case of so many processes once, in shuffled order, on an empty page cache each time.
+    Needs root, which sets the kernel's read-ahead."""
     with testbed(tools, memory, "--page-cache") as bed:
-        return measure_at(tools, bed, SMALL, CASES, shuffle)
+        return measure_at(tools, bed, SMALL, _of(processes, CASES), shuffle)
 
 
 def measure_limited(
-    tools: Tools, memory: Path, limit: int, shuffle: random.Random
+    tools: Tools, memory: Path, limit: int, processes: Collection[int], shuffle: random.Random
 ) -> dict[str, Any]:
     """The same by programs that have `limit` bytes of memory, all together and the page cache
     included. Raises CannotBeDoneError."""
@@ -132,14 +135,21 @@ def measure_limited(
         testbed(tools, memory, "--page-cache") as bed,
         control_group("memory", {"memory.limit_in_bytes": str(limit)}) as group,
     ):
-        found = measure_at(tools, LittleMemory(bed, group), SMALL, CASES, shuffle)
+        limited = LittleMemory(bed, group)
+        found = measure_at(tools, limited, SMALL, _of(processes, CASES), shuffle)
     return {**found, "memory_limit": limit}
 
 
-def measure_ext4(tools: Tools, memory: Path, shuffle: random.Random) -> dict[str, Any]:
+def measure_ext4(
+    tools: Tools, memory: Path, processes: Collection[int], shuffle: random.Random
+) -> dict[str, Any]:
     """The published workload on a throttled disk. Raises CannotBeDoneError."""
     with throttled_ext4(memory, PUBLISHED.size) as disk:
-        return measure_at(tools, disk, PUBLISHED, EXT4_CASES, shuffle)
+        return measure_at(tools, disk, PUBLISHED, _of(processes, EXT4_CASES), shuffle)
+
+
+def _of(processes: Collection[int], cases: dict[int, list[Case]]) -> dict[int, list[Case]]:
+    return {count: some for count, some in cases.items() if count in processes}
 
 
 def measure_at(

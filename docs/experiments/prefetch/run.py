@@ -58,6 +58,13 @@ def main(
             f"{', '.join(readers_runs.BY_NAME)}."
         ),
     ] = None,
+    processes: Annotated[
+        list[int] | None,
+        typer.Option(
+            help="Of kernel and ext4: only with so many on the one file, "
+            f"{', '.join(map(str, kernel_runs.CASES))}; may be said several times."
+        ),
+    ] = None,
     memory_limit: Annotated[
         str | None,
         typer.Option(
@@ -74,6 +81,9 @@ def main(
     # What is mounted is taken down then, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     tools = Tools(forebay.absolute(), analysis.absolute())
+    counts = processes or list(kernel_runs.CASES)
+    if unknown := set(counts) - set(kernel_runs.CASES):
+        raise typer.BadParameter(f"nothing is measured with {min(unknown)} processes")
 
     def add(stem: str, measure: Callable[[random.Random], dict[str, Any]]) -> None:
         results = output / "results"
@@ -93,15 +103,19 @@ def main(
 
     def of_kernel(shuffle: random.Random) -> dict[str, Any]:
         if memory_limit is None:
-            return kernel_runs.measure_round(tools, tmpfs, shuffle)
-        return kernel_runs.measure_limited(tools, tmpfs, parse_size(memory_limit), shuffle)
+            return kernel_runs.measure_round(tools, tmpfs, counts, shuffle)
+        limit = parse_size(memory_limit)
+        return kernel_runs.measure_limited(tools, tmpfs, limit, counts, shuffle)
+
+    def of_ext4(shuffle: random.Random) -> dict[str, Any]:
+        return kernel_runs.measure_ext4(tools, tmpfs, counts, shuffle)
 
     try:
         for _ in range(rounds if what is not What.TABLE else 0):
             if what is What.KERNEL:
                 add("kernel" if memory_limit is None else "memory", of_kernel)
             elif what is What.EXT4:
-                add("ext4", lambda shuffle: kernel_runs.measure_ext4(tools, tmpfs, shuffle))
+                add("ext4", of_ext4)
             elif what is What.READERS:
                 for one in kind or list(readers_runs.BY_NAME):
                     add(f"reader-{one}", of_reader(one))
