@@ -154,8 +154,11 @@ void RequestTuner::decide(const std::vector<Extent>& coming) {
   }
   const double followed = rate_follows_size();
   if (followed >= share_followed) return join(coming);
-  const bool is_sure = larger_rates_.times > 1 && followed < share_ignored;
-  if (is_sure || usual_rates_.times + larger_rates_.times >= most_measured) return settle();
+  // Once more with the usual ones is enough: those were not faster only because nobody had used the
+  // storage for a while, and larger ones may bring bytes that nobody needs.
+  const int measured = usual_rates_.times + larger_rates_.times;
+  const bool is_sure = measured > 2 && followed < share_ignored;
+  if (is_sure || measured >= most_measured) return settle();
   if (stage_ == Stage::larger) return try_shape(usual_, Stage::usual);
   try_shape(larger_, Stage::larger);
 }
