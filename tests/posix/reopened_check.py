@@ -1,6 +1,7 @@
 """Goal: a program that opens its file for each piece that it reads of it is read ahead as if it had
 kept it open, by descriptors and by C streams; wrong declarations cost it little, enormous ones are
-of what the file holds; and it sees what it changed in between.
+of what the file holds; and it sees what it changed in between. A child has for each of its
+parent's openings one of its own.
 
 Method: a hundred pieces, an opening for each, with and without the library. There are few records,
 as it was one opening for Forebay; they tell how many it was, and what was fetched for them.
@@ -77,14 +78,33 @@ for offset in range(4096, 4_000_000, 40_000):
 print(sum)
 """
 
+#: Two files of one section, none of which is read before.
+FORKS = f"""
+import os, sys, zlib
+def reopened(name):
+    os.close(os.open(name, os.O_RDONLY))
+    return os.open(name, os.O_RDONLY)
+files = [reopened(name) for name in sys.argv[1:]]
+if os.fork() > 0:
+    os.wait()
+    sys.exit()
+sums = [0, 0]
+for offset, length in {PIECES}:
+    for i, file in enumerate(files):
+        sums[i] = zlib.crc32(os.pread(file, length, offset), sums[i])
+print(sums)
+"""
+PAIR = ["pair-1.dat", "pair-2.dat"]
+
 
 def intent() -> str:
-    """Of four files."""
+    """Of these files."""
     declared: dict[str, list[list[int]]] = {
         "right.dat": PIECES,
         "wrong.dat": BETWEEN,
         "changed.dat": PIECES,
         "enormous.dat": [[4096, (1 << 63) - 1]],
+        "pair-*.dat": PIECES,
     }
     return "".join(
         f'[[file]]\npath = "{name}"\nwillneed = {extents}\nbudget = "1MiB"\n'
@@ -97,7 +117,8 @@ def main() -> int:
     failures = []
     with tempfile.TemporaryDirectory(dir=".", prefix="posix-reopened-") as name:
         directory = Path(name).resolve()
-        for seed, file in enumerate(("right.dat", "wrong.dat", "changed.dat", "enormous.dat")):
+        files = ["right.dat", "wrong.dat", "changed.dat", "enormous.dat", *PAIR]
+        for seed, file in enumerate(files):
             make_file(directory / file, SIZE, seed)
         preloaded = Preloaded(library, queue, directory, intent())
         wait_until_settled(directory)
@@ -130,6 +151,15 @@ def main() -> int:
         print(f"enormous.dat: {total(records, 'bytes_served')} served")
         if answer != plain or (emptied and total(records, "bytes_served") == 0):
             failures.append(f"enormous: {plain} without the library, {answer} with it: {records}")
+        command = [sys.executable, "-c", FORKS, *PAIR]
+        plain = preloaded.run(command, with_library=False)
+        emptied = all(evict(directory / file) for file in PAIR)
+        answer, records = preloaded.run(command), preloaded.take_records()
+        for file in PAIR:
+            served = total([it for it in records if it["path"].endswith(file)], "bytes_served")
+            print(f"in a child, {file}: {served} served")
+            if answer != plain or (emptied and served == 0):
+                failures.append(f"child: {plain} without the library, {answer} with it: {records}")
         content = (directory / "changed.dat").read_bytes()
         _, output, errors = preloaded.run([sys.executable, "-c", CHANGES, "changed.dat"])
         if output != f"{b'new bytes' + content[1_100_009:1_100_020]!r}\n".encode():

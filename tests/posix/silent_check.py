@@ -3,9 +3,9 @@
 Method: the testbed over a declared file that two threads read, by openings of their own and by one,
 and is stopped (SIGSTOP) in the middle. When both threads wait for it, the program must read another
 declared file and open a third one for writing. Then the testbed goes on, and all bytes must be
-right. Another program maps its file where the testbed is stopped: what reads ahead waits for it,
-with a lock. It must open and read the other file, too, and leave a record that nothing was read
-ahead any more.
+right. So must they where what waits is the first read of a file that was open before. Another
+program maps its file where the testbed is stopped: what reads ahead waits for it, with a lock. It
+must open and read the other file, too, and leave a record that nothing was read ahead any more.
 
 usage: silent_check.py LIBRARY uring|threads FUSE_PROBE TESTBEDFS
 """
@@ -108,6 +108,18 @@ def map_file():
 wait_in_server([threading.Thread(target=map_file, daemon=True)])
 print(read_other())
 """
+#: Of what is opened once more, its first read asks the server: without a lock.
+READING_AGAIN = f"""{COMMON}
+def read_again():
+    os.close(os.open("mount/silent.dat", os.O_RDONLY))
+    file = os.open("mount/silent.dat", os.O_RDONLY)
+    in_middle.release()
+    go.acquire()
+    os.pread(file, PIECE, 0)
+
+wait_in_server([threading.Thread(target=read_again, daemon=True)])
+print(read_other())
+"""
 
 
 def main() -> int:
@@ -124,7 +136,7 @@ def main() -> int:
         other = zlib.crc32(make_file(directory / "other.dat", SIZE, 2))
         wait_until_settled(backing)
         preloaded = Preloaded(library, queue, directory, INTENT)
-        for what in ("one", "two", "locked"):
+        for what in ("one", "two", "again", "locked"):
             state = directory / f"{what}.json"
             rates = ["--bandwidth", "400MB/s", "--latency", "1ms", "--state", str(state)]
             words = [testbedfs, "--foreground", "--backing", str(backing), *rates, str(mount)]
@@ -137,6 +149,8 @@ def main() -> int:
                 try:
                     if what == "locked":
                         failures += lock_out(preloaded, server, other)
+                    elif what == "again":
+                        failures += pass_by(preloaded, server, other)
                     else:
                         failures += silence(preloaded, server, what, silent, other)
                 finally:
@@ -187,6 +201,18 @@ def silence(
     if said == right and program.returncode == 0:
         return []
     return [f"by {openings}: {said}, not {right}, status {program.returncode}"]
+
+
+def pass_by(preloaded: Preloaded, server: subprocess.Popen[bytes], other: int) -> list[str]:
+    """One run in which a first read waits without a lock. What is wrong with it."""
+    with started(preloaded, READING_AGAIN) as program:
+        said = stop_in_the_middle(program, server)
+        server.send_signal(signal.SIGCONT)
+        program.communicate()
+    told = [path.read_text() for path in preloaded.records.glob("[!.]*.gave-up")]
+    if said == f"in the middle, {other}" and program.returncode == 0 and not told:
+        return []
+    return [f"again: {said}, not {other}, status {program.returncode}, told {told}"]
 
 
 def lock_out(preloaded: Preloaded, server: subprocess.Popen[bytes], other: int) -> list[str]:

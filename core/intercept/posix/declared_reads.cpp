@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/intercept/posix/complaint.hpp"
+#include "core/plan/fetch_plan.hpp"
 #include "core/storage/text_file.hpp"
 
 namespace forebay::posix {
@@ -50,6 +51,23 @@ void DeclaredReads::tell(const Sections& sections) const {
     if (section->problems.empty() || told_[place].test_and_set()) continue;
     for (const HintProblem& problem : section->problems) complain(to_string(problem));
   }
+}
+
+std::vector<Extent> declared_from(const std::vector<Extent>& willneed, Bytes offset, Bytes size) {
+  const auto first = std::ranges::find_if(willneed, [&](const Extent& written) {
+    return !intersect(in_file(written, size), {offset, 1}).empty();
+  });
+  std::vector<Extent> rest(first, willneed.end());
+  if (!rest.empty()) rest[0] = {offset, in_file(rest[0], size).end() - offset};
+  return rest;
+}
+
+Extent first_declared(const std::vector<Extent>& willneed, Bytes size) {
+  for (const Extent& written : willneed) {
+    const Extent inside = in_file(written, size);
+    if (!inside.empty()) return inside;
+  }
+  return {};
 }
 
 }  // namespace forebay::posix

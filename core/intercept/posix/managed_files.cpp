@@ -151,10 +151,11 @@ void after_fork_in_child() {
   close_internal();
   Registry* own = nullptr;
   while_memory_lasts([&] { own = new Registry; });
+  Inherited inherited;
   for (unsigned fd = 0; fd < parents.listed_end; ++fd) {
     const ManagedFile* before = detail::listed_files[fd].exchange(nullptr);
     if (before == nullptr || own == nullptr) continue;
-    while_memory_lasts([&] { inherit(*own, static_cast<int>(fd), *before); });
+    while_memory_lasts([&] { inherit(*own, static_cast<int>(fd), *before, inherited); });
   }
   if (own != nullptr) registry.store(own);  // Else it is none of this process.
   inside = false;

@@ -41,8 +41,9 @@ ParkedFiles::Closed* ParkedFiles::closed(FileId id) {
 }
 
 bool ParkedFiles::holds(FileId id) const {
-  return std::ranges::any_of(parked_,
-                             [id](const Followed& parked) { return parked.version.id == id; });
+  return std::ranges::any_of(parked_, [id](const Followed& parked) {
+    return parked.version.id == id && has_more(parked);
+  });
 }
 
 bool ParkedFiles::may_begin(FileId id) {

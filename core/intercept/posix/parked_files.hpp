@@ -28,7 +28,7 @@ class ParkedFiles {
   /// Whether the file was closed before, lately, and not all of it was read.
   bool is_reopened(FileId id) { return closed(id) != nullptr; }
 
-  /// Whether one of it is kept.
+  /// Whether one of it is kept, and has something to go on with.
   bool holds(FileId id) const;
 
   /// Whether one more may be fetched of a file that was open before, from another place on than

@@ -175,25 +175,6 @@ void start(const Registry& state, ServedFile& file, const FileVersion& version) 
   state.prefetcher->wake();
 }
 
-/// What will be read of a file of `size` bytes from `offset` on; empty: nothing is declared there.
-std::vector<Extent> declared_from(const std::vector<Extent>& willneed, Bytes offset, Bytes size) {
-  const auto first = std::ranges::find_if(willneed, [&](const Extent& written) {
-    return !intersect(in_file(written, size), {offset, 1}).empty();
-  });
-  std::vector<Extent> rest(first, willneed.end());
-  if (!rest.empty()) rest[0] = {offset, in_file(rest[0], size).end() - offset};
-  return rest;
-}
-
-/// The first that is declared of a file of `size` bytes; empty: nothing of it is.
-Extent first_declared(const std::vector<Extent>& willneed, Bytes size) {
-  for (const Extent& written : willneed) {
-    const Extent inside = in_file(written, size);
-    if (!inside.empty()) return inside;
-  }
-  return {};
-}
-
 /// A child begins with this read by offset of what its parent opened: many make one and end.
 constexpr int fewest_inherited = 3;
 
@@ -251,7 +232,7 @@ void follow_undecided(Registry& state, int descriptor, const FileVersion& versio
 }
 
 /// What was kept of a file of these `wishes` may go on with this opening. It holds the file open,
-/// so it is of the file system that was asked what it tells. False: nothing was kept.
+/// so it is of the file system that was asked what it tells. False: nothing was, or not for these.
 bool take_up(Registry& state, int descriptor, const FileVersion& version, const char* path,
              const std::shared_ptr<const ReadIntent>& wishes, Reader reader) {
   const RegistryLock lock(state);
@@ -385,22 +366,22 @@ void decide(int descriptor, const FileVersion& version, Bytes offset) {
   start(state, **file, version);
 }
 
-void inherit(Registry& own, int descriptor, const ManagedFile& before) {
+void inherit(Registry& own, int descriptor, const ManagedFile& before, Inherited& inherited) {
+  if (const auto known = inherited.find(&before); known != inherited.end()) {
+    return list(own, descriptor, known->second);
+  }
   const Followed& followed = before.followed;
   // Nothing of it is copied: a child reads the memory of its parent until it writes there.
   auto declared = followed.file == nullptr
                       ? followed.declared
                       : std::shared_ptr<const ReadIntent>(followed.file, &followed.file->intent());
   if (declared == nullptr || before.is_over) return;
-  const auto known = std::ranges::find_if(own.files, [&](const ManagedFile* managed) {
-    return managed->followed.declared == declared;
-  });
-  if (known != own.files.end()) return list(own, descriptor, *known);
   follow(own, descriptor,
          {.declared = std::move(declared),
           .path = followed.file == nullptr ? followed.path : followed.file->path(),
           .version = followed.version});
   listed(descriptor)->position_is_shared = true;
+  inherited.emplace(&before, listed(descriptor));
 }
 
 namespace {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 
 #include "core/engine/prefetch/adviser.hpp"
@@ -20,9 +21,12 @@ void manage(int descriptor, const FileVersion& version, const char* path,
 /// `version`: of the file, looked at since the program asked.
 void decide(int descriptor, const FileVersion& version, Bytes offset);
 
+/// What a child has for each open file description of its parent.
+using Inherited = std::map<const ManagedFile*, ManagedFile*>;
+
 /// In a child, before anything else: `descriptor` stands for what `before` is in the parent, whose
 /// registry was locked then. What is fetched for the child is decided by its reads.
-void inherit(Registry& own, int descriptor, const ManagedFile& before);
+void inherit(Registry& own, int descriptor, const ManagedFile& before, Inherited& inherited);
 
 /// Another process reads the file of `descriptor`, too, which is about to be read at `offset`: what
 /// is declared is fetched together with that one from now on, into memory that both see; or, where
