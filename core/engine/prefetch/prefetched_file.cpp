@@ -22,9 +22,9 @@ Bytes most_ahead(const FetchBuffer& buffer, Bytes block, const ReadIntent& inten
   return block * std::min<Bytes>(blocks, intent.ahead.value_or(blocks));
 }
 
-/// Pieces that are under way or wait for the program, however short they are: each call looks
-/// through them. As many as the queue carries out at once.
-constexpr std::size_t most_live = 32;
+/// An opening holds as many pieces as its memory would hold of this length, or of its block if that
+/// is shorter: who looks at a file and closes it has not much of it fetched in short pieces.
+constexpr Bytes length_counted = 256 * KiB;
 
 }  // namespace
 
@@ -38,6 +38,7 @@ PrefetchedFile::PrefetchedFile(std::string path, std::unique_ptr<FetchSource> so
       memory_(std::move(memory)),
       buffer_(std::move(buffer)),
       window_(block, most_ahead(buffer_, block, intent_)),
+      most_live_(static_cast<std::size_t>(buffer_.bytes() / std::min(block, length_counted))),
       tuner_({block, std::nullopt}, RequestTuner::most_joined_in(buffer_.bytes(), block),
              intent_.gap.value_or(GapChoice{}).bytes) {}
 
@@ -264,7 +265,7 @@ bool PrefetchedFile::make_room(const FetchPiece& piece) {
   const auto fits = [&] {
     Bytes held = 0;
     for (const Live& live : live_) held += live.held.length;
-    const bool is_inside = live_.size() < most_live && held + length <= window;
+    const bool is_inside = live_.size() < most_live_ && held + length <= window;
     return (live_.empty() || is_inside) && buffer_.has(length);
   };
   while (!fits()) {

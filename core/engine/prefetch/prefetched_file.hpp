@@ -123,6 +123,7 @@ class PrefetchedFile final : public ServedFile {
   AccessPattern pattern_;
   Confidence confidence_;
   FetchWindow window_;
+  const std::size_t most_live_;
   RequestTuner tuner_;
   std::deque<Live> live_;  ///< In the order of fetching.
   std::uint64_t next_tag_ = 0;
