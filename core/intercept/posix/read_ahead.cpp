@@ -314,10 +314,9 @@ void decide(int descriptor, const FileVersion& version, Bytes offset) {
     managed->is_undecided = false;
     return;
   }
-  ReadIntent wishes = *followed.declared;
-  const bool is_by_pattern = wishes.willneed.empty();
-  wishes.willneed = declared_from(wishes.willneed, offset, version.size);
-  if (wishes.willneed.empty() != is_by_pattern || !state.parked.may_begin(version.id)) {
+  const std::vector<Extent>& willneed = followed.declared->willneed;
+  std::vector<Extent> rest = declared_from(willneed, offset, version.size);
+  if (rest.empty() != willneed.empty() || !state.parked.may_begin(version.id)) {
     // The index of the file, or what nobody declared, or not for now.
     managed->is_over = ++managed->reads_undecided > most_strays;
     return;
@@ -333,12 +332,14 @@ void decide(int descriptor, const FileVersion& version, Bytes offset) {
     end_parked(state);
     return without(few_descriptors);
   }
+  ReadIntent wishes = *followed.declared;
+  wishes.willneed = std::move(rest);
   // Others may read it, too: of what is inherited the parent, and other children.
   auto presence = announced(state, version, wishes);
   const bool has_company = presence != nullptr && presence->has_company();
   // Who begins where the plan does reads by the same plan as who keeps the file open.
   const bool is_at_beginning =
-      !is_inherited && first_declared(followed.declared->willneed, version.size).offset == offset;
+      !is_inherited && first_declared(willneed, version.size).offset == offset;
   const std::int64_t began_ns = is_at_beginning ? steady_ns() : 0;
   if (has_company && is_at_beginning) {
     auto file =
