@@ -3,6 +3,7 @@
 Method: results that are made up here, the page read back. Nothing is measured.
 """
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,21 @@ def test_two_calls_have_no_bar(tmp_path: Path) -> None:
     leave(tmp_path, 200.0, 0.005, 5.0)
     (line,) = lines_with(tracing_page.write(tmp_path).read_text(), "open_and_close")
     assert line.endswith("| - |")
+
+
+def test_rounds_without_a_call_leave_it_to_the_others(tmp_path: Path) -> None:
+    leave(tmp_path, 100.0, 0.005, 5.0)
+    path = tmp_path / "results" / "tracing-4.json"
+    document = json.loads(path.read_text())
+    call = {"plain_ns": 100.0, "added_ns": 460.0}
+    document["libc_calls"] = {"fscanf_of_a_word": call, **document["libc_calls"]}
+    path.write_text(json.dumps(document))
+    text = tracing_page.write(tmp_path).read_text()
+    (line,) = lines_with(text, "fscanf_of_a_word")
+    assert "| 460 [460, 460] |" in line
+    assert line.endswith("| **missed** |")
+    (old,) = lines_with(text, "pread_of_a_byte")
+    assert "102 [100, 104]" in old
 
 
 def test_without_results_it_says_so(tmp_path: Path) -> None:

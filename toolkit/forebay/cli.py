@@ -190,6 +190,7 @@ def trace_command(
 
     if spills is not None:
         directory = out or Path(spills.name.removesuffix(".spills"))
+        trace_run.require_over(spills)
         captured = trace_run.convert(spills, directory)
         for line in trace_run.summary(captured, directory):
             error_console().print(line, markup=False, soft_wrap=True)

@@ -111,6 +111,19 @@ class Tracing:
             shutil.rmtree(self.spills)
 
 
+def require_over(spills: Path) -> None:
+    """Raises ForebayError while a process of the run is there, as far as this host and this user
+    can see: what it spills later would be lost."""
+    from forebay.top import local_process
+
+    place = spills.resolve()
+    if any(place == one.resolve() for one in local_process.own_traces()):
+        raise ForebayError(
+            f"processes of the run still spill into {spills}",
+            f"Wait until they have ended; to look at them: forebay top {shlex.quote(str(spills))}",
+        )
+
+
 def convert(
     spills: Path,
     directory: Path,

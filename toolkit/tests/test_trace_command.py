@@ -4,48 +4,23 @@ import errno
 import os
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
-from typing import Any
 
 import pytest
 from conftest import Forebay
+from traced_programs import NEEDS_LIBRARY, REAL_LIBRARY, rows, told, traced
 
 from forebay.trace import unseen
 from forebay.trace.directory import Trace
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-REAL_LIBRARY = Path(os.environ.get("FOREBAY_LIBRARY_DIR", REPOSITORY / "build" / "lib"))
 MOST_EVENTS = 4096  # core/engine/trace/ring.hpp
 
-pytestmark = pytest.mark.skipif(
-    not (REAL_LIBRARY / "libforebay-trace.so").is_file(),
-    reason="libforebay-trace.so is not built (make build, or set FOREBAY_LIBRARY_DIR)",
-)
+pytestmark = NEEDS_LIBRARY
 
 
 @pytest.fixture
 def environ(environ: dict[str, str]) -> dict[str, str]:
     return {**environ, "FOREBAY_LIBRARY_DIR": str(REAL_LIBRARY)}
-
-
-def traced(forebay: Forebay, script: str, exit_code: int = 0) -> Trace:
-    """The trace of a Python program."""
-    program = [sys.executable, "-c", textwrap.dedent(script)]
-    answer = forebay("trace", "-o", "run.trace", "--", *program)
-    assert answer.code == exit_code, answer.errors
-    return Trace(Path("run.trace"))
-
-
-def rows(trace: Trace, name: str) -> list[dict[str, Any]]:
-    """The calls on the files that are called `name`, as the program made them."""
-    paths = trace.table("files").column("path").to_pylist()
-    places = [place for place, path in enumerate(paths) if Path(path).name == name]
-    return [row for row in trace.table("posix").to_pylist() if row["file"] in places]
-
-
-def told(trace: Trace, name: str, *columns: str) -> list[tuple[Any, ...]]:
-    return [tuple(row[column] for column in columns) for row in rows(trace, name)]
 
 
 def test_each_call_is_a_row_with_what_it_did(forebay: Forebay, tmp_path: Path) -> None:
@@ -581,6 +556,31 @@ def test_what_an_interrupted_trace_left_can_be_made_a_trace(
     answer = forebay("trace", "--spills", spills)
     assert answer.code == 0, answer.errors
     assert told(Trace(tmp_path / "run.trace"), "data", "call") == [("open",), ("close",)]
+
+
+def test_what_a_run_that_goes_on_has_spilled_stays(forebay: Forebay, tmp_path: Path) -> None:
+    spills = tmp_path / "run.trace.spills"
+    spills.mkdir()
+    (spills / "command.json").write_text('{"command": ["cat"], "begun": 1, "environment": {}}')
+    variables = {
+        "LD_PRELOAD": str(REAL_LIBRARY / "libforebay-trace.so"),
+        "FOREBAY_TRACE_DIR": str(spills),
+    }
+    with subprocess.Popen(
+        ["cat"], env={**os.environ, **variables}, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        running.stdin.write(b"it runs")
+        running.stdin.flush()
+        running.stdout.read(1)
+        answer = forebay("trace", "--spills", spills)
+        assert answer.code == 2
+        assert "processes of the run still spill into" in answer.errors
+        assert (spills / "command.json").exists()
+        running.stdin.close()
+        running.stdout.read()
+    assert forebay("trace", "--spills", spills).code == 0
 
 
 def test_a_trace_is_never_put_over_something_else(forebay: Forebay, tmp_path: Path) -> None:

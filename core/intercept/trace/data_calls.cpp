@@ -227,6 +227,13 @@ FOREBAY_EXPORTED ssize_t sendfile64(int into, int from, off64_t* from_at, size_t
                      [&] { return real().sendfile64(into, from, from_at, length); });
 }
 
+/// One of the two is a pipe, which is not traced.
+FOREBAY_EXPORTED ssize_t splice(int from, off64_t* from_at, int into, off64_t* into_at,
+                                size_t length, unsigned flags) {
+  return traced_copy(TracedCall::splice, from, from_at, into, into_at, length,
+                     [&] { return real().splice(from, from_at, into, into_at, length, flags); });
+}
+
 // What _FORTIFY_SOURCE makes of the plain calls.
 // NOLINTBEGIN(bugprone-reserved-identifier): the names are the C library's.
 FOREBAY_EXPORTED ssize_t __read_chk(int fd, void* buffer, size_t count, size_t room) {

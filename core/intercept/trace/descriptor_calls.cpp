@@ -1,6 +1,8 @@
 // The calls that make, copy and end descriptors, and those that concern a file as a whole.
 
 #include <fcntl.h>
+#include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,7 +28,23 @@ mode_t mode_in(int flags, va_list rest) noexcept {
 template <typename Open>
 [[gnu::always_inline]] inline int traced_open(TracedCall call, int directory, const char* path,
                                               int flags, Open&& open) {
-  return traced_opening(call, directory, path, flags, open, [](int fd) { return fd; });
+  const auto descriptor_of = [](int fd) { return fd; };
+  // `path` is the directory of such a file, which has no name.
+  if (is_on() && (flags & O_TMPFILE) == O_TMPFILE) {
+    return traced_opening_of(call, directory, flags, open, descriptor_of, [=](int fd) {
+      return fd < 0 && path != nullptr ? key_of({path, std::strlen(path)}) : key_of_file(fd);
+    });
+  }
+  return traced_opening(call, directory, path, flags, open, descriptor_of);
+}
+
+/// mkstemp and its kin, which put the name into `name` and open the file by `flags` and those that
+/// make it. [mkstemp(3)]
+template <typename Open>
+[[gnu::always_inline]] inline int traced_making(TracedCall call, const char* name, int flags,
+                                                Open&& open) {
+  const int opened_by = (flags & ~O_ACCMODE) | O_RDWR | O_CREAT | O_EXCL;
+  return traced_open(call, AT_FDCWD, name, opened_by, open);
 }
 
 /// dup and its kin. What `copy` was before has ended.
@@ -124,6 +142,44 @@ FOREBAY_EXPORTED int __openat64_2(int directory, const char* path, int flags) {
 }
 // NOLINTEND(bugprone-reserved-identifier)
 
+FOREBAY_EXPORTED int mkstemp(char* name) {
+  return traced_making(TracedCall::mkstemp, name, 0, [&] { return real().mkstemp64(name); });
+}
+
+FOREBAY_EXPORTED int mkstemp64(char* name) {
+  return traced_making(TracedCall::mkstemp, name, 0, [&] { return real().mkstemp64(name); });
+}
+
+FOREBAY_EXPORTED int mkostemp(char* name, int flags) {
+  return traced_making(TracedCall::mkostemp, name, flags,
+                       [&] { return real().mkostemp64(name, flags); });
+}
+
+FOREBAY_EXPORTED int mkostemp64(char* name, int flags) {
+  return traced_making(TracedCall::mkostemp, name, flags,
+                       [&] { return real().mkostemp64(name, flags); });
+}
+
+FOREBAY_EXPORTED int mkstemps(char* name, int suffix) {
+  return traced_making(TracedCall::mkstemps, name, 0,
+                       [&] { return real().mkstemps64(name, suffix); });
+}
+
+FOREBAY_EXPORTED int mkstemps64(char* name, int suffix) {
+  return traced_making(TracedCall::mkstemps, name, 0,
+                       [&] { return real().mkstemps64(name, suffix); });
+}
+
+FOREBAY_EXPORTED int mkostemps(char* name, int suffix, int flags) {
+  return traced_making(TracedCall::mkostemps, name, flags,
+                       [&] { return real().mkostemps64(name, suffix, flags); });
+}
+
+FOREBAY_EXPORTED int mkostemps64(char* name, int suffix, int flags) {
+  return traced_making(TracedCall::mkostemps, name, flags,
+                       [&] { return real().mkostemps64(name, suffix, flags); });
+}
+
 // Another thread may get the number of a descriptor before the call that ended it returns: what is
 // known of it is forgotten first.
 
@@ -195,6 +251,23 @@ FOREBAY_EXPORTED int fsync(int fd) {
 
 FOREBAY_EXPORTED int fdatasync(int fd) {
   return traced_by(TracedCall::fdatasync, whole(fd), [&] { return real().fdatasync(fd); });
+}
+
+/// Told of the file that it was asked by.
+FOREBAY_EXPORTED int syncfs(int fd) noexcept {
+  return traced_by(TracedCall::syncfs, whole(fd), [&] { return real().syncfs(fd); });
+}
+
+FOREBAY_EXPORTED void sync() noexcept {
+  traced_of_any(TracedCall::sync, {}, [] {
+    real().sync();
+    return 0;
+  });
+}
+
+FOREBAY_EXPORTED int flock(int fd, int operation) noexcept {
+  return traced_by(TracedCall::flock, {fd, -1, 0, static_cast<std::uint8_t>(operation)},
+                   [&] { return real().flock(fd, operation); });
 }
 
 FOREBAY_EXPORTED int sync_file_range(int fd, off64_t offset, off64_t length, unsigned flags) {

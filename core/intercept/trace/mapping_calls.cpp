@@ -1,5 +1,6 @@
-// Files shown in memory. What is read and written there makes no call: that one was mapped is all
-// that is told.
+// Files shown in memory. What is read and written there makes no call: that one was mapped is told,
+// and that memory was synced. Which file that is of is not: where one is mapped is not followed,
+// since memory is unmapped, moved and mapped over in many ways that make no call here.
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -54,6 +55,13 @@ FOREBAY_EXPORTED void* mmap(void* address, size_t length, int protection, int fl
 FOREBAY_EXPORTED void* mmap64(void* address, size_t length, int protection, int flags, int fd,
                               off64_t offset) noexcept {
   return traced_map(address, length, protection, flags, fd, offset);
+}
+
+FOREBAY_EXPORTED int msync(void* address, size_t length, int flags) {
+  return traced_of_any(
+      TracedCall::msync,
+      {-1, -1, static_cast<std::int64_t>(length), static_cast<std::uint8_t>(flags)},
+      [&] { return real().msync(address, length, flags); });
 }
 
 }  // extern "C"

@@ -31,6 +31,7 @@ namespace forebay::trace {
   CALL(aio_return64, ssize_t, (aiocb64*))                                          \
   CALL(copy_file_range, ssize_t, (int, off64_t*, int, off64_t*, size_t, unsigned)) \
   CALL(sendfile64, ssize_t, (int, int, off_t*, size_t))                            \
+  CALL(splice, ssize_t, (int, off64_t*, int, off64_t*, size_t, unsigned))          \
   CALL(lseek64, off_t, (int, off_t, int))                                          \
   CALL(fallocate64, int, (int, int, off_t, off_t))                                 \
   CALL(posix_fallocate64, int, (int, off_t, off_t))                                \
@@ -38,6 +39,9 @@ namespace forebay::trace {
   CALL(sync_file_range, int, (int, off64_t, off64_t, unsigned))                    \
   CALL(fsync, int, (int))                                                          \
   CALL(fdatasync, int, (int))                                                      \
+  CALL(syncfs, int, (int))                                                         \
+  CALL(sync, void, ())                                                             \
+  CALL(flock, int, (int, int))                                                     \
   CALL(ftruncate64, int, (int, off_t))                                             \
   CALL(fstat64, int, (int, struct stat64*))                                        \
   CALL(close, int, (int))                                                          \
@@ -59,10 +63,16 @@ namespace forebay::trace {
   CALL(__openat_2, int, (int, const char*, int))                                   \
   CALL(__openat64_2, int, (int, const char*, int))                                 \
   CALL(creat64, int, (const char*, mode_t))                                        \
+  CALL(mkstemp64, int, (char*))                                                    \
+  CALL(mkostemp64, int, (char*, int))                                              \
+  CALL(mkstemps64, int, (char*, int))                                              \
+  CALL(mkostemps64, int, (char*, int, int))                                        \
   CALL(fopen, FILE*, (const char*, const char*))                                   \
   CALL(fopen64, FILE*, (const char*, const char*))                                 \
   CALL(freopen, FILE*, (const char*, const char*, FILE*))                          \
   CALL(freopen64, FILE*, (const char*, const char*, FILE*))                        \
+  CALL(tmpfile, FILE*, ())                                                         \
+  CALL(tmpfile64, FILE*, ())                                                       \
   CALL(fclose, int, (FILE*))                                                       \
   CALL(fflush, int, (FILE*))                                                       \
   CALL(fread, size_t, (void*, size_t, size_t, FILE*))                              \
@@ -117,6 +127,7 @@ namespace forebay::trace {
   CALL(__isoc99_vfwscanf, int, (FILE*, const wchar_t*, va_list))                   \
   CALL(__isoc23_vfwscanf, int, (FILE*, const wchar_t*, va_list))                   \
   CALL(mmap64, void*, (void*, size_t, int, int, int, off_t))                       \
+  CALL(msync, int, (void*, size_t, int))                                           \
   CALL(stat64, int, (const char*, struct stat64*))                                 \
   CALL(lstat64, int, (const char*, struct stat64*))                                \
   CALL(fstatat64, int, (int, const char*, struct stat64*, int))                    \

@@ -28,6 +28,16 @@ int flags_of(const char* mode) {
   return mode[0] == 'a' ? access | O_CREAT | O_APPEND : access;
 }
 
+/// The file has no name, or none for long: it is called what the kernel calls it.
+template <typename Open>
+[[gnu::always_inline]] inline FILE* traced_tmpfile(Open&& open) {
+  if (!is_on()) return open();
+  FILE* stream = traced_opening_of(TracedCall::tmpfile, AT_FDCWD, O_RDWR | O_CREAT | O_EXCL, open,
+                                   descriptor_of, key_of_file);
+  forget_stream(descriptor_of(stream));
+  return stream;
+}
+
 template <typename Open>
 [[gnu::always_inline]] inline FILE* traced_fopen(TracedCall call, const char* path,
                                                  const char* mode, Open&& open) {
@@ -126,6 +136,14 @@ FOREBAY_EXPORTED FILE* freopen64(const char* path, const char* mode, FILE* strea
   is_over(before_end(stream));
   return traced_fopen(TracedCall::freopen, path, mode,
                       [&] { return real().freopen64(path, mode, stream); });
+}
+
+FOREBAY_EXPORTED FILE* tmpfile() {
+  return traced_tmpfile([] { return real().tmpfile(); });
+}
+
+FOREBAY_EXPORTED FILE* tmpfile64() {
+  return traced_tmpfile([] { return real().tmpfile64(); });
 }
 
 FOREBAY_EXPORTED int fclose(FILE* stream) {

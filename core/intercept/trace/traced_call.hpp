@@ -71,6 +71,13 @@ template <typename Call>
   return traced(call, told, body);
 }
 
+/// One of which it is not known what files it is of.
+template <typename Call>
+[[gnu::always_inline]] inline auto traced_of_any(TracedCall call, const Told& told, Call&& body) {
+  if (!is_on()) return body();
+  return traced(call, told, body);
+}
+
 /// One of a name beside `directory`; `flags` are those of an opening.
 template <typename Call>
 [[gnu::always_inline]] inline auto traced_name(TracedCall call, int directory, const char* name,
@@ -80,27 +87,38 @@ template <typename Call>
   return traced(call, {directory, flags, key, 0}, body);
 }
 
-/// One that opens the file of a name beside `directory`; `descriptor_of` finds the descriptor in
-/// its result, -1 where it failed.
-template <typename Open, typename DescriptorOf>
-[[gnu::always_inline]] inline auto traced_opening(TracedCall call, int directory, const char* name,
-                                                  std::int64_t flags, Open&& open,
-                                                  DescriptorOf&& descriptor_of) {
-  if (!is_on() || name == nullptr) return open();
-  const auto key = static_cast<std::int64_t>(key_of({name, std::strlen(name)}));
+/// One that opens a file beside `directory`; `descriptor_of` finds the descriptor in its result, -1
+/// where it failed, and `key_of_name` the name, which some calls make themselves.
+template <typename Open, typename DescriptorOf, typename KeyOfName>
+[[gnu::always_inline]] inline auto traced_opening_of(TracedCall call, int directory,
+                                                     std::int64_t flags, Open&& open,
+                                                     DescriptorOf&& descriptor_of,
+                                                     KeyOfName&& key_of_name) {
   prepare();
   const std::uint64_t begin = ticks();
   const auto opened = open();
   const std::uint64_t end = ticks();
   const int fd = descriptor_of(opened);
-  const TraceEvent event = event_of(call, {directory, flags, key, 0}, begin, end,
-                                    fd < 0 ? -errno : fd, __builtin_return_address(0));
+  const int result = fd < 0 ? -errno : fd;
+  const auto key = static_cast<std::int64_t>(key_of_name(fd));
+  const TraceEvent event =
+      event_of(call, {directory, flags, key, 0}, begin, end, result, __builtin_return_address(0));
   if (fd >= 0) {
     is_new(fd, event);
   } else {
     add(event);
   }
   return opened;
+}
+
+/// One that opens the file of a name, which is there when the call has returned.
+template <typename Open, typename DescriptorOf>
+[[gnu::always_inline]] inline auto traced_opening(TracedCall call, int directory, const char* name,
+                                                  std::int64_t flags, Open&& open,
+                                                  DescriptorOf&& descriptor_of) {
+  if (!is_on() || name == nullptr) return open();
+  return traced_opening_of(call, directory, flags, open, descriptor_of,
+                           [=](int) { return key_of({name, std::strlen(name)}); });
 }
 
 }  // namespace forebay::trace

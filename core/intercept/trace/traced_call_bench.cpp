@@ -155,6 +155,25 @@ void fgets_of_a_line(benchmark::State& state) {
 }
 BENCHMARK(fgets_of_a_line)->Iterations(100);
 
+/// Text of unknown length: the stream is asked where it stands, before and after.
+void fscanf_of_a_word(benchmark::State& state) {
+  const auto plain = direct<int (*)(FILE*, const char*, ...)>("__isoc99_fscanf");
+  const auto write = direct<int (*)(const char*, FILE*)>("fputs");
+  FILE* words = ::fopen(path_of_a_file(), "w");
+  const auto calls = static_cast<int>(state.max_iterations) * calls_in_a_row;
+  for (int i = 0; i < calls; ++i) write("word\n", words);
+  ::fclose(words);
+  FILE* traced = ::fopen(path_of_a_file(), "r");
+  FILE* other = ::fopen(path_of_a_file(), "r");
+  char word[16];
+  compare(
+      state, [&] { return ::fscanf(traced, "%15s", word); },
+      [&] { return plain(other, "%15s", word); });
+  ::fclose(traced);
+  ::fclose(other);
+}
+BENCHMARK(fscanf_of_a_word)->Iterations(100);
+
 void fprintf_of_a_number(benchmark::State& state) {
   const auto plain = direct<int (*)(FILE*, const char*, ...)>("fprintf");
   FILE* traced = ::fopen(path_of_a_file(), "w");

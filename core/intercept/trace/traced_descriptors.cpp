@@ -38,6 +38,23 @@ void set_kind(int descriptor, DescriptorKind kind) {
   }
 }
 
+/// What the kernel calls the file behind a descriptor; empty: nothing is there.
+class FileName {
+ public:
+  explicit FileName(int descriptor) {
+    std::array<char, 32> link{};
+    std::snprintf(link.data(), link.size(), "/proc/self/fd/%d", descriptor);
+    length_ = ::syscall(SYS_readlinkat, AT_FDCWD, link.data(), name_.data(), name_.size());
+  }
+  std::string_view text() const {
+    return {name_.data(), static_cast<std::size_t>(std::max(length_, 0L))};
+  }
+
+ private:
+  std::array<char, PATH_MAX> name_{};
+  long length_ = 0;
+};
+
 /// What is behind a descriptor whose opening was not seen.
 DescriptorKind find(int descriptor) {
   struct stat64 status{};
@@ -53,12 +70,7 @@ DescriptorKind find(int descriptor) {
     found.descriptor = descriptor;
     found.mode = status.st_mode;
     found.flags = static_cast<int>(::syscall(SYS_fcntl, descriptor, F_GETFL, 0));
-    std::array<char, 32> link{};
-    std::array<char, PATH_MAX> name{};
-    std::snprintf(link.data(), link.size(), "/proc/self/fd/%d", descriptor);
-    const long length = ::syscall(SYS_readlinkat, AT_FDCWD, link.data(), name.data(), name.size());
-    define(TraceDefinition::descriptor, 0, bytes_of(found),
-           bytes_of({name.data(), static_cast<std::size_t>(std::max(length, 0L))}));
+    define(TraceDefinition::descriptor, 0, bytes_of(found), bytes_of(FileName(descriptor).text()));
   }
   set_kind(descriptor, kind);
   return kind;
@@ -97,6 +109,13 @@ void is_new(int descriptor, const TraceEvent& opening) {
                           .call = static_cast<std::uint16_t>(TracedCall::is_file),
                           .within = 0,
                           .argument = 0});
+}
+
+std::uint64_t key_of_file(int descriptor) {
+  const int before = errno;
+  const FileName name(descriptor);
+  errno = before;
+  return key_of(name.text());
 }
 
 void is_copied(int descriptor, int copy) {

@@ -46,6 +46,10 @@ inline bool is_known_traced(int descriptor) {
 /// errno stays.
 void is_new(int descriptor, const TraceEvent& opening);
 
+/// The key of what the kernel calls the file behind `descriptor`, for one that no name was given
+/// for. errno stays.
+std::uint64_t key_of_file(int descriptor);
+
 /// `copy` is a duplicate of `descriptor` now.
 void is_copied(int descriptor, int copy);
 

@@ -62,10 +62,11 @@ def _calls(rounds: list[dict[str, Any]]) -> list[str]:
         return lines + parts.NOTHING
     tables = [{"C library": one["libc_calls"], **one["mpi_calls"]} for one in rounds]
     rows = []
-    for title, calls in tables[0].items():
-        for name in calls:
-            plain = [of[title][name]["plain_ns"] for of in tables]
-            added = [of[title][name]["added_ns"] for of in tables]
+    for title in tables[0]:
+        for name in dict.fromkeys(name for of in tables for name in of[title]):
+            # Earlier rounds lack calls that were added to the benchmark since.
+            told = [of[title][name] for of in tables if name in of[title]]
+            plain, added = ([one[key] for one in told] for key in ("plain_ns", "added_ns"))
             bar = "-" if name in _NO_BAR else verdict(added, CALL_NS)
             rows.append([f"{title}: `{name}`", spread(plain), spread(added), bar])
     return [*lines, *parts.table(["call", "untraced", "added", "verdict"], rows), ""]

@@ -33,7 +33,7 @@ def repeated(own: Layer, posix: Layer, paths: list[str]) -> list[Clue]:
     may put another file in a name's place. `paths` are those of the files."""
     opened = own.only((own.kind == Kind.OPEN) & ~own.failed & (own.file >= 0))
     asked = own.only((own.kind == Kind.STAT) & ~own.failed & (own.file >= 0))
-    synced = own.only((own.kind == Kind.SYNC) & ~own.failed)
+    synced = own.only((own.kind == Kind.SYNC) & ~own.failed & (own.file >= 0))
     looks = own.only(np.isin(own.kind, (Kind.STAT, Kind.OPEN)) & (own.error > 0))
     is_missing = np.isin(looks.error, _NOT_THERE)
     missing = looks.only(is_missing)

@@ -34,9 +34,10 @@ _POSIX = {
     "getdelim fscanf scanf",
     Kind.WRITE: "write pwrite writev pwritev pwritev2 aio_write dprintf fwrite fwrite_unlocked "
     "fputs fputc puts fprintf printf",
-    Kind.OPEN: "open openat openat2 creat fopen fdopen freopen mkstemp",
+    Kind.OPEN: "open openat openat2 creat fopen fdopen freopen tmpfile "
+    "mkstemp mkostemp mkstemps mkostemps",
     Kind.CLOSE: "close fclose close_range closefrom",
-    Kind.SYNC: "fsync fdatasync sync_file_range syncfs msync fflush",
+    Kind.SYNC: "fsync fdatasync sync_file_range syncfs sync msync fflush",
     Kind.SEEK: "lseek fseek fseeko rewind fsetpos",
     Kind.STAT: "stat fstat lstat fstatat newfstatat statx access faccessat",
     Kind.MAP: "mmap munmap mremap",
@@ -52,11 +53,12 @@ STREAM_MOVES = frozenset(
 )
 STREAMS = STREAM_MOVES | {
     *("fopen", "fdopen", "freopen", "fclose", "fflush", "fseek", "fseeko", "rewind", "fsetpos"),
-    "fwide",
+    *("fwide", "tmpfile"),
 }
 
-# Have two rows: what is read, with argument 0, and what is written, with 1.
-COPIES = frozenset({"copy_file_range", "sendfile"})
+# Have two rows: what is read, with argument 0, and what is written, with 1. A side that is no file,
+# as one of `splice` always, has none.
+COPIES = frozenset({"copy_file_range", "sendfile", "splice"})
 
 # The end of a split call moves nothing: its beginning has the sizes.
 _MPI_DATA = re.compile(

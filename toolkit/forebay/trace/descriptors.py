@@ -16,7 +16,10 @@ from forebay.trace import appends, calls
 from forebay.trace.appends import Appending, Writers
 from forebay.trace.spills import Found, Image, is_one_of
 
-OPENINGS = ("open", "openat", "creat", "fopen", "freopen")
+OPENINGS = (
+    *("open", "openat", "creat", "fopen", "freopen", "tmpfile"),
+    *("mkstemp", "mkostemp", "mkstemps", "mkostemps"),
+)
 RENAMES = ("rename", "renameat")
 _NAMED = (
     *OPENINGS,
@@ -37,7 +40,7 @@ _NAMED = (
 )
 _BY_DESCRIPTOR = (
     *("read", "readv", "write", "writev", "preadv2", "pwritev2", "dprintf"),
-    *("copy_file_range", "sendfile"),
+    *("copy_file_range", "sendfile", "splice"),
 )
 _SEEKS = ("lseek", "fseek")
 HERE = -100  # AT_FDCWD

@@ -16,23 +16,15 @@ WITHIN = ["program", "mpi", "forebay"]
 REMARKS = ("is_file", "none", "mpi_details")
 # Their result is an error number.
 _RETURN_ERRORS = ("posix_fallocate", "posix_fadvise")
-_FLAGS_IN_OFFSET = (
-    "open",
-    "openat",
-    "creat",
-    "fopen",
-    "freopen",
-    "fstatat",
-    "statx",
-    "unlinkat",
-    "access",
-)
+_FLAGS_IN_OFFSET = (*descriptors.OPENINGS, "fstatat", "statx", "unlinkat", "access")
 _WITH_ARGUMENT = (
-    *("lseek", "fseek", "posix_fadvise", "fallocate", "copy_file_range", "sendfile", "mmap"),
+    *("lseek", "fseek", "posix_fadvise", "fallocate", "copy_file_range", "sendfile", "splice"),
+    *("mmap", "msync", "flock"),
 )
 _ASYNCHRONOUS = ("aio_read", "aio_write")
 _WITHOUT_LENGTH = (
     *("lseek", "fseek", "close", "fclose", "fflush", "fwide", "fsync", "fdatasync", "fstat"),
+    *("syncfs", "sync", "flock"),
 )
 
 
