@@ -15,6 +15,7 @@ void drop_past(std::deque<Time>& answers, Time now) {
 Cluster::Cluster(const ClusterParameters& parameters)
     : parameters_(parameters),
       servers_(static_cast<std::size_t>(parameters.servers), ServerQueue(parameters.server)),
+      metadata_server_(parameters.server),
       counters_(servers_.size()),
       parts_(servers_.size()) {
   assert(parameters.servers >= 1 && parameters.stripe_size >= 1);
@@ -94,6 +95,11 @@ Time Cluster::settled(Time now, FileId file, ClientId client) const {
   if (state == files_.end()) return now;
   const auto answer = state->second.settled.find(client);
   return answer == state->second.settled.end() ? now : std::max(now, answer->second);
+}
+
+Time Cluster::metadata(Time now) {
+  if (parameters_.object_cost == Time{}) return now;
+  return metadata_server_.submit(now, 0, parameters_.servers * parameters_.object_cost);
 }
 
 void Cluster::truncate(FileId file, Bytes size) {

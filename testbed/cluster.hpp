@@ -17,7 +17,8 @@ struct ClusterParameters {
   int servers = 4;        ///< At least 1.
   Bytes stripe_size = 0;  ///< At least 1.
   ServerParameters server;
-  Time lock_cost{};  ///< Time for which a conflict on a stripe keeps its server busy.
+  Time lock_cost{};    ///< Time for which a conflict on a stripe keeps its server busy.
+  Time object_cost{};  ///< Time for which each object of a file keeps the metadata server busy.
 };
 
 /// What one server did since the start. "Accepted" requests include those not answered yet.
@@ -45,6 +46,9 @@ struct ServerCounters {
 /// Write-back: a client may have `slots` writes per server that are not answered. A write is
 /// acknowledged at once where it finds fewer, else when the client's oldest ones are answered.
 /// Waiting for durability is `settled`.
+///
+/// Names: one metadata server finds, makes or removes a file's objects, one on each server that the
+/// file is spread over, one after the other. Without `object_cost` it is not waited for.
 class Cluster {
  public:
   explicit Cluster(const ClusterParameters& parameters);
@@ -59,6 +63,9 @@ class Cluster {
 
   /// When all writes of `client` to `file` accepted so far are answered; `now` if they are.
   Time settled(Time now, FileId file, ClientId client) const;
+
+  /// When the opening, making or removing of a file that arrives at `now` is answered.
+  Time metadata(Time now);
 
   /// The file now ends at `size`: the locks of stripes that lie wholly beyond it are gone.
   void truncate(FileId file, Bytes size);
@@ -89,6 +96,7 @@ class Cluster {
 
   ClusterParameters parameters_;
   std::vector<ServerQueue> servers_;
+  ServerQueue metadata_server_;
   std::vector<ServerCounters> counters_;  // without busy and queue, which the servers know
   std::vector<Part> parts_;               // of the request at hand, by server
   std::unordered_map<FileId, File> files_;

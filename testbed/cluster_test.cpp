@@ -167,6 +167,23 @@ TEST(Cluster, LocksEndWithTruncationAndLastClose) {
   EXPECT_EQ(cluster.counters(2s)[0].lock_conflicts, 1);
 }
 
+TEST(Cluster, NamesCostNothingWhereObjectsDoNot) {
+  Cluster cluster(example());
+  EXPECT_EQ(cluster.metadata(5s), 5s);
+}
+
+TEST(Cluster, AFileWithMoreServersKeepsTheMetadataServerBusyForLonger) {
+  ClusterParameters parameters = example();
+  parameters.object_cost = 2ms;
+  Cluster wide(parameters);
+  EXPECT_EQ(wide.metadata(0s), 4 * 2ms + 3ms);
+  EXPECT_EQ(wide.metadata(0s), 2 * 4 * 2ms + 3ms) << "one after the other";
+  EXPECT_EQ(wide.read(0s, 1, 1, {0, 0}), 3ms) << "the others do not wait for it";
+  parameters.servers = 1;
+  Cluster narrow(parameters);
+  EXPECT_EQ(narrow.metadata(0s), 2ms + 3ms);
+}
+
 TEST(Cluster, AcknowledgesWritesWithinTheWindowAtOnce) {
   Cluster cluster(example());
   for (int i = 0; i < 10; ++i) EXPECT_EQ(cluster.write(0s, 1, 1, {0, 64 * KiB}), 0s) << i;

@@ -24,6 +24,9 @@
 // is due. No thread sleeps for a request, so thousands can be outstanding. What the machine adds
 // (copying, waking up) delays the next request of a client, not the servers' clocks.
 //
+// Names, where they cost something: one metadata server takes `object_cost` for each server of a
+// file that is opened, made or removed, and answers `latency` after that.
+//
 // Coherence. There is no cache: every open file does direct I/O, attributes and names are looked up
 // each time. Processes on "different nodes" see each other's bytes as soon as a write is accepted.
 //
@@ -38,7 +41,8 @@
 //
 // What it does not model
 //
-// - Metadata servers: look-ups, opens, truncations and attribute calls are answered at once.
+// - Metadata servers, beside what `object_cost` says: look-ups, truncations and attribute calls are
+//   answered at once.
 // - The client's page cache, unless it is asked for: nothing is read ahead, and a plain read(2)
 //   larger than 1 MiB is sent 1 MiB at a time, as the kernel does. Small writes of a client are
 //   never merged into larger ones.
@@ -63,6 +67,7 @@
 // refused by the kernel (ENODEV); private mappings work. With the page cache all mappings work.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -177,6 +182,9 @@ class FileSystem {
   void closed(fuse_ino_t ino, fuse_file_info* info);
   void truncated(NodeId id, Bytes size);
   void reply_when_settled(fuse_req_t req, fuse_ino_t ino);
+
+  /// To the opening, making or removing of a file.
+  void reply_after_metadata(std::function<void()> reply);
 
   /// Decides with the cluster, at the time of the decision, when `reply` is due; sends it then.
   template <typename Decide, typename Reply>

@@ -68,6 +68,10 @@ void FileSystem::reply_when_due(Decide&& decide, Reply&& reply) {
   }
 }
 
+void FileSystem::reply_after_metadata(std::function<void()> reply) {
+  reply_when_due([&](Time now) { return cluster_.metadata(now); }, std::move(reply));
+}
+
 std::uint32_t FileSystem::open_flags(fuse_ino_t ino) const {
   // The counters say that they have no bytes, so the page cache would ask for none.
   const bool page_cache = parameters_.page_cache && ino != counters_node;
@@ -133,11 +137,12 @@ void FileSystem::create(fuse_req_t req, fuse_ino_t parent, const char* name, mod
   out.entry.attr = attributes_of(entry.attr);
   info->fh = to_kernel(std::make_unique<OpenFile>(OpenFile{std::move(fd), {}}));
   out.open = open_reply(info->fh, open_flags(entry.ino));
-  if (fuse_reply_buf(req, reinterpret_cast<const char*>(&out), sizeof out) != 0) {
+  reply_after_metadata([this, req, out, opened = *info, ino = entry.ino]() mutable {
+    if (fuse_reply_buf(req, reinterpret_cast<const char*>(&out), sizeof out) == 0) return;
     // The requester is gone: the kernel counts neither the look-up nor the opening.
-    closed(entry.ino, info);
-    nodes_.forget(entry.ino, 1);
-  }
+    closed(ino, &opened);
+    nodes_.forget(ino, 1);
+  });
 }
 
 void FileSystem::open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* info) {
@@ -161,7 +166,16 @@ void FileSystem::open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* info) {
   }
   info->fh = to_kernel(std::move(file));
   const fuse_open_out out = open_reply(info->fh, open_flags(ino));
-  if (fuse_reply_buf(req, reinterpret_cast<const char*>(&out), sizeof out) != 0) closed(ino, info);
+  std::function<void()> reply = [this, req, out, opened = *info, ino]() mutable {
+    if (fuse_reply_buf(req, reinterpret_cast<const char*>(&out), sizeof out) != 0) {
+      closed(ino, &opened);
+    }
+  };
+  if (ino == counters_node) {
+    reply();  // it is on no server
+  } else {
+    reply_after_metadata(std::move(reply));
+  }
 }
 
 /// Ends one opening of a file; the last one ends its locks.

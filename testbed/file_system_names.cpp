@@ -1,4 +1,5 @@
-// Names and attributes: passed through to the backing directory, answered at once.
+// Names and attributes: passed through to the backing directory, answered at once but for what
+// takes the metadata server's time.
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -227,11 +228,11 @@ void FileSystem::link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t new_parent, con
 
 void FileSystem::unlink(fuse_req_t req, fuse_ino_t parent, const char* name) {
   const auto node = nodes_.find(parent);
-  if (!node) {
-    fuse_reply_err(req, EPERM);
-  } else {
-    fuse_reply_err(req, ::unlinkat(node->fd.get(), name, 0) == 0 ? 0 : errno);
+  if (!node || ::unlinkat(node->fd.get(), name, 0) != 0) {
+    fuse_reply_err(req, node ? errno : EPERM);
+    return;
   }
+  reply_after_metadata([req] { fuse_reply_err(req, 0); });
 }
 
 void FileSystem::rmdir(fuse_req_t req, fuse_ino_t parent, const char* name) {

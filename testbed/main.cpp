@@ -81,6 +81,8 @@ int run(int argc, char** argv) {
       ->default_val(10);
   add_quantity(app, "--lock-cost", cluster.lock_cost, parse_duration,
                "Time a server loses when a stripe's writer changes", "0ms");
+  add_quantity(app, "--object-cost", cluster.object_cost, parse_duration,
+               "Time that opening, making or removing a file takes for each of its servers", "0ms");
   CLI::Option* const page_cache =
       app.add_flag("--page-cache", parameters.page_cache,
                    "Let the kernel keep what is read, and read ahead; else every read goes to the "

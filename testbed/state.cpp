@@ -39,6 +39,7 @@ Json described(const State& state) {
           {"stripe_bytes", cluster.stripe_size},
           {"slots", cluster.server.slots},
           {"lock_cost_s", seconds(cluster.lock_cost)},
+          {"object_cost_s", seconds(cluster.object_cost)},
           {"page_cache", state.page_cache},
           {"read_ahead_bytes", read_ahead ? Json(*read_ahead) : Json()}};
 }

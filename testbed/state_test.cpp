@@ -24,7 +24,8 @@ TEST(State, ReadsAsDocumentedJson) {
   state.parameters = {.servers = 1,
                       .stripe_size = 64 * KiB,
                       .server = {.bandwidth_bytes_per_s = 4 * MiB, .latency = 3ms, .slots = 10},
-                      .lock_cost = 5ms};
+                      .lock_cost = 5ms,
+                      .object_cost = 2ms};
   state.page_cache = true;
   state.read_ahead = 128 * KiB;
   state.uptime_s = 1.5;
@@ -44,6 +45,7 @@ TEST(State, ReadsAsDocumentedJson) {
     "backing": "/data/\ufffd",
     "parameters": {"servers": 1, "bandwidth_bytes_per_s": 4194304, "latency_s": 0.003,
                    "stripe_bytes": 65536, "slots": 10, "lock_cost_s": 0.005,
+                   "object_cost_s": 0.002,
                    "page_cache": true, "read_ahead_bytes": 131072},
     "uptime_s": 1.5,
     "servers": [{"read_requests": 1, "write_requests": 2, "read_bytes": 3, "write_bytes": 4,

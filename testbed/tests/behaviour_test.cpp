@@ -1,9 +1,9 @@
 // Goal: the mounted testbed is no faster than configured, and its servers are busy for as long as
 // the bytes take and no longer; requests of several processes proceed side by side; conflicts are
-// counted; the counters can be read from the mount.
+// counted; names cost what their objects do; the counters can be read from the mount.
 //
 // Method: a machine that is busy only makes things later, so the one time that is asserted is that
-// nothing ends before the servers can have moved its bytes. That they take no longer is read from
+// nothing ends before the servers can have done it. That they take no longer is read from
 // their own account of busy time; when they answer is tested in virtual time (cluster_test). What
 // was reached in real time is recorded with the results.
 
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -28,6 +29,8 @@
 
 namespace forebay::testbed {
 namespace {
+
+using namespace std::chrono_literals;
 
 using BehaviourTest = MountedTestbed;
 
@@ -134,6 +137,25 @@ TEST_F(BehaviourTest, CountsConflictsBetweenProcessesAndNotBetweenThreads) {
   EXPECT_EQ(counter("lock_conflicts"), 2);
   EXPECT_EQ(write(65536), 0);
   EXPECT_EQ(counter("lock_conflicts"), 2) << "another stripe";
+}
+
+TEST_F(BehaviourTest, OpeningMakingAndRemovingAFileWaitForTheMetadataServer) {
+  mount({"--servers", "4", "--latency", "0ms", "--object-cost", "5ms"});
+  const auto took = [&](auto&& call) {
+    const auto before = std::chrono::steady_clock::now();
+    EXPECT_EQ(call(), 0);
+    return std::chrono::steady_clock::now() - before;
+  };
+  const std::string path = on_mount("file");
+  const auto open = [&](int flags) {
+    return ::close(::open(path.c_str(), flags | O_WRONLY, 0644));
+  };
+  EXPECT_GE(took([&] { return open(O_CREAT); }), 20ms);
+  EXPECT_GE(took([&] { return open(0); }), 20ms);
+  EXPECT_GE(took([&] { return ::unlink(path.c_str()); }), 20ms);
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_EQ(::unlink(path.c_str()), -1);
+  EXPECT_EQ(errno, ENOENT);
 }
 
 TEST_F(BehaviourTest, ReadsEndBeforeWhatCannotBeReadAndFailThere) {

@@ -63,13 +63,15 @@ TEST_F(CommandTest, SaysSoWhenItsStateCannotBeWritten) {
 }
 
 TEST_F(CommandTest, StateIsThereWhenTheCommandReturns) {
-  mount({"--servers", "3", "--bandwidth", "2MiB/s", "--latency", "1ms", "--lock-cost", "4ms"});
+  mount({"--servers", "3", "--bandwidth", "2MiB/s", "--latency", "1ms", "--lock-cost", "4ms",
+         "--object-cost", "50us"});
   const nlohmann::json json = state();
   EXPECT_TRUE(json.at("running"));
   EXPECT_EQ(json.at("mount"), mount_.string());
   EXPECT_EQ(json.at("parameters"), nlohmann::json::parse(R"({
     "servers": 3, "bandwidth_bytes_per_s": 2097152, "latency_s": 0.001, "stripe_bytes": 65536,
-    "slots": 10, "lock_cost_s": 0.004, "page_cache": false, "read_ahead_bytes": 0})"));
+    "slots": 10, "lock_cost_s": 0.004, "object_cost_s": 0.00005, "page_cache": false,
+    "read_ahead_bytes": 0})"));
 }
 
 TEST_F(CommandTest, EndsWhenTerminatedInTheForeground) {

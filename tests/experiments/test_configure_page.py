@@ -125,6 +125,7 @@ def leave_planted(
         {
             "key": fault.key,
             "run_s": 2.0,
+            "without_s": 0.25 if fault.without else None,
             "findings": [finding | {"key": "else" if fault.key == missed else fault.key}],
         }
         for fault in FAULTS
@@ -142,11 +143,20 @@ def test_what_is_planted_is_to_be_told_in_every_round_that_counts(tmp_path: Path
     assert "All that was planted is found in 1 of the 1 rounds that count: **met**." in text
     assert "| **cache** | **20.0 %: does not count** |" in text
     assert f"| {FAULTS[0].title} | **not found** |" in text
+    assert "| 500.0 ms of 2.00 s | 250.0 ms | low |" in text
     leave_planted(tmp_path, claimed=True)
     leave_planted(tmp_path, missed=FAULTS[1].key)
     text = page(tmp_path)
     assert "No gain is claimed in 2 of the 3 rounds that count: **missed**." in text
     assert "All that was planted is found in 2 of the 3 rounds that count: **missed**." in text
+
+
+def test_rounds_are_all_there_where_one_was_taken_away(tmp_path: Path) -> None:
+    leave_planted(tmp_path)
+    leave_planted(tmp_path, claimed=True)
+    toolkit_pages.path_of(tmp_path, "planted", 0).unlink()
+    assert toolkit_pages.numbers(tmp_path, "planted") == [1]
+    assert "No gain is claimed in 0 of the 1 rounds that count: **missed**." in page(tmp_path)
 
 
 def test_no_round_that_counts_meets_nothing(tmp_path: Path) -> None:

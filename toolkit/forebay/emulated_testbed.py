@@ -37,6 +37,7 @@ class EmulatedOptions:
     stripe: str = "64KiB"
     slots: int = 10
     lock_cost: str = "0ms"
+    object_cost: str = "0ms"
     page_cache: bool = False
     read_ahead: str | None = None  # of the kernel; None: as it is
 
@@ -93,6 +94,7 @@ def _paces(options: EmulatedOptions) -> dict[str, str]:
         "--stripe": f"{stripe}B",
         "--latency": f"{round(parse_seconds(options.latency) * 1e9)}ns",
         "--lock-cost": f"{round(parse_seconds(options.lock_cost) * 1e9)}ns",
+        "--object-cost": f"{round(parse_seconds(options.object_cost) * 1e9)}ns",
     }
 
 
@@ -174,6 +176,8 @@ def show(console: Console, state: State) -> None:
         f"{parameters['slots']} slots, "
         f"lock cost {show_seconds(parameters['lock_cost_s'])}"
     )
+    if parameters["object_cost_s"]:
+        about += f", object cost {show_seconds(parameters['object_cost_s'])}"
     if parameters["page_cache"]:
         about += f", page cache{_read_ahead_of(parameters)}"
     more: list[testbed_report.Column] = [

@@ -36,6 +36,7 @@ _EMULATED_ONLY = (
     "stripe",
     "slots",
     "lock_cost",
+    "object_cost",
     "page_cache",
     "read_ahead",
 )
@@ -91,6 +92,14 @@ def up_command(
         typer.Option(
             metavar="TIME",
             help="Lost when a stripe's writer changes.",
+            rich_help_panel=_EMULATED,
+        ),
+    ] = "0ms",
+    object_cost: Annotated[
+        str,
+        typer.Option(
+            metavar="TIME",
+            help="Of opening, making or removing a file, for each of its servers.",
             rich_help_panel=_EMULATED,
         ),
     ] = "0ms",
@@ -152,6 +161,7 @@ def up_command(
             stripe,
             slots,
             lock_cost,
+            object_cost,
             page_cache,
             read_ahead,
         )

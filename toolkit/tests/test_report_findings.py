@@ -52,6 +52,29 @@ def test_small_files_on_many_servers_are_found(run: MadeRun) -> None:
     assert "lfs" not in found.advice  # they are on ext4, as far as the trace tells
 
 
+def test_waiting_for_what_was_written_is_not_laid_to_the_servers_of_small_files(
+    run: MadeRun,
+) -> None:
+    small_files(run, [(MIB, 48)] * FILES, open_ms=4)
+    for place in range(len(run.files) - FILES, len(run.files)):
+        run.posix("write", place * 8 + 6, 0.1, 300 * KB, file=place, offset=0)
+    found = finding(run, "small-files-striped")
+    assert found is not None
+    assert found.seconds == pytest.approx(FILES * 4e-3 * 47 / 48)
+
+
+def test_ranks_that_open_small_files_together_wait_for_each_other(run: MadeRun) -> None:
+    run.ranks = run.processes = 2
+    small_files(run, [(MIB, 48)] * FILES, open_ms=4)
+    for place in range(len(run.files) - FILES, len(run.files)):
+        for rank in range(2):
+            run.mpi("open", place * 8, 5, process=rank, file=place)
+    found = finding(run, "small-files-striped")
+    assert found is not None
+    assert found.seconds == pytest.approx(FILES * 2 * 5e-3 * 47 / 48 / 2)
+    assert "took with waiting in MPI_File_open 1000.0 ms" in found.evidence[1]
+
+
 def test_the_line_for_small_files_is_for_lustre_and_a_shell(run: MadeRun) -> None:
     small_files(run, [(MIB, 48)] * FILES, open_ms=4)
     run.files = [name.replace("small", "so small") for name in run.files]
@@ -300,12 +323,12 @@ def counted(run: MadeRun, mpi_s: float, posix_s: float, ranks: int) -> None:
     sizes = [f"ACCESS{place}_{word}" for place in range(1, 5) for word in ("ACCESS", "COUNT")]
     run.counters = {
         "mpi_io": [
-            {"file": file, "MPIIO_COLL_WRITES": 9, "MPIIO_BYTES_WRITTEN": up,
+            {"rank": -1, "file": file, "MPIIO_COLL_WRITES": 9, "MPIIO_BYTES_WRITTEN": up,
              "MPIIO_F_WRITE_TIME": above} | {f"MPIIO_{name}": 0 for name in sizes}
             for file, up, _, above, _ in shapes
         ],
         "posix": [
-            {"file": file, "POSIX_WRITES": 9, "POSIX_BYTES_WRITTEN": down,
+            {"rank": -1, "file": file, "POSIX_WRITES": 9, "POSIX_BYTES_WRITTEN": down,
              "POSIX_F_WRITE_TIME": below} | {f"POSIX_{name}": 0 for name in sizes}
             for file, _, down, _, below in shapes
         ],

@@ -58,18 +58,20 @@ def mounted(forebay: Forebay, tmp_path: Path) -> Iterator[Path]:
 def test_quantities_have_the_units_of_the_hints(forebay: Forebay, tmp_path: Path) -> None:
     answer = forebay(
         "testbed", "up", "--mount", "[pfs]", "--bandwidth", "2M", "--stripe", "4k",
-        "--latency", "1.5", "--lock-cost", "250us",
+        "--latency", "1.5", "--lock-cost", "250us", "--object-cost", "40us",
     )  # fmt: skip
     assert answer.code == 0, answer.errors
     (state,) = json.loads(forebay("testbed", "status", "--json").output)
     down = forebay("testbed", "down")
     assert str(tmp_path / "[pfs]") in answer.output
+    assert "object cost 40 us" in answer.output
     assert str(tmp_path / "[pfs]") in down.output
     found = state["parameters"]
     assert found["bandwidth_bytes_per_s"] == 2 * 1024 * 1024
     assert found["stripe_bytes"] == 4096
     assert found["latency_s"] == pytest.approx(0.0015)
     assert found["lock_cost_s"] == pytest.approx(0.00025)
+    assert found["object_cost_s"] == pytest.approx(0.00004)
 
 
 def test_what_is_written_is_counted_at_the_servers(forebay: Forebay, mounted: Path) -> None:

@@ -10,6 +10,7 @@ import page_parts as parts
 from configure_figures import NEAR, Found, OfPair, collect
 from configure_pairs import PAIRS, PLACE, SYSTEMS
 from configure_planted import FAULTS, QUIET, TRIED, Fault
+from configure_planted import SYSTEMS as PLANTED_ON
 from configure_runs import FASTEST, FINAL_PASSES, FINALISTS, MORE_PASSES, PASSES, RUNS_MOST
 from forebay.units import show_seconds, show_share
 from results import Result
@@ -179,6 +180,15 @@ def _planted_section(rounds: list[Result]) -> list[str]:
     )
     lines += ["", _no_gain_verdict(rounds), "", "## Planted faults", ""]
     lines += [f"- *{fault.title}*: {fault.about} ({_about(fault)})." for fault in FAULTS]
+    lines += [
+        f"- *{system.name}*: {system.described}." for system in PLANTED_ON if system not in SYSTEMS
+    ]
+    for fault in FAULTS:
+        if fault.without is not None:
+            lines.append(
+                f"- *Without*: the same run where there is no such fault, on *{fault.without.name}*"
+                ": the difference is what the fault costs."
+            )
     lines += ["", *_faults(rounds), "", _faults_verdict(rounds), ""]
     return lines
 
@@ -249,7 +259,7 @@ def _faults(rounds: list[Result]) -> list[str]:
         for fault, told in zip(FAULTS, one.raw["faults"], strict=True):
             found = _found_fault(told)
             if found is None:
-                rows.append([str(number), fault.title, "**not found**", "-", "-", "-"])
+                rows.append([str(number), fault.title, "**not found**", "-", "-", "-", "-"])
                 continue
             place, finding = found
             rows.append(
@@ -259,11 +269,14 @@ def _faults(rounds: list[Result]) -> list[str]:
                     finding["title"],
                     f"{place} of {len(told['findings'])}",
                     f"{show_seconds(finding['seconds'])} of {show_seconds(told['run_s'])}",
+                    show_seconds(told["without_s"]) if told.get("without_s") else "-",
                     finding["confidence"],
                 ]
             )
     return parts.table(
-        ["round", "planted", "found", "place", "at most, of the run", "confidence"], rows, left=3
+        ["round", "planted", "found", "place", "at most, of the run", "without", "confidence"],
+        rows,
+        left=3,
     )
 
 

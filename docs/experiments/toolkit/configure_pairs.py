@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,21 +34,28 @@ class System:
         servers = int(told["servers"])
         text = f"{servers} server{'s' if servers > 1 else ''} of {told['bandwidth']}, "
         text += f"{told['latency']} a request, stripes of {told['stripe']}"
-        lock = told.get("lock-cost")
-        return text + (f", {lock} lost when a stripe's writer changes" if lock else "")
+        if lock := told.get("lock-cost"):
+            text += f", {lock} lost when a stripe's writer changes"
+        if each := told.get("object-cost"):
+            text += f", {each} for each server of a file that is opened, made or removed"
+        return text
 
 
-def _emulated(name: str, servers: int, bandwidth: str, latency: str, stripe: str, *lock: str
-              ) -> System:  # fmt: skip
+def _emulated(
+    name: str, servers: int, bandwidth: str, latency: str, stripe: str, **costs: str
+) -> System:
     told = {"servers": str(servers), "bandwidth": bandwidth, "latency": latency, "stripe": stripe}
-    return System(name, told | dict(zip(("lock-cost",), lock, strict=False)))
+    return System(name, told | {key.replace("_", "-"): cost for key, cost in costs.items()})
 
 
-CONTENDED = _emulated("contended", 4, "4MiB/s", "3ms", "64KiB", "2ms")
-SINGLE = _emulated("single", 1, "16MiB/s", "3ms", "64KiB", "1ms")
-WIDE = _emulated("wide", 48, "1MiB/s", "3ms", "64KiB", "1ms")
+CONTENDED = _emulated("contended", 4, "4MiB/s", "3ms", "64KiB", lock_cost="2ms")
+SINGLE = _emulated("single", 1, "16MiB/s", "3ms", "64KiB", lock_cost="1ms")
+WIDE = _emulated("wide", 48, "1MiB/s", "3ms", "64KiB", lock_cost="1ms")
 DISTANT = _emulated("distant", 4, "16MiB/s", "10ms", "256KiB")
 MEMORY = System("memory")
+# Of planted faults alone: what small files cost on 48 servers, and on one of these.
+SPREAD = _emulated("spread", 48, "1MiB/s", "3ms", "64KiB", object_cost="200us")
+WHOLE = _emulated("whole", 1, "1MiB/s", "3ms", "64KiB", object_cost="200us")
 SYSTEMS = (CONTENDED, SINGLE, WIDE, DISTANT, MEMORY)
 
 
@@ -148,7 +155,9 @@ PAIRS = (
 
 
 @contextmanager
-def mounted(tools: Tools, memory: Path) -> Iterator[dict[str, Path]]:
+def mounted(
+    tools: Tools, memory: Path, systems: Collection[System] = SYSTEMS
+) -> Iterator[dict[str, Path]]:
     """A directory of each system by its name, all there for the time. Raises MeasuringError."""
     place = memory / PLACE
     if place.exists():
@@ -160,7 +169,7 @@ def mounted(tools: Tools, memory: Path) -> Iterator[dict[str, Path]]:
         place.mkdir()
         undo.callback(shutil.rmtree, place, ignore_errors=True)
         found = {}
-        for system in SYSTEMS:
+        for system in systems:
             directory = place / system.name / "mount"
             directory.mkdir(parents=True)
             if system.testbed:

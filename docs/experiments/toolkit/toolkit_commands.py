@@ -29,7 +29,7 @@ from control_groups import CannotBeDoneError
 from measuring import MeasuringError, Tools, named
 from methodology_runs import PROGRAMS
 from results import ROOT
-from toolkit_pages import SCRIPT, stored_rounds
+from toolkit_pages import SCRIPT, numbers, path_of
 
 HERE = Path(__file__).resolve().parent
 
@@ -104,8 +104,8 @@ def measure(
 
     def add(stem: str, one: Round, count: int = rounds) -> None:
         for _ in range(count):
-            number = len(stored_rounds(output, stem))
-            path = output / "results" / f"{stem}-{number}.json"
+            number = max(numbers(output, stem), default=-1) + 1
+            path = path_of(output, stem, number)
             results.store(path, one(random.Random(number)), SCRIPT)
             print(path, flush=True)
 
@@ -148,7 +148,7 @@ def measure(
                 add(f"configure-{pair.name}", of_pair, 1)
     elif what is What.PLANTED:
         limits = configure_runs.limits(output)
-        with configure_pairs.mounted(tools, tmpfs) as systems:
+        with configure_pairs.mounted(tools, tmpfs, configure_planted.SYSTEMS) as systems:
 
             def of_planted(_: random.Random) -> dict[str, Any]:
                 return configure_planted.measure_round(tools, described.mpis, systems, limits)

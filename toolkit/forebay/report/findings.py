@@ -92,7 +92,7 @@ class Search:
         self._read_again()
         self._read_by_all()
         self._uneven(segments)
-        self._take(small_files.striped(self._trace, self._posix))
+        self._take(small_files.striped(self._trace, self._posix, self._mpi))
         self._take(
             unheeded_hints.unheeded(self._trace, self._settings, self._every_mpi, self._counts)
         )

@@ -16,6 +16,7 @@ from forebay.units import show_bytes, show_count, show_seconds
 
 # Fewer are no pattern, and give no median to compare with.
 _LEAST_FILES = 16
+# Closing a file that was written waits for its bytes, which one server would have to take as well.
 _NEEDS_SERVERS = (Kind.OPEN, Kind.CLOSE, Kind.STAT, Kind.OTHER, Kind.REMOVE, Kind.RENAME)
 _PLACES_NAMED = 3
 _SMALL = 1 << 20  # bytes; or what fits into a stripe
@@ -23,7 +24,7 @@ _SMALL = 1 << 20  # bytes; or what fits into a stripe
 _ALIKE = 4
 
 
-def striped(trace: Trace, posix: Layer) -> Clue | None:
+def striped(trace: Trace, posix: Layer, mpi: Layer) -> Clue | None:
     """What such files took beyond files of like sizes with one stripe in the same run. Without
     these, the part for all servers but one of what is no reading and writing."""
     columns = ["path", "kind", "mount_point", "file_system", "stripe_size", "stripe_count"]
@@ -34,8 +35,13 @@ def striped(trace: Trace, posix: Layer) -> Clue | None:
     stripe = tables.integers(files, "stripe_size", 0)
     small = regular & (size > 0) & (size <= np.maximum(stripe, _SMALL))
     of_all = _seconds(posix.only(posix.file >= 0), len(count))
-    asking = np.isin(posix.kind, _NEEDS_SERVERS)
+    written = np.isin(posix.file, posix.file[(posix.kind == Kind.WRITE) & (posix.moved > 0)])
+    asking = np.isin(posix.kind, _NEEDS_SERVERS) & ~((posix.kind == Kind.CLOSE) & written)
     taken = _seconds(posix.only(asking & (posix.file >= 0)), len(count))
+    # Ranks that open a file together wait for each other there.
+    opening = (mpi.kind == Kind.OPEN) & (mpi.file >= 0)
+    together = _seconds(mpi.only(opening), len(count))
+    taken = np.maximum(taken, together)
     wide = small & (taken > 0) & (count > 1)
     if wide.sum() < _LEAST_FILES:
         return None
@@ -46,8 +52,10 @@ def striped(trace: Trace, posix: Layer) -> Clue | None:
     evidence = [
         f"{show_count(int(wide.sum()))} files of {show_bytes(middle)} on {servers} servers each "
         "(medians)",
-        f"opening, asking for, closing and removing them took {show_seconds(total)} of all "
-        f"processes; with reads and writes {show_seconds(float(of_all[wide].sum()))}, "
+        "opening, asking for and removing them, and closing what was only read, took "
+        f"{'with waiting in MPI_File_open ' if together[wide].any() else ''}"
+        f"{show_seconds(total)} of all processes; with reads and writes "
+        f"{show_seconds(float(of_all[wide].sum()))}, "
         f"{show_seconds(float(np.median(of_all[wide])))} each (median)",
     ]
     like_size = (size >= middle / _ALIKE) & (size <= middle * _ALIKE)
