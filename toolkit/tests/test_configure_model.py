@@ -102,6 +102,41 @@ def test_programs_without_mpi_have_only_what_is_read_ahead(tmp_path: Path) -> No
     assert "willneed" not in watched[0]
 
 
+@pytest.mark.parametrize(
+    ("amode", "collective", "ahead"),
+    [
+        ("MPI_MODE_RDONLY", False, True),
+        ("MPI_MODE_RDWR", False, False),
+        ("MPI_MODE_RDONLY", True, False),
+    ],
+)
+def test_independent_reads_of_files_that_are_only_read_can_be_read_ahead(
+    tmp_path: Path, amode: str, collective: bool, ahead: bool
+) -> None:
+    made = MadeRun(tmp_path / "job.trace", processes=2, ranks=2)
+    made.openings = [{"amode": amode}]
+    for rank in range(2):
+        for turn in range(8):
+            at = {"process": rank, "offset": (2 * turn + rank) * MIB}
+            made.mpi("read_at_all" if collective else "read_at", 100 * turn, 50, MIB,
+                     collective=collective, opening=0, **at)  # fmt: skip
+            made.posix("pread", 100 * turn + 1, 48, MIB, within="mpi", **at)
+    of_run = workload.of(made.trace())
+    found = built(of_run)
+    assert ("prefetch" in found.values) is ahead
+    if not ahead:
+        assert "its independent calls" in reasons(found)["prefetch"]
+        return
+    (section,) = candidate.configuration("c", {"prefetch": "declare"}, of_run).sections
+    assert section["willneed"] == [[0, 16 * MIB]]
+    slow = replace(limit(MIB, 20 * MIB, "read", 2), mode="cold")
+    model = Model(of_run, found, Rates([slow]), [], 1)
+    plain, declared = model.predict({}), model.predict({"prefetch": "declare"})
+    assert plain is not None
+    assert declared is not None
+    assert declared < plain
+
+
 def test_striping_is_for_files_that_the_run_makes(tmp_path: Path) -> None:
     of_run = workload.of(writing(tmp_path, file_system="lustre").trace())
     assert "keeps its striping" in reasons(built(of_run))["stripe_count"]

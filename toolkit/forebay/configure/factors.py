@@ -76,8 +76,8 @@ KNOWN = {
               ("forebay_cache_flush",), ("immediate", "onsync", "onclose", "deferred")),
         Known("redundancy", Kind.NODES, "nodes that may be lost without losing what the cache "
               "holds; without the cache nothing waits there", ("forebay_cache_redundancy",)),
-        Known("prefetch", Kind.WORD, "reads without MPI: as traced (declare), or found by "
-              "watching (watch)", words=("off", "watch", "declare")),
+        Known("prefetch", Kind.WORD, "reads without MPI or by its independent calls: as traced "
+              "(declare), or found by watching (watch)", words=("off", "watch", "declare")),
         Known("prefetch_budget", Kind.SIZE, "memory for what is read ahead of one opening",
               ("budget",)),
     )

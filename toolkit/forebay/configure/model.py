@@ -98,7 +98,7 @@ class Model:
             return self._cached(work, place, settings)
         direct = self._direct(work, place, settings)
         if not work.collective:
-            return direct
+            return self._ahead(direct, work, place, settings)
         how = settings.get("collective", "automatic")
         if how == "disable":
             return direct
@@ -215,6 +215,13 @@ class Model:
     def _posix(self, work: Work, place: _Place, settings: Settings) -> float | None:
         size = work.call_bytes
         plain = self._storage(work, place, work.bytes, size, work.processes, work.at_random)
+        return self._ahead(plain, work, place, settings)
+
+    def _ahead(
+        self, plain: float | None, work: Work, place: _Place, settings: Settings
+    ) -> float | None:
+        """What of `plain` seconds of reading is left where the settings read ahead."""
+        size = work.call_bytes
         how = settings.get("prefetch", "off")
         ahead = not work.write and any(path in self._workload.reads for path in work.paths)
         if plain is None or how == "off" or not ahead:

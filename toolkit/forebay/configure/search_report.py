@@ -44,6 +44,9 @@ def show(console: Console, result: SearchResult, out: Path, written: bool) -> No
 
 def _show_ceiling(console: Console, result: SearchResult) -> None:
     share, best = result.workload.ceiling_share, result.workload.best_speedup
+    if result.workload.budget.overlapping:
+        console.print("Counters cannot tell how long I/O took: trace the program to configure it.")
+        return
     if share is None or best is None:
         console.print("The trace holds no I/O on files: there is nothing to configure.")
         return

@@ -381,8 +381,8 @@ class SpaceBuilder:
     def _prefetch(self) -> None:
         names = ("prefetch", "prefetch_budget")
         if not self._workload.reads:
-            self._out(names, "the program reads no file of 1 MiB or more without MPI, or writes to "
-                      "those that it reads")  # fmt: skip
+            self._out(names, "the program reads no file of 1 MiB or more by itself (without MPI, "
+                      "or by its independent calls), or writes to those that it reads")  # fmt: skip
             return
         self._add("prefetch", [None, "watch", "declare"], "off")
         self._add("prefetch_budget", [None, str(64 << 20)], str(8 << 20))

@@ -76,8 +76,8 @@ class TracedFile:
 @dataclass(frozen=True)
 class Workload:
     """`compute_s` is the run's time without its I/O, `ceiling_share` the I/O's share in the time of
-    the process that has most of it. `reads`: extents that were read without MPI of each file that
-    nobody wrote, in the order of reading."""
+    the process that has most of it. `reads`: extents that were read of each file that nobody wrote,
+    in the order of reading, without MPI or below its independent calls."""
 
     trace: Trace
     budget: Budget
@@ -120,7 +120,7 @@ def of(trace: Trace) -> Workload:
     moments = timeline.segments(posix, mpi)
     budget = budget_of.of(trace, posix, mpi, moments)
     own = layers.of_the_application(trace, posix)
-    reads = _reads(trace, own)
+    reads = _reads(trace, own, mpi)
     application = app.characterise(trace)
     works: list[Work] = []
     sizes = _sizes(trace, (own, mpi))
@@ -226,10 +226,25 @@ def _files(trace: Trace, posix: Layer, mpi: Layer, sizes: list[int]) -> list[Tra
     ]
 
 
-def _reads(trace: Trace, posix: Layer) -> dict[str, list[tuple[int, int]]]:
-    """What the program itself read of files that nobody wrote, file by file."""
+def _independently_read(trace: Trace, mpi: Layer) -> set[int]:
+    """Files that MPI-IO opened for reading alone, and of which it read by independent calls alone:
+    below those, reads are the rank's own, and are read ahead (decision 043)."""
+    openings = trace.table("openings", ["file", "amode"])
+    files = tables.integers(openings, "file").tolist()
+    amodes = openings["amode"].to_pylist()
+    others = {
+        file for file, amode in zip(files, amodes, strict=True) if "RDONLY" not in (amode or "")
+    }
+    others |= set(mpi.file[mpi.collective & mpi.data].tolist())
+    return set(files) - others
+
+
+def _reads(trace: Trace, posix: Layer, mpi: Layer) -> dict[str, list[tuple[int, int]]]:
+    """What was read of files that nobody wrote, file by file, of what can be read ahead."""
     written = np.unique(posix.file[posix.kind == Kind.WRITE])
-    rows = (posix.kind == Kind.READ) & ~posix.below & (posix.offset >= 0) & (posix.moved > 0)
+    through_mpi = np.array(sorted(_independently_read(trace, mpi)), np.int64)
+    rows = (posix.kind == Kind.READ) & ~posix.behind & (posix.offset >= 0) & (posix.moved > 0)
+    rows &= ~posix.below | np.isin(posix.file, through_mpi)
     rows &= (posix.file >= 0) & ~np.isin(posix.file, written)
     part = posix.only(rows)
     paths = trace.table("files")["path"].to_pylist()
