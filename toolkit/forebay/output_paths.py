@@ -63,11 +63,18 @@ def unfinished(out: Path) -> Iterator[Path]:
         yield place
         place.replace(out)
     except OSError as error:
-        if error.filename == str(place):
+        if error.filename in (None, str(place)):
             error.filename = str(out)  # which the user knows
         raise
     finally:
         place.unlink(missing_ok=True)
+
+
+def write_text(out: Path, text: str) -> None:
+    """Replaces the file as a whole. What is no character of UTF-8 becomes '?'. Raises OSError,
+    which leaves it as it was."""
+    with unfinished(out) as place:
+        place.write_text(text, encoding="utf-8", errors="replace")
 
 
 def require_directory(path: Path) -> None:

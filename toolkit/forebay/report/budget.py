@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from forebay.report import timeline
 from forebay.report.layers import Flags, Ints, Layer
 from forebay.report.timeline import CATEGORIES, COMPUTE, Segments
+from forebay.report.waiting import Waiting, is_waiting
 from forebay.trace import tables
 from forebay.trace.directory import Trace
+from forebay.units import show_seconds
 
 # Of the bytes of the process that moved most: who moves less is no part of what the run is for.
 _PART = 0.01
@@ -27,7 +29,9 @@ class Slowest:
 
 @dataclass(frozen=True)
 class Budget:
-    """Seconds of all counted processes together. `source` is `calls`, `counters` or `none`."""
+    """Seconds of all counted processes together. `source` is `calls`, `counters` or `none`.
+    `overlapping`: they are sums over calls that were made at a time, so that it is not known for
+    how much of the time any was, and there is no `compute` among them."""
 
     source: str
     wall_s: float
@@ -37,6 +41,8 @@ class Budget:
     slowest: Slowest | None = None
     behind_s: float = 0.0  # storage calls that nobody waited for
     waited_s: float = 0.0  # for ranks that came later to a collective call
+    overlapping: bool = False
+    waiting: Waiting | None = None  # for other processes, which is no I/O
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -46,12 +52,19 @@ class Budget:
     @property
     def io_share(self) -> float | None:
         """Of the processes' time; None if there is nothing to tell it by."""
-        return None if self.source == "none" or self.total_s <= 0 else self.io_s / self.total_s
+        return self.share(*CATEGORIES)
+
+    def share(self, *names: str) -> float | None:
+        """That of some kinds of I/O, or of compute; None where it cannot be told."""
+        if self.source == "none" or self.overlapping or self.total_s <= 0:
+            return None
+        return sum(self.seconds[name] for name in names) / self.total_s
 
     @property
-    def best_speedup(self) -> float:
+    def best_speedup(self) -> float | None:
         """How many times as fast the run would be if its I/O took no time at all [Amdahl]."""
-        return 1 / max(1e-9, 1 - min(1.0, self.io_share or 0.0))
+        share = self.io_share
+        return None if share is None else 1 / max(1e-9, 1 - min(1.0, share))
 
     def of_run(self, process_seconds: float) -> float:
         """Seconds of the run's time that seconds of its processes together stand for."""
@@ -68,6 +81,8 @@ class Budget:
             "slowest": None if self.slowest is None else vars(self.slowest),
             "behind_seconds": self.behind_s,
             "waited_seconds": self.waited_s,
+            "overlapping": self.overlapping,
+            "waiting": None if self.waiting is None else vars(self.waiting),
             "notes": self.notes,
         }
 
@@ -167,60 +182,106 @@ def _shared(spent: dict[str, float], total: float) -> dict[str, float]:
 def _by_counters(trace: Trace, wall_s: float) -> Budget | None:
     posix, stdio = _times(trace, "posix", "POSIX"), _times(trace, "stdio", "STDIO")
     mpi = _times(trace, "mpi_io", "MPIIO")
-    present = [table for table in (posix, stdio, mpi) if table is not None]
-    if not present:
+    storage = [times for times in (posix, stdio) if times is not None]
+    if not storage and mpi is None:
         return None
     spent = dict.fromkeys(CATEGORIES, 0.0)
-    below: dict[int, float] = {}
-    for table in (posix, stdio):
-        if table is not None:
-            for name in ("read", "write", "metadata"):
-                spent[name] += float(table[name].sum())
-    if posix is not None:
-        for file, seconds in zip(posix["file"].tolist(), _sum(posix).tolist(), strict=True):
-            below[int(file)] = below.get(int(file), 0.0) + seconds
+    for times in storage:
+        for name, seconds in times.spent.items():
+            spent[name] += float(seconds[~times.waits].sum())
     if mpi is not None:
-        above: dict[int, float] = {}
-        for file, seconds in zip(mpi["file"].tolist(), _sum(mpi).tolist(), strict=True):
-            above[int(file)] = above.get(int(file), 0.0) + seconds
-        spent["mpi"] = sum(max(0.0, s - below.get(file, 0.0)) for file, s in above.items())
+        below = {} if posix is None else posix.by_file()
+        above = mpi.by_file().items()
+        spent["mpi"] = sum(max(0.0, seconds - below.get(file, 0.0)) for file, seconds in above)
     ranks = max(1, trace.run.ranks)
-    total = wall_s * ranks
+    in_calls, most = sum(spent.values()), _most_of_a_rank(storage)
+    # Before 3.2.1, Darshan told a run's beginning and end in whole seconds.
+    unknown_s = 1.0 if wall_s.is_integer() else 0.0
+    # A process that makes one call at a time is not in calls for longer than the run lasts.
+    overlapping = in_calls > (wall_s + unknown_s) * ranks or most > wall_s + unknown_s
+    total = wall_s * ranks if overlapping else max(wall_s * ranks, in_calls)
+    shared = _shared(spent, total)
     notes = ["By Darshan's counters: sums over processes and files, without their moments."]
-    if sum(spent.values()) > total:
-        notes.append("Calls took longer than the run: several threads made them at a time.")
-        total = sum(spent.values())
-    return Budget("counters", wall_s, ranks, total, _shared(spent, total), notes=notes)
+    if overlapping:
+        told = (in_calls, total, "all processes") if in_calls > total else (most, wall_s, "a rank")
+        notes.append(_overlap(*told))
+        del shared[COMPUTE]
+    waiting = _waiting(trace, storage)
+    return Budget(
+        "counters", wall_s, ranks, total, shared, overlapping=overlapping, waiting=waiting,
+        notes=notes,
+    )  # fmt: skip
 
 
-def _sum(table: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
-    total: NDArray[np.float64] = table["read"] + table["write"] + table["metadata"]
-    return total
+def _overlap(in_calls: float, time: float, whose: str) -> str:
+    return (
+        f"Calls of {whose} took {show_seconds(in_calls)} within {show_seconds(time)}: several "
+        "were made at a time, as by threads."
+    )
 
 
-def _times(trace: Trace, name: str, prefix: str) -> dict[str, NDArray[np.float64]] | None:
-    """Seconds of each record of a module, and its file; what is no storage is left out."""
+def _most_of_a_rank(storage: list["_Times"]) -> float:
+    """Seconds in calls of the rank with most; of what all ranks share it is not known whose."""
+    if not storage:
+        return 0.0
+    rank = np.concatenate([times.rank for times in storage])
+    seconds = np.concatenate([np.where(times.waits, 0.0, times.seconds) for times in storage])
+    own = rank >= 0
+    return float(np.bincount(rank[own], seconds[own], minlength=1).max())
+
+
+def _waiting(trace: Trace, storage: list["_Times"]) -> Waiting | None:
+    seconds: dict[int, float] = {}
+    for times in storage:
+        waited = times.spent["metadata"][times.waits].tolist()
+        for file, each in zip(times.file[times.waits].tolist(), waited, strict=True):
+            seconds[file] = seconds.get(file, 0.0) + each
+    if not seconds:
+        return None
+    paths = trace.table("files")["path"].to_pylist()
+    most = max(seconds, key=lambda file: seconds[file])
+    return Waiting(sum(seconds.values()), len(seconds), paths[most] if most >= 0 else "?")
+
+
+@dataclass(frozen=True)
+class _Times:
+    """Of each record of a module: its file, its rank (-1: of all), seconds by what was done, and
+    whether it is of waiting for another process."""
+
+    file: Ints
+    rank: Ints
+    spent: dict[str, NDArray[np.float64]]
+    waits: Flags
+
+    @property
+    def seconds(self) -> NDArray[np.float64]:
+        return np.asarray(sum(self.spent.values()), np.float64)
+
+    def by_file(self) -> dict[int, float]:
+        found: dict[int, float] = {}
+        for file, seconds in zip(self.file.tolist(), self.seconds.tolist(), strict=True):
+            found[file] = found.get(file, 0.0) + seconds
+        return found
+
+
+def _times(trace: Trace, name: str, prefix: str) -> _Times | None:
+    """What a module counted; what is no storage is left out."""
     if not trace.rows(f"counters_{name}"):
         return None
     table = trace.table(f"counters_{name}")
-    files: Ints = tables.integers(table, "file")
     standard = trace.table("files").column("kind").to_pylist()
-    kept = np.array([*(kind != "standard" for kind in standard), True])[files]
-
-    def column(counter: str) -> NDArray[np.float64]:
-        return _positive(table, f"{prefix}_F_{counter}_TIME", kept)
-
-    return {
-        "file": files[kept].astype(np.float64),
-        "read": column("READ"),
-        "write": column("WRITE"),
-        "metadata": column("META"),
+    kept = np.array([*(kind != "standard" for kind in standard), True])
+    table = table.filter(pa.array(kept[tables.integers(table, "file")]))
+    spent = {
+        what: _positive(table, f"{prefix}_F_{counter}_TIME")
+        for what, counter in (("read", "READ"), ("write", "WRITE"), ("metadata", "META"))
     }
+    waits = is_waiting(table, prefix, spent["metadata"], trace.run.ranks)
+    return _Times(tables.integers(table, "file"), tables.integers(table, "rank"), spent, waits)
 
 
-def _positive(table: pa.Table, column: str, rows: Flags) -> NDArray[np.float64]:
+def _positive(table: pa.Table, column: str) -> NDArray[np.float64]:
     if column not in table.column_names:
-        return np.zeros(int(rows.sum()))
+        return np.zeros(table.num_rows)
     values = np.nan_to_num(np.asarray(table.column(column).to_numpy(), np.float64))
-    positive: NDArray[np.float64] = np.maximum(values, 0.0)[rows]
-    return positive
+    return np.maximum(values, 0.0)

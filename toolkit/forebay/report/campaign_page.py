@@ -4,6 +4,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+from forebay import output_paths
 from forebay.configurations import Configuration, sections_toml
 from forebay.evaluate import evaluation_report
 from forebay.evaluate.stored import StoredEvaluation
@@ -17,7 +18,7 @@ _NOT_ENVIRONMENT = ("command",)  # which the page has at its top
 
 def write(campaign: Campaign, path: Path) -> None:
     """Writes the page."""
-    path.write_text(render(campaign), encoding="utf-8", errors="replace")
+    output_paths.write_text(path, render(campaign))
 
 
 def render(campaign: Campaign) -> str:

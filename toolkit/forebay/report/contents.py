@@ -108,12 +108,21 @@ def _verdict(
     trace: Trace, budget: Budget, found: list[Finding], calls: bool
 ) -> tuple[str, list[str]]:
     """`calls`: whether there are single ones, not sums alone."""
-    share = budget.io_share
-    if share is None:
+    if budget.overlapping:
+        return (
+            "Counters cannot tell how long I/O took, because several calls overlapped, as those "
+            f"of threads do: {show_seconds(budget.io_s)} in calls, {show_seconds(budget.total_s)} "
+            "of the processes' time. How much faster the run could be is not known.",
+            [],
+        )
+    share, times = budget.io_share, budget.best_speedup
+    if share is None or times is None:
         return "The trace holds no I/O on files: there is nothing to judge.", []
     known = f"I/O takes {show_share(share)} of the processes' time"
-    ceiling = f"without any, the run would be {speedup(budget.best_speedup)} as fast"
+    ceiling = f"without any, the run would be {speedup(times)} as fast"
     if share < LEAST_SHARE:
+        if budget.waiting is not None:
+            return f"{known}, but for what is left out; {ceiling}.", []
         return f"{known}; {ceiling}. Nothing is worth changing.", []
     if not found:
         why = (
@@ -136,6 +145,8 @@ def _verdict(
 
 def _caveats(trace: Trace, budget: Budget) -> list[str]:
     caveats = unseen.caveats(trace)
+    if budget.waiting is not None:
+        caveats.append(str(budget.waiting))
     slowest = budget.slowest
     share = budget.io_share
     if slowest and share and slowest.share >= max(LEAST_SHARE, 2 * share):

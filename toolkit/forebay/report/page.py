@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from forebay import output_paths
 from forebay.characterise import app_report
 from forebay.report import charts, pictures, run_charts
 from forebay.report.contents import Contents, command, speedup
@@ -18,11 +19,11 @@ _ORDER = ("compute", "metadata", "read", "write", "mpi")
 
 def write(contents: Contents, path: Path) -> None:
     """Writes the page."""
-    path.write_text(render(contents), encoding="utf-8", errors="replace")
+    output_paths.write_text(path, render(contents))
 
 
 def render(contents: Contents) -> str:
-    trace = contents.trace
+    trace, times = contents.trace, contents.budget.best_speedup
     return rendered(
         "page.html.j2",
         contents=contents,
@@ -30,7 +31,7 @@ def render(contents: Contents) -> str:
         title=command(trace) or str(trace.path),
         directory=str(trace.path),
         budget=contents.budget,
-        ceiling=speedup(contents.budget.best_speedup),
+        ceiling=None if times is None else speedup(times),
         shares=_shares(contents),
         least_share=LEAST_SHARE,
         names=NAMES,
@@ -64,15 +65,15 @@ def _offsets_picture(contents: Contents) -> str | None:
 
 def _shares(contents: Contents) -> list[dict[str, Any]]:
     budget = contents.budget
-    total = max(1e-12, budget.total_s)
     return [
         {
             "key": name,
             "name": NAMES[name],
             "seconds": budget.seconds[name],
-            "share": budget.seconds[name] / total,
+            "share": budget.share(name),
         }
         for name in _ORDER
+        if name in budget.seconds
     ]
 
 

@@ -3,6 +3,7 @@
 import shlex
 from pathlib import Path
 
+from forebay import output_paths
 from forebay.configure.history import Why
 from forebay.evaluate import in_force
 from forebay.report import (
@@ -24,7 +25,7 @@ _RANKED = 8
 
 def write(report: SearchReport, path: Path) -> None:
     """Writes the page."""
-    path.write_text(render(report), encoding="utf-8", errors="replace")
+    output_paths.write_text(path, render(report))
 
 
 def render(report: SearchReport) -> str:

@@ -45,7 +45,9 @@ def show(console: Console, contents: Contents) -> None:
         for line in finding.evidence:
             _say(console, f"   {line}")
         _say(console, f"   {finding.advice}")
-    if not contents.findings:
+    if contents.budget.overlapping:
+        _say(console, "findings: none, for which it would have to be known how long I/O took")
+    elif not contents.findings:
         _say(console, "findings: none with 1 % of the run's time or more")
     if contents.settings:
         _say(console, _settings(contents))
@@ -67,11 +69,11 @@ def _budget(contents: Contents) -> Table:
     table.add_column("what")
     for name in ("share", "of all", "of a process"):
         table.add_column(name, justify="right")
-    for name in _ORDER:
-        seconds = budget.seconds[name]
+    for name in (name for name in _ORDER if name in budget.seconds):
+        seconds, share = budget.seconds[name], budget.share(name)
         table.add_row(
             NAMES[name],
-            show_share(seconds / max(1e-12, budget.total_s)),
+            "not known" if share is None else show_share(share),
             show_seconds(seconds),
             show_seconds(seconds / budget.processes),
         )
