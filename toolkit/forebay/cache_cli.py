@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from forebay.command_options import finite
 from forebay.errors import ForebayError
 
 if TYPE_CHECKING:
@@ -264,7 +265,8 @@ def drop_command(
 def watch_command(
     where: WhereArgument = None,
     interval: Annotated[
-        float, typer.Option(min=0.1, metavar="SECONDS", help="Between looks.")
+        float,
+        typer.Option(min=0.1, callback=finite, metavar="SECONDS", help="Between looks."),
     ] = 1.0,
     count: Annotated[int | None, typer.Option(min=1, help="End after so many looks.")] = None,
     json: Annotated[bool, typer.Option("--json", help="A line of JSON for each look.")] = False,

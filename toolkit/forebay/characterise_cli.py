@@ -62,7 +62,7 @@ def app_command(
     pause_s = None if pause is None else parse_seconds(pause)
     found = application.characterise(Trace(directory), pause_s, all_files)
     if json is not None:
-        json.write_text(json_format.dumps(found.as_json(), indent=2), encoding="utf-8")
+        output_paths.write_text(json, json_format.dumps(found.as_json(), indent=2))
     app_report.show(output_console(), found, phases, processes)
     if json is not None:
         output_console().print(f"pattern: {json}", markup=False, soft_wrap=True)

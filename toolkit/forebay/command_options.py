@@ -1,5 +1,6 @@
 """Options and arguments that several verbs have."""
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -63,6 +64,15 @@ IgnoreOption = Annotated[
         "--ignore", metavar="PATTERN", help="Files not to compare ('*.log'); may be repeated."
     ),
 ]
+
+
+def finite(value: float | None) -> float | None:
+    """Refuses what is no number, which every comparison with a bound lets pass."""
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter("write a number")
+    return value
+
+
 # poll(2) takes no more milliseconds.
 _TIMEOUT_MOST_S = (2**31 - 1) // 1000
 
@@ -73,6 +83,7 @@ TimeoutOption = Annotated[
         metavar="SECONDS",
         min=0.001,
         max=_TIMEOUT_MOST_S,
+        callback=finite,
         help="End a run that takes longer.",
     ),
 ]

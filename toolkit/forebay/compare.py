@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from forebay import environment, job, limit, summary
+from forebay import environment, job, limit, output_paths, summary
 from forebay.comparison import FOREBAY, STOCK, Comparison, Pair
 from forebay.errors import ForebayError
 from forebay.file_checks import FileChecks
@@ -185,4 +185,4 @@ def exit_code(result: Comparison) -> int:
 
 
 def write_json(result: Comparison, path: Path) -> None:
-    path.write_text(json.dumps(result.as_json(), indent=2) + "\n")
+    output_paths.write_text(path, json.dumps(result.as_json(), indent=2) + "\n")

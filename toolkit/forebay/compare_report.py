@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from forebay import output_paths
 from forebay.comparison import FOREBAY, STOCK, Comparison, Failure, FileCheck
 from forebay.statistics import Ratio
 from forebay.units import show_bytes, show_count, show_seconds
@@ -215,7 +216,7 @@ def write_report(result: Comparison, directory: Path) -> Path:
             value = ", ".join(f"{name}: {text}" for name, text in value.items())
         lines.append(f"- {key}: {shlex.join(value) if isinstance(value, list) else value}")
     path = directory / "report.md"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8", errors="replace")
+    output_paths.write_text(path, "\n".join(lines) + "\n")
     return path
 
 

@@ -14,6 +14,7 @@ from forebay.command_options import (
     RanksPerNodeOption,
     TimeOption,
     TimeoutOption,
+    finite,
 )
 from forebay.errors import ForebayError
 
@@ -62,7 +63,12 @@ def configure_command(
     ] = None,
     least_gain: Annotated[
         float,
-        typer.Option(metavar="PERCENT", min=0.1, help="The smallest gain that matters to you."),
+        typer.Option(
+            metavar="PERCENT",
+            min=0.1,
+            callback=finite,
+            help="The smallest gain that matters to you.",
+        ),
     ] = 5,
     time: TimeOption = "wall",
     prepare: PrepareOption = None,
@@ -152,5 +158,5 @@ def configure_command(
     console = output_console()
     search_report.show(console, found, out, written)
     if json is not None:
-        console.print(f"history: {json}", markup=False, soft_wrap=True)
+        console.print(f"result: {json}", markup=False, soft_wrap=True)
     raise typer.Exit(result.exit_code(found))

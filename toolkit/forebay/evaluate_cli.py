@@ -14,6 +14,7 @@ from forebay.command_options import (
     RanksPerNodeOption,
     TimeOption,
     TimeoutOption,
+    finite,
     writable_file,
 )
 from forebay.errors import ForebayError
@@ -67,11 +68,18 @@ def evaluate_command(
     time: TimeOption = "wall",
     least_gain: Annotated[
         float,
-        typer.Option(metavar="PERCENT", min=0.1, help="The smallest gain that matters to you."),
+        typer.Option(
+            metavar="PERCENT",
+            min=0.1,
+            callback=finite,
+            help="The smallest gain that matters to you.",
+        ),
     ] = 10,
     alpha: Annotated[
         float,
-        typer.Option(min=1e-6, max=0.5, help="Probability of any wrong claim, at most."),
+        typer.Option(
+            min=1e-6, max=0.5, callback=finite, help="Probability of any wrong claim, at most."
+        ),
     ] = 0.05,
     blocks: Annotated[
         int, typer.Option("--blocks", "-n", min=1, help="Blocks at most: a run of each.")
@@ -115,6 +123,8 @@ def evaluate_command(
     seed = secrets.randbelow(2**32) if seed is None else seed
     console = output_console()
     if aa:
+        if command:
+            raise ForebayError("--aa runs no command", "Leave the command out, or --aa.")
         tested = self_test.false_claims(campaigns, plan, seed)
         if json is not None:
             campaign.write_json(tested.as_json(), json)

@@ -18,7 +18,7 @@ class RunFiles:
 
     mpi: Hashes
     others: Hashes
-    places: frozenset[Path]  # where files that are written without MPI were looked for
+    places: frozenset[Path]  # directories and files at which those without MPI were looked for
 
 
 class FileChecks:
@@ -102,4 +102,4 @@ def _check(path: str, a: FileHash | None, b: FileHash | None) -> FileCheck:
 
 def _covers(run: RunFiles, path: str) -> bool:
     """Whether the run would have been seen to write `path`."""
-    return not run.places.isdisjoint(Path(path).parents)
+    return not run.places.isdisjoint((Path(path), *Path(path).parents))

@@ -33,7 +33,7 @@ def _write(files: list[DeclaredReads], comment: str, out: Path | None) -> None:
         typer.echo(text, nl=False)
         return
     output_paths.require_file(out)
-    out.write_text(text, encoding="utf-8")
+    output_paths.write_text(out, text)
     for file in files:
         error_console().print(str(file), markup=False, soft_wrap=True)
 

@@ -70,7 +70,7 @@ def report_command(
     output_paths.require_apart(written)
     content, show = _reporter(source, system)(source, out)
     if json is not None:
-        json.write_text(json_format.dumps(content, indent=2), encoding="utf-8")
+        output_paths.write_text(json, json_format.dumps(content, indent=2))
     console = output_console()  # last: whoever reads it may end before
     show(console)
     console.print(f"report: {out}", markup=False, soft_wrap=True)

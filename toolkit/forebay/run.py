@@ -18,6 +18,7 @@ from forebay import (
     launcher,
     leftovers,
     native,
+    output_paths,
     page_watch,
     prefetch_records,
     program,
@@ -112,7 +113,7 @@ def run(options: RunOptions, console: Console) -> int:
             **prefetch_records.as_json(read_ahead),
         }
         try:
-            options.json_path.write_text(json.dumps(content, indent=2) + "\n")
+            output_paths.write_text(options.json_path, json.dumps(content, indent=2) + "\n")
         except OSError as error:  # The command's own status must not be lost for it.
             with contextlib.suppress(OSError):
                 console.print(
@@ -182,7 +183,7 @@ def keep_reads(recording: read_traces.Recording, options: RunOptions) -> list[st
         recording.files, f"what this command read: {shlex.join(options.command)}"
     )
     try:
-        path.write_text(text, encoding="utf-8")
+        output_paths.write_text(path, text)
     except OSError as error:  # The command's own status must not be lost for it.
         return [*lines, f"forebay: no intent file was written: {error}"]
     lines += map(str, recording.files)

@@ -11,7 +11,7 @@ from forebay import intent_file, job, launcher, native, prefetch_records, record
 from forebay.comparison import Failure, Side, side_of
 from forebay.errors import ForebayError
 from forebay.exit_status import describe
-from forebay.file_checks import FileChecks, RunFiles
+from forebay.file_checks import FileChecks, Hashes, RunFiles
 from forebay.prefetch_records import PrefetchRecords
 from forebay.records import Record
 from forebay.settings import Settings, runtime_variables
@@ -98,6 +98,13 @@ class TimedRuns:
             f"written without MPI, and not removed between runs: {names}{more}; if the program "
             "does something else where they are, remove them with --prepare"
         ]
+
+    def follow(self, written: Iterable[str]) -> Hashes:
+        """From the next run on, these files are looked at, too, if they are there and were not
+        seen. Returns those, with what they hold."""
+        known = {os.path.realpath(path) for path in self.files.paths}
+        new = self._watched.follow(path for path in written if os.path.realpath(path) not in known)
+        return {path: self._hash(path) for path in new if os.access(path, os.R_OK)}
 
     def begin(self) -> None:
         """Prepares the first run, and takes note of what is there. Raises ForebayError."""

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from forebay.command_options import finite
+
 _DEFAULT_WINDOW_S = 5
 app = typer.Typer()
 
@@ -41,7 +43,8 @@ def top_command(
         int, typer.Option(min=1, max=60, metavar="SECONDS", help="Of which rates are the means.")
     ] = _DEFAULT_WINDOW_S,
     interval: Annotated[
-        float, typer.Option(min=0.2, metavar="SECONDS", help="Between two pictures.")
+        float,
+        typer.Option(min=0.2, callback=finite, metavar="SECONDS", help="Between two pictures."),
     ] = 1.0,
 ) -> None:
     """Show what the processes of a running job do for I/O now: per rank, and per file.

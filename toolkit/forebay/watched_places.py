@@ -26,13 +26,15 @@ class WatchedPlaces:
     def __init__(self, places: Iterable[Path]) -> None:
         self.crowded: list[Path] = []  # places that hold too much to be watched
         self._old_directories: dict[Path, set[str]] = {}  # of each place
+        self._followed: set[str] = set()
         self._before: dict[str, _State] = {}
         for place in places:
             self.watch(place)
 
     @property
     def places(self) -> frozenset[Path]:
-        return frozenset(self._old_directories)
+        """Directories, and single files."""
+        return frozenset(self._old_directories) | frozenset(map(Path, self._followed))
 
     def watch(self, place: Path) -> None:
         """From the next `begin` on, `place` is looked at."""
@@ -45,6 +47,22 @@ class WatchedPlaces:
             self.crowded.append(place)
             return
         self._old_directories[place] = {entry.name for entry in entries if _is_directory(entry)}
+
+    def follow(self, files: Iterable[str]) -> list[str]:
+        """From the next `begin` on, these files are looked at, too, wherever they are, by the same
+        rules. Returns those that are there now and that no place shows."""
+        shown = self._states()
+        found = {os.path.realpath(file) for file in files} - shown.keys()
+        new = [
+            path
+            for path in sorted(found)
+            if not Path(path).name.startswith(".")
+            and _state_of(path) is not None
+            and filesystem.mount_of(Path(path)).type not in _OF_THE_KERNEL
+        ]
+        new = new[: max(0, MOST_ENTRIES - len(self._followed))]
+        self._followed.update(new)
+        return new
 
     def begin(self) -> None:
         """A run begins: what changes from now on is its work, or somebody else's."""
@@ -65,7 +83,25 @@ class WatchedPlaces:
                 self.crowded.append(place)
             else:
                 found |= states
+        for path in self._followed:
+            state = _state_of(path)
+            if state is not None:
+                found[path] = state
         return found
+
+
+def _state_of(path: str) -> _State | None:
+    """That of a regular file of this user; None of what is none, or not there."""
+    try:
+        return _state(Path(path).lstat())
+    except (OSError, ValueError):  # a name of lost bytes, too
+        return None
+
+
+def _state(status: os.stat_result) -> _State | None:
+    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _files(place: Path, left_out: set[str]) -> Iterator[tuple[str, _State]]:
@@ -76,12 +112,11 @@ def _files(place: Path, left_out: set[str]) -> Iterator[tuple[str, _State]]:
                 yield from _files(Path(entry.path), set())
             continue
         try:
-            status = entry.stat(follow_symlinks=False)
+            state = _state(entry.stat(follow_symlinks=False))
         except OSError:  # gone by now
             continue
-        if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
-            times = (status.st_mtime_ns, status.st_ctime_ns)
-            yield entry.path, (status.st_ino, status.st_size, *times)
+        if state is not None:
+            yield entry.path, state
 
 
 def _entries(place: Path) -> Iterator[os.DirEntry[str]]:

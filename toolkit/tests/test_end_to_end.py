@@ -139,6 +139,20 @@ def test_hints_of_the_mpi_are_proven_by_a_trace(forebay: Forebay, mpi: str, tmp_
     assert sorted(timed) == ["known", "stock"]  # what is traced is not timed
 
 
+def test_files_that_only_a_trace_shows_are_compared(forebay: Forebay, tmp_path: Path) -> None:
+    """A script writes one byte more each time where neither it is started nor its words point."""
+    if not (REAL_LIBRARY / "libforebay-trace.so").is_file():
+        pytest.skip("libforebay-trace.so is not built (make build)")
+    (tmp_path / "configurations.toml").write_text(HINTED)
+    place = tmp_path / "there"
+    place.mkdir()
+    (tmp_path / "grow.sh").write_text(f"echo >> {place}/count; cat {place}/count > {place}/out")
+    answer = forebay("evaluate", "--configs", "known,stock", "-n", "2", "--ignore", "count",
+                     "--", "sh", "grow.sh")  # fmt: skip
+    assert answer.code == 3, answer.output + answer.errors
+    assert f"{place}/out: 4 bytes after one run of 'known', " in answer.output
+
+
 def test_the_launcher_of_another_mpi_is_told(forebay: Forebay, mpi: str, tmp_path: Path) -> None:
     """Each process then is a program of one rank, which is rarely what was meant."""
     other = "openmpi" if mpi == "mpich" else "mpich"

@@ -14,8 +14,12 @@ from conftest import TIMEOUT_S, Forebay, read_json
 from forebay import bounded_file, watched_places
 from forebay.comparison import FileCheck
 from forebay.configurations import BUILT_IN
+from forebay.evaluate import traced_run
 from forebay.evaluate.evaluation import Evaluation
+from forebay.evaluate.in_force import Setting, State
+from forebay.evaluate.traced_run import TracedRun
 from forebay.evaluate.verdict import Plan
+from forebay.timed_runs import TimedRuns, Way
 
 CONFIGURATIONS = """
 version = 1
@@ -161,6 +165,61 @@ def test_output_of_another_size_each_time_stops_it(
     assert content["runs"] == []
 
 
+def growing(place: Path) -> list[str]:
+    """Writes one byte more each time, into a directory that only a script knows."""
+    script = Path("grow.sh")
+    script.write_text(f"echo >> {place}/count; cat {place}/count > {place}/out")
+    return ["sh", str(script)]
+
+
+def test_output_that_nobody_saw_is_told(forebay: Forebay, tmp_path: Path) -> None:
+    place = tmp_path / "there"
+    place.mkdir()
+    words = ["evaluate", "--configs", "stock,default", "-n", "1", "--json", "e.json"]
+    answer = forebay(*words, "--", *growing(place))
+    assert answer.code == 0, answer.output + answer.errors
+    unseen = "no file that the command writes was seen, or --ignore leaves all out"
+    assert unseen in answer.output
+    assert any(note.startswith(unseen) for note in read_json(tmp_path / "e.json")["notes"])
+    answer = forebay(*words, "--", "sh", "-c", "echo a > result")
+    assert answer.code == 0
+    assert unseen not in answer.output
+    assert unseen in forebay(*words, "--ignore", "r*", "--", "sh", "-c", "echo a > result").output
+
+
+def test_output_that_a_traced_run_shows_is_compared(
+    forebay: Forebay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In place of a trace, which needs the library that traces: what would be read from it."""
+    place = tmp_path / "there"
+    place.mkdir()
+    written = [str(place / name) for name in ("count", "out", "gone")]
+
+    def traced(runs: TimedRuns, way: Way, hints: dict[str, str]) -> TracedRun:
+        runs.reset()
+        run = runs.run(way)
+        settings = [Setting(k, v, (), State.NOT_RECORDED, "made up") for k, v in hints.items()]
+        return TracedRun(settings, run.side, written, run.files)
+
+    monkeypatch.setattr(traced_run, "settings", traced)
+    (tmp_path / "configurations.toml").write_text(
+        'version = 1\n[configuration.hinted]\nengine = "mpi"\nhints = { cb_nodes = 4 }\n'
+    )
+    words = ["evaluate", "--configs", "hinted,stock", "-n", "2", "--json", "e.json"]
+    answer = forebay(*words, "--ignore", "count", "--", *growing(place))
+    assert answer.code == 3
+    assert f"{place}/out: 4 bytes after one run of 'hinted', " in answer.output
+    notes = read_json(tmp_path / "e.json")["notes"]
+    shown = f"the traced run of 'hinted' wrote elsewhere, too: {place}/count, {place}/out; compared"
+    assert any(note.startswith(shown) for note in notes), notes
+    assert not any(note.startswith("no file that the command writes") for note in notes)
+    answer = forebay(*words, "--prepare", f"rm -f {place}/*", "--", *growing(place))
+    assert answer.code == 0, answer.output + answer.errors
+    (count, out) = read_json(tmp_path / "e.json")["files"]["hinted"]
+    assert (count["path"], out["path"]) == (f"{place}/count", f"{place}/out")
+    assert out["identical"] is True
+
+
 def test_a_configuration_that_leaves_other_bytes_is_not_judged(
     forebay: Forebay, program: list[str], tmp_path: Path
 ) -> None:
@@ -183,6 +242,21 @@ def test_files_that_come_and_go_beside_a_run_do_not_count() -> None:
     gone = check("gone", "a", None, mpi=True)
     result.files["default"] = [own, foreign, gone]
     assert result.differing("default") == [own, gone]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--timeout", "nan", "--", "true"], "write a number"),
+        (["--alpha", "nan", "--", "true"], "write a number"),
+        (["--least-gain", "inf", "--", "true"], "write a number"),
+        (["--aa", "--", "true"], "--aa runs no command"),
+    ],
+)
+def test_what_means_nothing_is_refused(forebay: Forebay, words: list[str], why: str) -> None:
+    answer = forebay("evaluate", *words)
+    assert answer.code == 2
+    assert why in answer.errors
 
 
 def test_programs_without_mpi_are_timed_as_a_whole(forebay: Forebay, tmp_path: Path) -> None:

@@ -91,6 +91,16 @@ def test_runs_that_did_not_look_at_a_place_say_nothing_of_it() -> None:
     assert checks.checks()[FILE].identical is True
 
 
+def test_a_place_may_be_a_single_file() -> None:
+    checks = FileChecks()
+    places = frozenset({Path(FILE)})
+    for _ in range(2):
+        checks.add(
+            {side: RunFiles({}, {FILE: FileHash(1, side)}, places) for side in (STOCK, FOREBAY)}
+        )
+    assert checks.checks()[FILE].identical is False
+
+
 @pytest.mark.parametrize(
     ("pattern", "ignored"),
     [

@@ -42,6 +42,30 @@ def test_a_place_that_comes_later_is_seen_from_the_next_run_on(tmp_path: Path) -
     assert watched.places == {tmp_path}
 
 
+def test_single_files_are_followed_from_the_next_run_on(tmp_path: Path) -> None:
+    """But for those that a place shows, hidden ones, and what is no file of this user."""
+    place, there = tmp_path / "place", tmp_path / "there"
+    for directory in (place, place / "before", there):
+        directory.mkdir()
+    watched = WatchedPlaces([place])
+    watched.begin()
+    written = [place / "seen", place / "before" / "deep", there / "out", there / ".hidden"]
+    for path in written:
+        path.write_text("x")
+    os.mkfifo(there / "pipe")
+    (there / "link").symlink_to("out")
+    named = [*written, there / "pipe", there / "link", there / "gone", Path("/proc/self/comm")]
+    new = [str(place / "before" / "deep"), str(there / "out")]
+    assert watched.follow(map(str, named)) == new
+    assert watched.follow(new) == []
+    assert watched.places == {place, *map(Path, new)}
+    watched.begin()
+    assert watched.changed() == []
+    (there / "out").write_text("xy")
+    (there / "other").write_text("x")
+    assert watched.changed() == [str(there / "out")]
+
+
 def test_a_crowded_place_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watched_places, "MOST_ENTRIES", 3)
     (tmp_path / "early").mkdir()

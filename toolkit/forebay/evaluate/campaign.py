@@ -5,13 +5,13 @@ import json
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 
-from forebay import environment, job
+from forebay import environment, job, output_paths
 from forebay.compare import progress_bar
 from forebay.comparison import FOREBAY, STOCK
 from forebay.configurations import Configuration
@@ -22,10 +22,16 @@ from forebay.evaluate.evaluation import EvaluatedRun, Evaluation
 from forebay.evaluate.in_force import Setting, State
 from forebay.evaluate.output_sizes import difference, output_sizes
 from forebay.evaluate.verdict import Plan, is_decided
-from forebay.file_checks import FileChecks
+from forebay.file_checks import FileChecks, RunFiles
 from forebay.run import why_no_record, wrong_launcher
 from forebay.timed_runs import TimedRun, TimedRuns, Way
 
+_NAMED = 4  # in a note
+_NO_OUTPUT = (
+    "no file that the command writes was seen, or --ignore leaves all out, so it is not shown that "
+    "all runs did the same work: what is written without MPI is seen in the working directory and "
+    "in directories that the command names"
+)
 _BUSY_SHARE = 0.2  # of the moments looked at, from which on a busy machine is worth a word
 
 
@@ -66,15 +72,19 @@ class Campaign:
             options.command, options.mpi, options.prepare, ignored, options.timeout_s, variables
         )
         self.result.notes = self._runs.notes
-        self._checks = {
-            name: FileChecks(options.ignore, control=options.reference)
-            for name in self.result.candidates
-        }
+        self._checks = self._new_checks()
         self._sizes: dict[str, dict[str, int]] = {}  # of each configuration's latest run
         self._undecided = list(self.result.candidates)
         self._ways: dict[str, Way] = {}
         self._places: list[Path] = []  # of the program's file systems
         self._traced: dict[str, dict[str, Setting]] = {}  # what traces tell, by configuration
+
+    def _new_checks(self) -> dict[str, FileChecks]:
+        options = self._options
+        return {
+            name: FileChecks(options.ignore, control=options.reference)
+            for name in self.result.candidates
+        }
 
     def run(self) -> Evaluation:
         """All runs, or those until a reason to stop. Raises ForebayError."""
@@ -115,6 +125,8 @@ class Campaign:
                     raise
                 self.result.broken_off = f"{error.message}. {error.advice}".strip()
         self._note_background()
+        if self._sizes and not any(self._sizes.values()):
+            self.result.notes.append(_NO_OUTPUT)
         return self.result
 
     def _warm_up(self, advance: Callable[[], None]) -> None:
@@ -211,6 +223,23 @@ class Campaign:
             found = traced_run.settings(self._runs, self._ways[name], unknown)
             self._traced[name] = {setting.key: setting for setting in found.settings}
             self.result.settings[name] = self._with_traced(name, known)
+            if found.files is not None:
+                self._follow(name, found.files, found.written)
+
+    def _follow(self, name: str, files: RunFiles, written: list[str]) -> None:
+        """Files that only the trace of a run of `name` shows are looked at from now on. What runs
+        left before is not compared with what they leave then: these were not looked for."""
+        new = self._runs.follow(written)
+        if not new:
+            return
+        self._sizes = {name: output_sizes(replace(files, others=files.others | new))}
+        self._checks = self._new_checks()
+        names = ", ".join(sorted(new)[:_NAMED])
+        more = f" and {len(new) - _NAMED} more" if len(new) > _NAMED else ""
+        self.result.notes.append(
+            f"the traced run of '{name}' wrote elsewhere, too: {names}{more}; compared from there "
+            "on, and not removed between runs"
+        )
 
     def _with_traced(self, name: str, settings: list[Setting]) -> list[Setting]:
         """What records tell, and where they do not what the traced run told."""
@@ -279,4 +308,4 @@ class Campaign:
 
 
 def write_json(content: dict[str, object], path: Path) -> None:
-    path.write_text(json.dumps(content, indent=2) + "\n")
+    output_paths.write_text(path, json.dumps(content, indent=2) + "\n")

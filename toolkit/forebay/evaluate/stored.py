@@ -16,7 +16,9 @@ from forebay.evaluate.storage_probe import StorageLoad
 from forebay.evaluate.verdict import Kind, Plan, Verdict
 
 _NEEDED = {"verdicts", "log_ratios", "runs"}
-_ADVICE = "'forebay evaluate --json FILE -- COMMAND' writes one."
+_ADVICE = (
+    "'forebay evaluate --json FILE -- COMMAND' writes one; what --aa writes is a count of claims."
+)
 
 
 @dataclass

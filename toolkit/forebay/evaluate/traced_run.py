@@ -1,21 +1,27 @@
-"""A run that is traced and not timed, for what no record tells: whether the MPI's hints held."""
+"""A run that is traced and not timed, for what no record tells: whether the MPI's hints held, and
+which files are written without MPI."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from forebay import job
 from forebay.comparison import Side
 from forebay.errors import ForebayError
 from forebay.evaluate.in_force import Setting, State
+from forebay.file_checks import RunFiles
 from forebay.timed_runs import TimedRuns, Way
 
 
 @dataclass(frozen=True)
 class TracedRun:
-    """What became of each hint, and how the run itself went; None if it could not be started."""
+    """What became of each hint, and how the run itself went; None if it could not be started.
+    `written`: files that got bytes from the run, as the trace tells; `files`: what it left, as of
+    any run. Without a trace there is neither."""
 
     settings: list[Setting]
     side: Side | None
+    written: list[str] = field(default_factory=list)
+    files: RunFiles | None = None
 
 
 def settings(
@@ -44,7 +50,9 @@ def _told(
         if run.failure is not None:
             return TracedRun(_unknown(hints, f"the traced run {run.failure.how}"), run.side)
         # Tables are loaded only where there is one to be read.
-        from forebay.evaluate import traced_hints
+        from forebay.evaluate import traced_hints, traced_writes
         from forebay.trace.directory import Trace
 
-        return TracedRun(traced_hints.settings(hints, Trace(directory)), run.side)
+        trace = Trace(directory)
+        found = traced_hints.settings(hints, trace)
+        return TracedRun(found, run.side, traced_writes.paths(trace), run.files)
