@@ -71,6 +71,7 @@ def test_a_pair_stands_by_the_median_of_its_rounds(tmp_path: Path) -> None:
     assert cells[7].startswith("1.85 [")
     assert cells[-2:] == ["2 of 3", "within 10 %"]
     assert "in 5 of 5: **met**. Of the rounds that count, in 10 of 15." in text
+    assert "The default is as near by itself in 0: there a search" in text
     assert row(text, "rows", FIRST_ROUND + 1)[-3:] == ["**1.300**", "1", "1.0 %"]
 
 

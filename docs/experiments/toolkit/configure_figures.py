@@ -123,6 +123,12 @@ class OfPair:
         return bool(distances) and median(distances) <= NEAR
 
     @property
+    def default_is_near(self) -> bool:
+        """Likewise of the default: then a search that proposes nothing is near as well."""
+        distances = [median(one.default.wall) / median(one.best.wall) for one in self.counted]
+        return bool(distances) and median(distances) <= NEAR
+
+    @property
     def near_rounds(self) -> int:
         return sum(one.is_near for one in self.counted)
 

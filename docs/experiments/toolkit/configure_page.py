@@ -104,7 +104,9 @@ def _verdict(found: list[OfPair]) -> str:
     verdict = "**met**" if held >= FOUND_AT_LEAST else "**missed**"
     return (
         f"Within {show_share(NEAR - 1)} of the best in {held} of {len(PAIRS)}: {verdict}. "
-        f"Of the rounds that count, in {near} of {counted}. {_identical(found)}"
+        f"Of the rounds that count, in {near} of {counted}. The default is as near by itself in "
+        f"{sum(one.default_is_near for one in found)}: there a search has only to propose nothing "
+        f"that is worse. {_identical(found)}"
     )
 
 
