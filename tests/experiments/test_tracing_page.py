@@ -66,6 +66,19 @@ def test_each_bar_has_its_verdict(
     assert report.endswith(f"| {verdict}, met |")
 
 
+def test_each_processor_has_its_own_nanoseconds(tmp_path: Path) -> None:
+    leave(tmp_path, 100.0, 0.005, 5.0, rounds=2)
+    path = tmp_path / "results" / "tracing-1.json"
+    document = json.loads(path.read_text())
+    document["experiment"]["cpu"] = "Another"
+    path.write_text(json.dumps(document))
+    text = tracing_page.write(tmp_path).read_text()
+    assert "### Another" in text
+    one, other = lines_with(text, "mpich: `MPI_File_write_at`")
+    assert "| 100 [100, 100] |" in one
+    assert "| 101 [101, 101] |" in other
+
+
 def test_two_calls_have_no_bar(tmp_path: Path) -> None:
     leave(tmp_path, 200.0, 0.005, 5.0)
     (line,) = lines_with(tracing_page.write(tmp_path).read_text(), "open_and_close")

@@ -176,7 +176,7 @@ def show(console: Console, state: State) -> None:
         f"{parameters['slots']} slots, "
         f"lock cost {show_seconds(parameters['lock_cost_s'])}"
     )
-    if parameters["object_cost_s"]:
+    if parameters.get("object_cost_s"):  # none of an earlier version's
         about += f", object cost {show_seconds(parameters['object_cost_s'])}"
     if parameters["page_cache"]:
         about += f", page cache{_read_ahead_of(parameters)}"

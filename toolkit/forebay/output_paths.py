@@ -1,6 +1,8 @@
 """The files that a verb is asked to leave: refused before the work, not after an hour of it."""
 
 import os
+import shutil
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,20 +56,41 @@ def require_apart(paths: Iterable[Path]) -> None:
 @contextmanager
 def unfinished(out: Path) -> Iterator[Path]:
     """Where to write what becomes `out` when all is there; an exception leaves `out` as it was.
-    What is no file (a pipe, /dev/stdout) is written to as it is."""
-    if out.exists() and not out.is_file():
+    What is no file (a pipe), is one that this process has open (/dev/stdout), or is where no other
+    file can be made, is written to as it is."""
+    target = Path(os.path.realpath(out))
+    is_other = target.exists() and not target.is_file()
+    if is_other or _is_open(out) or not os.access(target.parent, os.W_OK):
         yield out
         return
-    place = out.with_name(f".{out.name}.{os.getpid()}")
+    place = target.with_name(f".forebay-{os.getpid()}")
     try:
         yield place
-        place.replace(out)
+        if target.exists():
+            place.chmod(stat.S_IMODE(target.stat().st_mode))
+        try:
+            place.replace(target)
+        except PermissionError:  # another user's file in a directory with the sticky bit
+            shutil.copyfile(place, target)
     except OSError as error:
         if error.filename in (None, str(place)):
             error.filename = str(out)  # which the user knows
         raise
     finally:
         place.unlink(missing_ok=True)
+
+
+def _is_open(path: Path) -> bool:
+    """Whether a name leads to what a process has open, by way of /dev or /proc: a file put there in
+    its place would reach nobody."""
+    path = path.absolute()
+    while True:
+        in_memory = path.is_relative_to("/dev/shm")
+        if path.is_relative_to("/proc") or (path.is_relative_to("/dev") and not in_memory):
+            return True
+        if not path.is_symlink():
+            return False
+        path = path.parent / path.readlink()
 
 
 def write_text(out: Path, text: str) -> None:

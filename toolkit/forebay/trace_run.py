@@ -112,14 +112,17 @@ class Tracing:
 
 
 def require_over(spills: Path) -> None:
-    """Raises ForebayError while a process of the run is there, as far as this host and this user
-    can see: what it spills later would be lost."""
+    """Raises ForebayError while a process that has spilled is there, as far as this host and this
+    user can see: what it spills later would be lost."""
     from forebay.top import local_process
+    from forebay.trace.capture import SUFFIX
 
-    place = spills.resolve()
-    if any(place == one.resolve() for one in local_process.own_traces()):
+    # Some have the variable and trace nothing: static programs, whoever calls this.
+    begun = {path.name.partition("-")[0] for path in spills.glob(f"*{SUFFIX}")}
+    running = [pid for pid in local_process.tracing_into(spills) if str(pid) in begun]
+    if running:
         raise ForebayError(
-            f"processes of the run still spill into {spills}",
+            f"processes of the run still spill into {spills}: {', '.join(map(str, running))}",
             f"Wait until they have ended; to look at them: forebay top {shlex.quote(str(spills))}",
         )
 

@@ -56,7 +56,7 @@ class WatchedPlaces:
         new = [
             path
             for path in sorted(found)
-            if not Path(path).name.startswith(".")
+            if not any(part.startswith(".") for part in Path(path).parts)
             and _state_of(path) is not None
             and filesystem.mount_of(Path(path)).type not in _OF_THE_KERNEL
         ]

@@ -61,7 +61,7 @@ def test_waiting_at_named_pipes_is_no_io(tmp_path: Path) -> None:
     assert (waiting.files, waiting.seconds) == (10, pytest.approx(11_218, rel=0.001))
     assert "/localhost/pipe_" in waiting.most
     assert found.verdict == (
-        "I/O takes 0.041 % of the processes' time, but for what is left out; without any, the run "
+        "I/O takes 0.042 % of the processes' time, but for what is left out; without any, the run "
         "would be 1.0004 times as fast."
     )
     assert any(c.startswith("Left out are 11217.64 s in metadata calls") for c in found.caveats)

@@ -245,5 +245,5 @@ def test_what_syncs_and_locks_is_told(forebay: Forebay) -> None:
     kinds = {call: calls.kind_of(call) for call in ("sync", "msync", "syncfs", "flock")}
     assert kinds == {
         **dict.fromkeys(("sync", "msync", "syncfs"), Kind.SYNC),
-        "flock": Kind.OTHER,
+        "flock": Kind.LOCK,
     }

@@ -102,13 +102,15 @@ def _sort(one: dict[str, Any]) -> str:
 def _findings(one: dict[str, Any]) -> str:
     if one["findings"]:
         return "; ".join(one["findings"])
+    if one["io_share"] is None:
+        return "none: the share cannot be told"
     if _has_little(one):
         return "none: too little I/O"
     return "none that calls show" if one["calls"] else "none: sums alone"
 
 
 def _has_little(one: dict[str, Any]) -> bool:
-    return one["io_share"] is None or one["io_share"] < LEAST_SHARE
+    return one["io_share"] is not None and one["io_share"] < LEAST_SHARE
 
 
 def _verdicts(rounds: list[dict[str, Any]]) -> list[str]:

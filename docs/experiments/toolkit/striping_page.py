@@ -157,9 +157,10 @@ def _files_section(rounds: list[Result]) -> list[str]:
         "## Small files",
         "",
         f"{FILES} files of {FILE_BYTES // 1000} kB, written, read and packed by `tar` one after "
-        "the other, and one file of as many bytes. The emulated testbed has no metadata servers, "
-        "which is where stripes cost small files most; so these lie on GlusterFS, a real file "
-        f"system, with {BRICKS} bricks in memory. *{ONE}*: each file lies whole on one of them. "
+        "the other, and one file of as many bytes. What stripes cost small files is mostly the "
+        "metadata's, and on the emulated testbed a number that we would choose; so these lie on "
+        f"GlusterFS, a real file system, with {BRICKS} bricks in memory. *{ONE}*: each file lies "
+        "whole on one of them. "
         f"*{ALL}*: each file lies over all of them, as an erasure code that survives the loss of "
         "two: plain striping is not in GlusterFS any more, so what the code costs the processor is "
         "in the figures. Before they are read, files are dropped from the client's page cache; "

@@ -10,6 +10,7 @@ from typing import Any
 import page_parts as parts
 from forebay.statistics import median_ratio
 from forebay.units import show_bytes
+from results import Result
 from toolkit_pages import SCRIPT, spread, stolen_text, stored_rounds
 from tracing_runs import MILLION, PROGRAMS, RANKS
 
@@ -36,7 +37,7 @@ def write(output: Path) -> Path:
         lines += [stolen_text(rounds), ""]
     lines += parts.notes(output, "tracing")
     raw = [one.raw for one in rounds]
-    lines += _calls(raw)
+    lines += _calls(rounds)
     lines += _programs(raw)
     lines += _million(raw)
     page = output / "tracing.md"
@@ -49,7 +50,7 @@ def verdict(values: Iterable[float], bar: float) -> str:
     return "met" if median(values) <= bar else "**missed**"
 
 
-def _calls(rounds: list[dict[str, Any]]) -> list[str]:
+def _calls(rounds: list[Result]) -> list[str]:
     lines = [
         "## A call",
         "",
@@ -60,6 +61,15 @@ def _calls(rounds: list[dict[str, Any]]) -> list[str]:
     ]
     if not rounds:
         return lines + parts.NOTHING
+    # Nanoseconds of two processors have no median.
+    for processor in dict.fromkeys(one.experiment["cpu"] for one in rounds):
+        found = [one.raw for one in rounds if one.experiment["cpu"] == processor]
+        lines += [f"### {processor}", "", f"Rounds: {len(found)}.", "", *_on_one(found), ""]
+    return lines
+
+
+def _on_one(rounds: list[dict[str, Any]]) -> list[str]:
+    """A row a call."""
     tables = [{"C library": one["libc_calls"], **one["mpi_calls"]} for one in rounds]
     rows = []
     for title in tables[0]:
@@ -69,7 +79,7 @@ def _calls(rounds: list[dict[str, Any]]) -> list[str]:
             plain, added = ([one[key] for one in told] for key in ("plain_ns", "added_ns"))
             bar = "-" if name in _NO_BAR else verdict(added, CALL_NS)
             rows.append([f"{title}: `{name}`", spread(plain), spread(added), bar])
-    return [*lines, *parts.table(["call", "untraced", "added", "verdict"], rows), ""]
+    return parts.table(["call", "untraced", "added", "verdict"], rows)
 
 
 def _programs(rounds: list[dict[str, Any]]) -> list[str]:

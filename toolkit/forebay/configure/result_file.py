@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from forebay import configurations, intent_file
+from forebay import configurations, intent_file, output_paths
 from forebay.configurations import Configuration
 from forebay.configure.chooser import Ranked
 from forebay.configure.result import SearchResult
@@ -56,7 +56,7 @@ def write(result: SearchResult, history: Path, path: Path) -> bool:
     if path.exists():
         path.replace(path.with_name(f"{path.name}.old"))
     # TOML is UTF-8, and of the command a person has what the terminal showed.
-    path.write_text(configurations.file_toml(found, printable(about)), encoding="utf-8")
+    output_paths.write_text(path, configurations.file_toml(found, printable(about)))
     return True
 
 

@@ -28,9 +28,9 @@ from forebay.timed_runs import TimedRun, TimedRuns, Way
 
 _NAMED = 4  # in a note
 _NO_OUTPUT = (
-    "no file that the command writes was seen, or --ignore leaves all out, so it is not shown that "
-    "all runs did the same work: what is written without MPI is seen in the working directory and "
-    "in directories that the command names"
+    "no file that the command writes was seen, or --ignore leaves all out, or it writes none: so it"
+    " is not shown that all runs did the same work. What is written without MPI is seen in the "
+    "working directory and in directories that the command names"
 )
 _BUSY_SHARE = 0.2  # of the moments looked at, from which on a busy machine is worth a word
 

@@ -188,7 +188,7 @@ def _by_counters(trace: Trace, wall_s: float) -> Budget | None:
     spent = dict.fromkeys(CATEGORIES, 0.0)
     for times in storage:
         for name, seconds in times.spent.items():
-            spent[name] += float(seconds[~times.waits].sum())
+            spent[name] += float(seconds.sum())
     if mpi is not None:
         below = {} if posix is None else posix.by_file()
         above = mpi.by_file().items()
@@ -225,7 +225,7 @@ def _most_of_a_rank(storage: list["_Times"]) -> float:
     if not storage:
         return 0.0
     rank = np.concatenate([times.rank for times in storage])
-    seconds = np.concatenate([np.where(times.waits, 0.0, times.seconds) for times in storage])
+    seconds = np.concatenate([times.seconds for times in storage])
     own = rank >= 0
     return float(np.bincount(rank[own], seconds[own], minlength=1).max())
 
@@ -233,8 +233,9 @@ def _most_of_a_rank(storage: list["_Times"]) -> float:
 def _waiting(trace: Trace, storage: list["_Times"]) -> Waiting | None:
     seconds: dict[int, float] = {}
     for times in storage:
-        waited = times.spent["metadata"][times.waits].tolist()
-        for file, each in zip(times.file[times.waits].tolist(), waited, strict=True):
+        rows = times.waited > 0
+        waited = times.waited[rows].tolist()
+        for file, each in zip(times.file[rows].tolist(), waited, strict=True):
             seconds[file] = seconds.get(file, 0.0) + each
     if not seconds:
         return None
@@ -246,12 +247,12 @@ def _waiting(trace: Trace, storage: list["_Times"]) -> Waiting | None:
 @dataclass(frozen=True)
 class _Times:
     """Of each record of a module: its file, its rank (-1: of all), seconds by what was done, and
-    whether it is of waiting for another process."""
+    those in metadata calls that waited for another process, which are not among them."""
 
     file: Ints
     rank: Ints
     spent: dict[str, NDArray[np.float64]]
-    waits: Flags
+    waited: NDArray[np.float64]
 
     @property
     def seconds(self) -> NDArray[np.float64]:
@@ -277,7 +278,9 @@ def _times(trace: Trace, name: str, prefix: str) -> _Times | None:
         for what, counter in (("read", "READ"), ("write", "WRITE"), ("metadata", "META"))
     }
     waits = is_waiting(table, prefix, spent["metadata"], trace.run.ranks)
-    return _Times(tables.integers(table, "file"), tables.integers(table, "rank"), spent, waits)
+    waited = np.where(waits, spent["metadata"], 0.0)
+    spent["metadata"] = spent["metadata"] - waited
+    return _Times(tables.integers(table, "file"), tables.integers(table, "rank"), spent, waited)
 
 
 def _positive(table: pa.Table, column: str) -> NDArray[np.float64]:

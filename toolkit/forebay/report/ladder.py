@@ -10,7 +10,7 @@ from forebay.report.layers import Flags, Ints, Layer
 from forebay.report.metadata_ladder import MetadataStep
 from forebay.report.rung import ALIKE, SHARE_OF_BYTES, Step, distance
 from forebay.system_file import LEVELS, Limit, System
-from forebay.trace import tables
+from forebay.trace import calls, tables
 from forebay.trace.calls import Kind
 from forebay.trace.directory import Trace
 
@@ -92,14 +92,10 @@ def _direct_files(trace: Trace) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
     """Which files were opened past the page cache, and False for no file."""
     direct = np.zeros(trace.rows("files") + 1, np.bool_)
     table = trace.table("posix", ["file", "call", "argument"])
-    _, words = tables.codes(table, "call")
-    if any("open" in word for word in words):
-        flags = tables.integers(table, "argument", 0)
-        numbers, words = tables.codes(table, "call")
-        opens = np.array([*("open" in word for word in words), False])[numbers]
-        files = tables.integers(table, "file")
-        chosen = files[opens & (flags > 0) & ((flags & _O_DIRECT) != 0)]
-        direct[chosen[chosen >= 0]] = True
+    flags, files = tables.integers(table, "argument", 0), tables.integers(table, "file")
+    opens = calls.kinds(table) == Kind.OPEN
+    chosen = files[opens & (flags > 0) & ((flags & _O_DIRECT) != 0)]
+    direct[chosen[chosen >= 0]] = True
     return direct
 
 

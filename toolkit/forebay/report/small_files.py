@@ -41,7 +41,9 @@ def striped(trace: Trace, posix: Layer, mpi: Layer) -> Clue | None:
     # Ranks that open a file together wait for each other there.
     opening = (mpi.kind == Kind.OPEN) & (mpi.file >= 0)
     together = _seconds(mpi.only(opening), len(count))
-    taken = np.maximum(taken, together)
+    waited = np.maximum(0, together - taken)
+    taken += waited
+    of_all += waited
     wide = small & (taken > 0) & (count > 1)
     if wide.sum() < _LEAST_FILES:
         return None
@@ -53,7 +55,7 @@ def striped(trace: Trace, posix: Layer, mpi: Layer) -> Clue | None:
         f"{show_count(int(wide.sum()))} files of {show_bytes(middle)} on {servers} servers each "
         "(medians)",
         "opening, asking for and removing them, and closing what was only read, took "
-        f"{'with waiting in MPI_File_open ' if together[wide].any() else ''}"
+        f"{'with waiting in MPI_File_open ' if waited[wide].any() else ''}"
         f"{show_seconds(total)} of all processes; with reads and writes "
         f"{show_seconds(float(of_all[wide].sum()))}, "
         f"{show_seconds(float(np.median(of_all[wide])))} each (median)",

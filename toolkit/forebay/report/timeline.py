@@ -32,7 +32,9 @@ class Segments:
 
 def segments(posix: Layer, mpi: Layer) -> Segments:
     """Of all moments in which a process was in a call. Inside a call of MPI-IO, the POSIX call that
-    runs counts; a process with several threads counts what any of them does."""
+    runs counts; a process with several threads counts what any of them does. Who waits for a lock
+    waits for another process, and not for storage."""
+    posix = posix.only(posix.kind != Kind.LOCK)
     category = np.full(len(posix), CATEGORIES.index("metadata"))
     category[posix.kind == Kind.READ] = CATEGORIES.index("read")
     category[posix.kind == Kind.WRITE] = CATEGORIES.index("write")

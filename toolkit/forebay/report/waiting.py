@@ -19,6 +19,8 @@ from forebay.units import show_count, show_seconds
 _LONG_S = 1.0  # of a metadata call, on average
 # Who waits for a word of another process gets a word; a file of data is larger.
 _MOST_BYTES = 4096
+# Where more files than that are slow to open, the storage is.
+_MOST_RECORDS = 64
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ def is_waiting(table: pa.Table, prefix: str, metadata_s: NDArray[np.float64], ra
     moved = _counter(table, f"{prefix}_BYTES_READ") + _counter(table, f"{prefix}_BYTES_WRITTEN")
     of_one = (tables.integers(table, "rank") >= 0) | (ranks < 2)
     found: Flags = of_one & (moved <= _MOST_BYTES) & (metadata_s >= _LONG_S * np.maximum(1, calls))
-    return found
+    return found if found.sum() <= _MOST_RECORDS else np.zeros(len(found), np.bool_)
 
 
 def _counter(table: pa.Table, column: str) -> NDArray[np.int64]:

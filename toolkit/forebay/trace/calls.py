@@ -25,6 +25,7 @@ class Kind(IntEnum):
     OTHER = 8
     REMOVE = 9
     RENAME = 10
+    LOCK = 11
 
 
 DATA = (Kind.READ, Kind.WRITE)
@@ -43,6 +44,7 @@ _POSIX = {
     Kind.MAP: "mmap munmap mremap",
     Kind.REMOVE: "unlink unlinkat",
     Kind.RENAME: "rename renameat renameat2",
+    Kind.LOCK: "flock",
 }
 _KIND_OF_POSIX = {call: kind for kind, calls in _POSIX.items() for call in calls.split()}
 
