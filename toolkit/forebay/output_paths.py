@@ -53,6 +53,9 @@ def require_apart(paths: Iterable[Path]) -> None:
         seen.add(path)
 
 
+_MOST_LINKS = 40  # that the kernel follows [path_resolution(7)]
+
+
 @contextmanager
 def unfinished(out: Path) -> Iterator[Path]:
     """Where to write what becomes `out` when all is there; an exception leaves `out` as it was.
@@ -84,13 +87,14 @@ def _is_open(path: Path) -> bool:
     """Whether a name leads to what a process has open, by way of /dev or /proc: a file put there in
     its place would reach nobody."""
     path = path.absolute()
-    while True:
+    for _ in range(_MOST_LINKS):
         in_memory = path.is_relative_to("/dev/shm")
         if path.is_relative_to("/proc") or (path.is_relative_to("/dev") and not in_memory):
             return True
         if not path.is_symlink():
             return False
-        path = path.parent / path.readlink()
+        path = Path(os.path.normpath(path.parent / path.readlink()))
+    return False
 
 
 def write_text(out: Path, text: str) -> None:

@@ -51,6 +51,13 @@ def test_a_stream_that_is_a_file_gets_what_is_written(tmp_path: Path) -> None:
     assert Path("/dev/stdout").is_symlink()
 
 
+def test_links_that_lead_in_a_circle_make_way(tmp_path: Path) -> None:
+    for name, other in (("one", "two"), ("two", "one")):
+        (tmp_path / name).symlink_to(other)
+    output_paths.write_text(tmp_path / "one", "text")
+    assert (tmp_path / "one").read_text() == "text"
+
+
 def test_a_directory_that_takes_no_other_file_does_not_lose_a_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
