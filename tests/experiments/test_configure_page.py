@@ -12,6 +12,7 @@ from read_page import parts
 
 import configure_page
 import results
+import rounds
 import toolkit_pages
 from configure_pairs import PAIRS
 from configure_planted import FAULTS
@@ -155,8 +156,9 @@ def test_what_is_planted_is_to_be_told_in_every_round_that_counts(tmp_path: Path
 def test_rounds_are_all_there_where_one_was_taken_away(tmp_path: Path) -> None:
     leave_planted(tmp_path)
     leave_planted(tmp_path, claimed=True)
-    toolkit_pages.path_of(tmp_path, "planted", 0).unlink()
-    assert toolkit_pages.numbers(tmp_path, "planted") == [1]
+    rounds.path_of(tmp_path, "planted", 0).unlink()
+    assert rounds.numbers(tmp_path, "planted") == [1]
+    assert rounds.next_number(tmp_path, "planted") == 2
     assert "No gain is claimed in 0 of the 1 rounds that count: **missed**." in page(tmp_path)
 
 

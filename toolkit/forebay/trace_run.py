@@ -114,17 +114,26 @@ class Tracing:
 def require_over(spills: Path) -> None:
     """Raises ForebayError while a process that has spilled is there, as far as this host and this
     user can see: what it spills later would be lost."""
-    from forebay.top import local_process
     from forebay.trace.capture import SUFFIX
 
-    # Some have the variable and trace nothing: static programs, whoever calls this.
     begun = {path.name.partition("-")[0] for path in spills.glob(f"*{SUFFIX}")}
-    running = [pid for pid in local_process.tracing_into(spills) if str(pid) in begun]
+    running = sorted(int(pid) for pid in begun if pid.isdigit() and _spills_into(spills, int(pid)))
     if running:
         raise ForebayError(
             f"processes of the run still spill into {spills}: {', '.join(map(str, running))}",
             f"Wait until they have ended; to look at them: forebay top {shlex.quote(str(spills))}",
         )
+
+
+def _spills_into(spills: Path, pid: int) -> bool:
+    """Whether there is still such a process, and no other one by its number."""
+    from forebay.top import local_process
+
+    try:
+        place = local_process.traced_into(pid)
+    except OSError:  # gone, or not ours to look into
+        return False
+    return place is not None and place.resolve() == spills.resolve()
 
 
 def convert(

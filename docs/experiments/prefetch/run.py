@@ -24,6 +24,7 @@ import unlisted_runs
 from analysis_runs import COMPUTE_US, ROOT, Tools
 from control_groups import CannotBeDoneError
 from forebay.units import parse_size
+from rounds import next_number, path_of
 
 HERE = Path(__file__).resolve().parent
 
@@ -86,11 +87,10 @@ def main(
         raise typer.BadParameter(f"nothing is measured with {min(unknown)} processes")
 
     def add(stem: str, measure: Callable[[random.Random], dict[str, Any]]) -> None:
-        results = output / "results"
-        results.mkdir(exist_ok=True)
-        number = len(list(results.glob(f"{stem}-[0-9]*.json")))
+        number = next_number(output, stem)
+        path = path_of(output, stem, number)
+        path.parent.mkdir(exist_ok=True)
         found = measure(random.Random(number))
-        path = results / f"{stem}-{number}.json"
         path.write_text(json.dumps(found, indent=1) + "\n")
         print(path, flush=True)
 

@@ -55,10 +55,14 @@ class Found:
         """The least median of fresh runs: of the grid's fastest, the default and the proposal."""
         return min(self.ways, key=lambda way: median(way.wall))
 
+    def distance_of(self, way: Way) -> float:
+        """Its time over that of the best, medians; 1 is the best itself."""
+        return median(way.wall) / median(self.best.wall)
+
     @property
     def distance(self) -> float:
-        """The proposal's time over that of the best, medians; 1 is the best itself."""
-        return median(self.proposed.wall) / median(self.best.wall)
+        """The proposal's."""
+        return self.distance_of(self.proposed)
 
     @property
     def distance_in_calls(self) -> float:
@@ -119,14 +123,12 @@ class OfPair:
     @property
     def is_near(self) -> bool:
         """By the median of the rounds that count; not without any."""
-        distances = [one.distance for one in self.counted]
-        return bool(distances) and median(distances) <= NEAR
+        return _are_near(one.distance for one in self.counted)
 
     @property
     def default_is_near(self) -> bool:
         """Likewise of the default: then a search that proposes nothing is near as well."""
-        distances = [median(one.default.wall) / median(one.best.wall) for one in self.counted]
-        return bool(distances) and median(distances) <= NEAR
+        return _are_near(one.distance_of(one.default) for one in self.counted)
 
     @property
     def near_rounds(self) -> int:
@@ -136,6 +138,11 @@ class OfPair:
     def gain(self) -> Ratio | None:
         """Default / proposal, of all runs of the rounds that count."""
         return median_ratio([gain for one in self.counted for gain in one.gains])
+
+
+def _are_near(distances: Iterable[float]) -> bool:
+    known = list(distances)
+    return bool(known) and median(known) <= NEAR
 
 
 def collect(output: Path) -> list[OfPair]:

@@ -29,7 +29,8 @@ from control_groups import CannotBeDoneError
 from measuring import MeasuringError, Tools, named
 from methodology_runs import PROGRAMS
 from results import ROOT
-from toolkit_pages import SCRIPT, numbers, path_of
+from rounds import next_number, path_of
+from toolkit_pages import SCRIPT
 
 HERE = Path(__file__).resolve().parent
 
@@ -104,7 +105,7 @@ def measure(
 
     def add(stem: str, one: Round, count: int = rounds) -> None:
         for _ in range(count):
-            number = max(numbers(output, stem), default=-1) + 1
+            number = next_number(output, stem)
             path = path_of(output, stem, number)
             results.store(path, one(random.Random(number)), SCRIPT)
             print(path, flush=True)

@@ -8,6 +8,7 @@ import results
 from forebay.statistics import Ratio
 from page_parts import digits
 from results import Result, awake
+from rounds import numbers, path_of
 
 SCRIPT = "docs/experiments/toolkit/run.py"
 
@@ -16,19 +17,9 @@ STOLEN_MUCH = 0.08
 
 
 def stored_rounds(output: Path, stem: str) -> list[Result]:
-    """The rounds of these results that there are, in order; some may have been taken away."""
-    found = [results.load(path_of(output, stem, number)) for number in numbers(output, stem)]
-    return [one for one in found if one is not None]
-
-
-def path_of(output: Path, stem: str, number: int) -> Path:
-    return output / "results" / f"{stem}-{number}.json"
-
-
-def numbers(output: Path, stem: str) -> list[int]:
-    """Of the rounds that there are, ascending."""
-    names = (path.stem.removeprefix(f"{stem}-") for path in output.glob(f"results/{stem}-*.json"))
-    return sorted(int(name) for name in names if name.isdigit())
+    """The rounds of these results that there are, in order."""
+    paths = (path_of(output, stem, number) for number in numbers(output, stem))
+    return [one for one in map(results.load, paths) if one is not None]
 
 
 def spread(values: Iterable[float]) -> str:

@@ -31,9 +31,10 @@ _ADVICE = {
 def repeated(own: Layer, posix: Layer, paths: list[str]) -> list[Clue]:
     """`own`: the program's calls that are weighed. `posix`: those of all processes, any of which
     may put another file in a name's place. `paths` are those of the files."""
-    opened = own.only((own.kind == Kind.OPEN) & ~own.failed & (own.file >= 0))
-    asked = own.only((own.kind == Kind.STAT) & ~own.failed & (own.file >= 0))
-    synced = own.only((own.kind == Kind.SYNC) & ~own.failed & (own.file >= 0))
+    done = own.only(~own.failed & (own.file >= 0))
+    opened, asked, synced = (
+        done.only(done.kind == kind) for kind in (Kind.OPEN, Kind.STAT, Kind.SYNC)
+    )
     looks = own.only(np.isin(own.kind, (Kind.STAT, Kind.OPEN)) & (own.error > 0))
     is_missing = np.isin(looks.error, _NOT_THERE)
     missing = looks.only(is_missing)

@@ -80,9 +80,9 @@ class SearchReport:
     @property
     def _why_nothing(self) -> str:
         ending = self.found.ending
-        if ending is not None and ending.stopped == result.CEILING and self.ceiling is None:
-            return "how much I/O the run has could not be told, so nothing was run."
         if ending is not None and ending.stopped == result.CEILING:
+            if self.ceiling is None:
+                return "how much I/O the run has could not be told, so nothing was run."
             return "without any I/O the run would not be faster by what matters, so none was made."
         if ending is not None and ending.stopped in (result.FAILURE, result.OUTPUT):
             return f"{_ENDS[ending.stopped]}: {ending.failure}"

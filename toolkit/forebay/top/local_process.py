@@ -53,19 +53,6 @@ def own_traces() -> list[Path]:
     return sorted(found)
 
 
-def tracing_into(place: Path) -> list[int]:
-    """The processes that trace into a directory, of those that can be looked into."""
-    found = []
-    for pid in pids():
-        try:
-            told = traced_into(pid)
-        except OSError:  # gone, or not ours to look into
-            continue
-        if told is not None and told.resolve() == place.resolve():
-            found.append(pid)
-    return found
-
-
 def descendants(pid: int) -> list[int]:
     """A process and those that it started, and so on."""
     parents = {p: life.parent for p in pids() if (life := life_of(p)) is not None}

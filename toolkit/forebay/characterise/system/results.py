@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from forebay import contention, system_file
+from forebay import contention, output_paths, system_file
 from forebay.characterise.system.sample import (
     LIMITS,
     METADATA,
@@ -127,6 +127,4 @@ def summary(rates: list[float]) -> dict[str, float]:
 
 def write(document: dict[str, Any], path: Path) -> None:
     """Replaces the file as a whole."""
-    unfinished = path.with_name(f".{path.name}.new")
-    unfinished.write_text(json.dumps(document, indent=1, ensure_ascii=False), encoding="utf-8")
-    unfinished.replace(path)
+    output_paths.write_text(path, json.dumps(document, indent=1, ensure_ascii=False))
