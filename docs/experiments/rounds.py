@@ -14,6 +14,11 @@ def numbers(output: Path, stem: str) -> list[int]:
     return sorted(int(name) for name in names if name.isdigit())
 
 
+def paths(output: Path, stem: str) -> list[Path]:
+    """Of these rounds, in that order."""
+    return [path_of(output, stem, number) for number in numbers(output, stem)]
+
+
 def next_number(output: Path, stem: str) -> int:
     """Of a round that is in nobody's place."""
     return max(numbers(output, stem), default=-1) + 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -18,6 +17,7 @@ from page_claims import (
     memory_of,
     row_of,
     runs_by_case,
+    stored_rounds,
 )
 
 REFERENCE = CASES[0].name
@@ -45,9 +45,7 @@ def write(output: Path) -> Path:
     panels = []
     picture_at = len(lines)
     for kind in COMPUTE_US:
-        stem = kind.replace("/", "")
-        found = sorted((output / "results").glob(f"{stem}-*.json"))
-        rounds = [json.loads(path.read_text()) for path in found]
+        rounds = stored_rounds(output, kind.replace("/", ""))
         if rounds:
             part, panel = _part(kind, rounds)
             lines += part

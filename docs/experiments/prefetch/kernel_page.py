@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -35,6 +34,7 @@ from page_claims import (
     circumstances_of,
     memory_of,
     row_of,
+    stored_rounds,
     table_of,
 )
 from throttled_ext4 import BANDWIDTH as DISK_BANDWIDTH
@@ -98,8 +98,7 @@ SUBJECTS = (KERNEL_PAGE, MEMORY_PAGE, EXT4_PAGE)
 
 def write(output: Path, subject: Subject = KERNEL_PAGE) -> Path:
     """Writes the page of a subject and its pictures. Returns the page's path."""
-    found = sorted((output / "results").glob(f"{subject.stem}-*.json"))
-    rounds = [json.loads(path.read_text()) for path in found]
+    rounds = stored_rounds(output, subject.stem)
     lines = [
         f"# {subject.title}",
         "",

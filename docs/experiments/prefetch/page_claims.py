@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 from analysis_runs import BANDWIDTH, awake
 from kernel_picture import Bar
+from rounds import paths
 
 FEWEST_ROUNDS = 5  # for a verdict
 NOT_MEASURED = "not measured yet"
@@ -16,6 +19,11 @@ NOT_MEASURED = "not measured yet"
 MADE_BY = (
     "Made by `docs/experiments/prefetch/run.py table` from `results/`; no figure is typed by hand."
 )
+
+
+def stored_rounds(output: Path, stem: str) -> list[dict[str, Any]]:
+    """The rounds of these results that there are, in order."""
+    return [json.loads(path.read_text()) for path in paths(output, stem)]
 
 
 def bound(computing: float, needed: float, bandwidth: float = BANDWIDTH) -> float:

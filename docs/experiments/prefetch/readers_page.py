@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -18,6 +17,7 @@ from page_claims import (
     circumstances_of,
     row_of,
     runs_by_case,
+    stored_rounds,
     table_of,
 )
 from readers_runs import ALL, FOREBAY, WARM, WRONG, Plan, Reader
@@ -70,8 +70,7 @@ def write(output: Path) -> Path:
     panels = []
     picture_at = len(lines)
     for reader in ALL:
-        found = sorted((output / "results").glob(f"reader-{reader.name}-[0-9]*.json"))
-        rounds = [json.loads(path.read_text()) for path in found]
+        rounds = stored_rounds(output, f"reader-{reader.name}")
         if rounds:
             part, panel = _part(reader, rounds)
             lines += part

@@ -24,7 +24,7 @@ import unlisted_runs
 from analysis_runs import COMPUTE_US, ROOT, Tools
 from control_groups import CannotBeDoneError
 from forebay.units import parse_size
-from rounds import next_number, path_of
+from rounds import next_number, numbers, path_of
 
 HERE = Path(__file__).resolve().parent
 
@@ -129,7 +129,7 @@ def main(
         raise typer.Exit(2) from None
     print(analysis_page.write(output))
     for subject in kernel_page.SUBJECTS:
-        if any((output / "results").glob(f"{subject.stem}-*.json")):
+        if numbers(output, subject.stem):
             print(kernel_page.write(output, subject))
     print(readers_page.write(output))
     print(unlisted_page.write(output))

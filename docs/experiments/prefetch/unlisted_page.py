@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from statistics import median
 
-from page_claims import MADE_BY, NOT_MEASURED, Claim, circumstances_of
+from page_claims import MADE_BY, NOT_MEASURED, Claim, circumstances_of, stored_rounds
 
 BAR_NS = 20.0
 
@@ -18,10 +17,7 @@ def _spread(values: list[float]) -> str:
 
 def write(output: Path) -> Path:
     """Writes unlisted.md. Returns the page's path."""
-    rounds = [
-        json.loads(path.read_text())
-        for path in sorted((output / "results").glob("unlisted-[0-9]*.json"))
-    ]
+    rounds = stored_rounds(output, "unlisted")
     lines = [
         "# Reading ahead: calls that are not read ahead",
         "",

@@ -8,7 +8,7 @@ import results
 from forebay.statistics import Ratio
 from page_parts import digits
 from results import Result, awake
-from rounds import numbers, path_of
+from rounds import paths
 
 SCRIPT = "docs/experiments/toolkit/run.py"
 
@@ -18,8 +18,7 @@ STOLEN_MUCH = 0.08
 
 def stored_rounds(output: Path, stem: str) -> list[Result]:
     """The rounds of these results that there are, in order."""
-    paths = (path_of(output, stem, number) for number in numbers(output, stem))
-    return [one for one in map(results.load, paths) if one is not None]
+    return [one for one in map(results.load, paths(output, stem)) if one is not None]
 
 
 def spread(values: Iterable[float]) -> str:
