@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "core/intercept/mpi/datatype_tree.hpp"
+#include "core/intercept/mpi/exchange_cache.hpp"
 #include "core/intercept/mpi/open_file.hpp"
 #include "core/intercept/mpi/traced_position.hpp"
 #include "core/intercept/mpi/traced_view.hpp"
@@ -19,7 +20,7 @@ struct TracedFile {
   std::int64_t number = 0;  ///< Of the opening, in this process.
   std::shared_ptr<const DatatypeReader> datatypes;
   std::shared_ptr<OpenFile> own;  ///< Forebay's, if it has one.
-  TracedPosition position;
+  TracedPosition position{threads_call_at_once()};
   TracedView view;
 };
 

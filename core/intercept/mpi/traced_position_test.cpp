@@ -19,7 +19,7 @@ namespace {
 constexpr std::int64_t unknown = TracedPosition::unknown;
 
 TEST(TracedPosition, follows_from_the_call_before) {
-  TracedPosition position;
+  TracedPosition position(true);
   EXPECT_EQ(position.begin(), unknown);
   position.end(10);
   EXPECT_EQ(position.begin(), 10);
@@ -29,8 +29,17 @@ TEST(TracedPosition, follows_from_the_call_before) {
   EXPECT_EQ(position.begin(), 30);
 }
 
+TEST(TracedPosition, follows_from_the_call_before_where_none_overlap) {
+  TracedPosition position(false);
+  EXPECT_EQ(position.begin(), unknown);
+  position.end(10);
+  EXPECT_EQ(position.begin(), 10);
+  position.end(unknown);
+  EXPECT_EQ(position.begin(), unknown);
+}
+
 TEST(TracedPosition, of_calls_that_overlap_nobody_knows_the_last) {
-  TracedPosition position;
+  TracedPosition position(true);
   position.begin();
   position.end(10);
   EXPECT_EQ(position.begin(), 10);
@@ -45,7 +54,7 @@ TEST(TracedPosition, of_calls_that_overlap_nobody_knows_the_last) {
 }
 
 TEST(TracedPosition, of_one_call_within_another_neither_says_the_last) {
-  TracedPosition position;
+  TracedPosition position(true);
   position.begin();
   position.begin();
   position.end(5);
@@ -56,7 +65,7 @@ TEST(TracedPosition, of_one_call_within_another_neither_says_the_last) {
 }
 
 TEST(TracedPosition, is_never_that_of_another_moment) {
-  TracedPosition position;
+  TracedPosition position(true);
   std::mutex pointer_mutex;
   std::int64_t pointer = 0;  // As the MPI has it.
   std::atomic<int> wrong{0};

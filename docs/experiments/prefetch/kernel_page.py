@@ -58,18 +58,30 @@ class Subject:
     ways: str = ""  # more about Forebay's
 
 
-ON_TESTBED = (
+_BED = (
     "[`analysis`](../../guide/proxies.md) on the [testbed](../../guide/command.md#testbed) "
     f"with a page cache and one server: {LATENCY_MS} ms a request, {BANDWIDTH / 1e6:g} MB/s, "
-    f"{SLOTS} requests in service. The file has {SMALL.size >> 20} MiB, a fifth of the published "
+    f"{SLOTS} requests in service."
+)
+_ALL_READ = "Several processes all read the same."
+ON_TESTBED = (
+    f"{_BED} The file has {SMALL.size >> 20} MiB, a fifth of the published "
     f"workload in size and in reads: what is read is 15 times the {BUDGET >> 20} MiB of "
-    "Forebay's budget, and a round of all runs takes minutes. Several processes "
-    "all read the same."
+    f"Forebay's budget, and a round of all runs takes minutes. {_ALL_READ}"
 )
 KERNEL_PAGE = Subject(
     "kernel",
     "Reading ahead: against the kernel and the published method",
     ON_TESTBED,
+    BANDWIDTH,
+    CASES,
+)
+FULL_PAGE = Subject(
+    "full",
+    "Reading ahead: the published workload in full",
+    f"{_BED} The file has {PUBLISHED.size >> 20} MiB, and {PUBLISHED.reads} parts of it are read, "
+    f"{PUBLISHED.backward} of them behind the one before: as published, and five times as long as "
+    f"[against the kernel](kernel.md), where all else is the same. {_ALL_READ}",
     BANDWIDTH,
     CASES,
 )
@@ -93,7 +105,7 @@ EXT4_PAGE = Subject(
     "device",
     "; gaps are fetched along as measured (`gap = auto`), if nothing else is said",
 )
-SUBJECTS = (KERNEL_PAGE, MEMORY_PAGE, EXT4_PAGE)
+SUBJECTS = (KERNEL_PAGE, FULL_PAGE, MEMORY_PAGE, EXT4_PAGE)
 
 
 def write(output: Path, subject: Subject = KERNEL_PAGE) -> Path:

@@ -118,12 +118,16 @@ class LittleMemory:
 
 
 def measure_round(
-    tools: Tools, memory: Path, processes: Collection[int], shuffle: random.Random
+    tools: Tools,
+    memory: Path,
+    workload: Workload,
+    processes: Collection[int],
+    shuffle: random.Random,
 ) -> dict[str, Any]:
     """Every case of so many processes once, in shuffled order, on an empty page cache each time.
     Needs root, which sets the kernel's read-ahead."""
     with testbed(tools, memory, "--page-cache") as bed:
-        return measure_at(tools, bed, SMALL, _of(processes, CASES), shuffle)
+        return measure_at(tools, bed, workload, _of(processes, CASES), shuffle)
 
 
 def measure_limited(

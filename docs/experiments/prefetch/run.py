@@ -66,6 +66,9 @@ def main(
             f"{', '.join(map(str, kernel_runs.CASES))}; may be said several times."
         ),
     ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Of kernel: the workload as long as it was published.")
+    ] = False,
     memory_limit: Annotated[
         str | None,
         typer.Option(
@@ -83,6 +86,8 @@ def main(
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     tools = Tools(forebay.absolute(), analysis.absolute())
     counts = processes or list(kernel_runs.CASES)
+    if full and memory_limit is not None:
+        raise typer.BadParameter("--full has no limit of memory")
     if unknown := set(counts) - set(kernel_runs.CASES):
         raise typer.BadParameter(f"nothing is measured with {min(unknown)} processes")
 
@@ -103,7 +108,8 @@ def main(
 
     def of_kernel(shuffle: random.Random) -> dict[str, Any]:
         if memory_limit is None:
-            return kernel_runs.measure_round(tools, tmpfs, counts, shuffle)
+            workload = kernel_runs.PUBLISHED if full else kernel_runs.SMALL
+            return kernel_runs.measure_round(tools, tmpfs, workload, counts, shuffle)
         limit = parse_size(memory_limit)
         return kernel_runs.measure_limited(tools, tmpfs, limit, counts, shuffle)
 
@@ -113,7 +119,7 @@ def main(
     try:
         for _ in range(rounds if what is not What.TABLE else 0):
             if what is What.KERNEL:
-                add("kernel" if memory_limit is None else "memory", of_kernel)
+                add("memory" if memory_limit else "full" if full else "kernel", of_kernel)
             elif what is What.EXT4:
                 add("ext4", of_ext4)
             elif what is What.READERS:
