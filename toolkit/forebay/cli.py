@@ -114,7 +114,12 @@ def run_command(
     ] = None,
     trace: Annotated[
         Path | None,
-        typer.Option("--trace", metavar="DIR", help="Also write down each call, into a new trace."),
+        typer.Option(
+            "--trace",
+            metavar="DIR",
+            help="Also write down each call, into a new trace. Before '--' DIR may be left out: "
+            "PROGRAM.trace.",
+        ),
     ] = None,
     pages: Annotated[
         bool,

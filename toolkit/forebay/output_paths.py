@@ -9,9 +9,17 @@ from pathlib import Path
 
 from forebay.errors import ForebayError
 
+#: What stands between options and a command. An option without its value takes it as that.
+BEFORE_COMMAND = "--"
+
 
 def require_file(path: Path) -> None:
     """Raises ForebayError unless a file can be written at `path`."""
+    if path == Path(BEFORE_COMMAND):
+        raise ForebayError(
+            f"the last option before '{BEFORE_COMMAND}' lacks the name of a file",
+            f"A file of that name is ./{BEFORE_COMMAND}.",
+        )
     if path.is_dir():
         raise ForebayError(
             f"{path} is a directory", f"Name a file, such as {path / 'result.json'}."

@@ -1,6 +1,6 @@
 """What a system can do, as system.json tells it (docs/formats/system.md)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -85,6 +85,21 @@ class System:
             if place.get("path") == path and place.get("mount_point"):
                 return bool(place["mount_point"] == (mount or "/"))
         return f"{path.rstrip('/')}/".startswith(f"{mount.rstrip('/')}/")
+
+    def difference(self, whose: str, hosts: Collection[str], cpu: str | None) -> str | None:
+        """In words, if what is known of a machine (`whose`: "the run was") is not what is known of
+        the one that was measured. Virtual machines and nodes that were exchanged keep their names,
+        and have other processors."""
+        if hosts and self.host not in hosts:
+            return f"{self.path} was measured on {self.host}, and {whose} on {', '.join(hosts)}"
+        environments = [each.get("environment", {}) for each in self.document.get("campaigns", [])]
+        measured = sorted({str(one["cpu"]) for one in environments if one.get("cpu")})
+        if cpu is None or not measured or cpu in measured:
+            return None
+        return (
+            f"{self.path} was measured on {self.host} with {' and '.join(measured)}, and {whose} "
+            f"on one of that name with {cpu}"
+        )
 
 
 def load(path: Path) -> System:

@@ -45,7 +45,9 @@ class Tracing:
 
     def __init__(self, command: list[str], directory: Path | None) -> None:
         """Raises ForebayError where there is no place for it."""
-        self.directory = directory or _free_name(Path(command[0]).name)
+        # Of `run --trace -- COMMAND` the option gets what stands in front of the command.
+        is_named = directory is not None and directory != Path(output_paths.BEFORE_COMMAND)
+        self.directory = directory if is_named else _free_name(Path(command[0]).name)
         self.spills = self.directory.absolute().with_name(self.directory.name + ".spills")
         output_paths.require_new_directory(self.directory)
         self.library = native.trace_library()

@@ -189,10 +189,23 @@ def test_a_file_of_another_host_is_added_to_with_a_word(tmp_path: Path) -> None:
     document = json.loads(out.read_text()) | {"host": "elsewhere"}
     out.write_text(json.dumps(document | {"checksum": checksum(document)}))
     outcome = measure([], out, again=True)
-    assert any("was begun on elsewhere" in note for note in outcome.notes)
+    assert any("was measured on elsewhere, and this is on" in note for note in outcome.notes)
     told = system_file.load(out).document
     assert told["host"] == "elsewhere"
     assert told["campaigns"][1]["host"] == os.uname().nodename
+
+
+def test_a_file_of_another_processor_is_added_to_with_a_word(tmp_path: Path) -> None:
+    where, out = directory(tmp_path), tmp_path / "system.json"
+    measure([where], out)
+    document = json.loads(out.read_text())
+    document["campaigns"][0]["environment"]["cpu"] = "Z80"
+    out.write_text(json.dumps(document | {"checksum": checksum(document)}))
+    outcome = measure([], out, again=True)
+    (note,) = [note for note in outcome.notes if "Z80" in note]
+    assert f"was measured on {os.uname().nodename} with Z80, and this is on one of" in note
+    outcome = measure([], out, again=True)  # Now both are known of it.
+    assert not any("Z80" in note for note in outcome.notes)
 
 
 def test_what_was_written_by_hand_stays(tmp_path: Path) -> None:

@@ -107,7 +107,32 @@ def test_time_in_mpi_io_beside_all_storage_is_found(run: MadeRun) -> None:
     assert keys(found) == ["exchange"]
     # Both ranks' time but for 60 ms of storage and what rank 0 waited, by two ranks.
     assert found.findings[0].seconds == pytest.approx((300 + 250 - 2 * 60 - 50) / 2 / 1000)
+    assert "exchange" in found.findings[0].title
     assert found.lines
+
+
+def test_calls_that_exchange_nothing_are_not_told_to_be_collective(run: MadeRun) -> None:
+    run.mpi("open", 0, 50)
+    for start in (100, 300):
+        run.mpi("write_at", start, 100, MIB)
+        run.posix("pwrite", start + 10, 20, MIB, within="mpi", offset=0)
+    found = contents.examine(run.trace())
+    (finding,) = [each for each in found.findings if each.key == "exchange"]
+    assert "exchange" not in finding.title
+    assert "collective" not in finding.advice
+    assert "50.0 ms were in other calls" in finding.evidence[1]
+
+
+def test_the_mpis_own_files_are_no_io_of_the_run(run: MadeRun) -> None:
+    run.files = ["/scratch/data", "/dev/shm/mpich_shar_tmp1"]
+    run.posix("pwrite", 0, 100, MIB, offset=0)
+    run.posix("pwrite", 200, 300, MIB, offset=0, file=1)  # as it starts
+    run.mpi("write_at_all", 600, 200, MIB, collective=True)
+    run.posix("pwrite", 650, 100, MIB, within="mpi", offset=0, file=1)  # to exchange
+    found = contents.examine(run.trace())
+    assert found.budget.seconds["write"] == pytest.approx(0.1)
+    assert found.budget.seconds["mpi"] == pytest.approx(0.2)
+    assert found.application.mpi_files is not None
 
 
 def test_with_losses_layers_are_not_compared(run: MadeRun) -> None:

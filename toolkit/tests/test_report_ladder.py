@@ -168,6 +168,28 @@ def test_what_was_not_measured_has_no_rung(run: MadeRun) -> None:
     assert "was measured on node1, and the run was on other" in ladder.warnings[0]
 
 
+@pytest.mark.parametrize(("cpu", "is_told"), [("Z80", True), ("MOS 6502", False), (None, False)])
+def test_a_host_of_the_same_name_may_be_another_machine(
+    run: MadeRun, tmp_path: Path, cpu: str | None, is_told: bool
+) -> None:
+    run.run = {"machine": {"hosts": ["node1"], "cpu": cpu}}
+    run.posix("pwrite", 0, 10, MIB, offset=0)
+    document = json.loads(SYSTEM.read_text())
+    document["campaigns"] = [{"environment": {"cpu": "MOS 6502"}}]
+    path = tmp_path / "system.json"
+    path.write_text(json.dumps(document))
+    ladder = contents.examine(run.trace(), system_file.load(path)).ladder
+    assert ladder is not None
+    assert (
+        ladder.warnings
+        == [
+            f"{path} was measured on node1 with MOS 6502, and the run was on one of that name with "
+            "Z80: shares hold only if the two are alike."
+        ]
+        * is_told
+    )
+
+
 def limit(**changed: Any) -> Limit:  # noqa: ANN401
     usual: dict[str, Any] = {
         "level": "device", "path": "/scratch", "operation": "read", "mode": "direct",

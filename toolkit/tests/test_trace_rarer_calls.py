@@ -205,7 +205,7 @@ def test_what_syncs_and_locks_is_told(forebay: Forebay) -> None:
     trace = traced(
         forebay,
         """
-        import ctypes, fcntl, mmap, os
+        import ctypes, fcntl, mmap, os, struct
         libc = ctypes.CDLL(None)
         file = os.open("data", os.O_RDWR | os.O_CREAT)
         other = os.open("data", os.O_RDONLY)
@@ -217,6 +217,13 @@ def test_what_syncs_and_locks_is_told(forebay: Forebay) -> None:
         except BlockingIOError:
             pass
         fcntl.flock(file, fcntl.LOCK_UN)
+        fcntl.lockf(file, fcntl.LOCK_EX, 100, 4096)
+        fcntl.lockf(file, fcntl.LOCK_UN, 0, 10, os.SEEK_END)
+        fcntl.fcntl(file, fcntl.F_GETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 1, 2, 0))
+        assert libc.lockf(other, os.F_TEST, ctypes.c_long(50)) == 0
+        assert libc.lockf(other, os.F_LOCK, ctypes.c_long(50)) == -1
+        assert libc.fcntl(file, fcntl.F_SETLK, None) == -1
+        fcntl.fcntl(file, fcntl.F_GETFL)
         os.sync()
         with mmap.mmap(file, 8192) as mapped:
             mapped[0] = 1
@@ -227,11 +234,18 @@ def test_what_syncs_and_locks_is_told(forebay: Forebay) -> None:
         """,
     )
     wanted = ("call", "offset", "length", "result", "argument", "errno")
-    assert [row for row in told(trace, "data", *wanted) if row[0] in ("syncfs", "flock")] == [
+    rows = [row for row in told(trace, "data", *wanted) if row[0] != "close"]
+    assert [row for row in rows if calls.kind_of(row[0]) in (Kind.SYNC, Kind.LOCK)] == [
         ("syncfs", None, None, 0, None, 0),
         ("flock", None, None, 0, fcntl.LOCK_EX, 0),
         ("flock", None, None, -1, fcntl.LOCK_SH | fcntl.LOCK_NB, errno.EWOULDBLOCK),
         ("flock", None, None, 0, fcntl.LOCK_UN, 0),
+        ("fcntl", 4096, 100, 0, fcntl.F_SETLKW, 0),
+        ("fcntl", None, 0, 0, fcntl.F_SETLKW, 0),
+        ("fcntl", None, None, 0, fcntl.F_GETLK, 0),
+        ("lockf", None, 50, 0, os.F_TEST, 0),
+        ("lockf", None, 50, -1, os.F_LOCK, errno.EBADF),
+        ("fcntl", None, None, -1, fcntl.F_SETLK, errno.EFAULT),
     ]
     table = trace.table("posix").to_pylist()
     of_any = [row for row in table if row["call"] in ("sync", "msync")]
@@ -242,8 +256,4 @@ def test_what_syncs_and_locks_is_told(forebay: Forebay) -> None:
         ("msync", None, 8192, 0, ms_sync, 0),
         ("msync", None, 10, -1, ms_async, errno.EINVAL),
     ]
-    kinds = {call: calls.kind_of(call) for call in ("sync", "msync", "syncfs", "flock")}
-    assert kinds == {
-        **dict.fromkeys(("sync", "msync", "syncfs"), Kind.SYNC),
-        "flock": Kind.LOCK,
-    }
+    assert {calls.kind_of(call) for call in ("sync", "msync", "syncfs")} == {Kind.SYNC}

@@ -59,10 +59,37 @@ template <typename Copy>
 /// Of a whole file, by its descriptor.
 Told whole(int fd) { return {fd, -1, 0, 0}; }
 
+/// Whether a command of fcntl sets a record lock. F_SETLK64 and its kin are the same numbers on
+/// machines of 64 bits. [fcntl(2)]
+bool sets_lock(int command) {
+  return command == F_SETLK || command == F_SETLKW || command == F_OFD_SETLK ||
+         command == F_OFD_SETLKW;
+}
+
+bool asks_for_lock(int command) { return command == F_GETLK || command == F_OFD_GETLK; }
+
+/// What a call that has returned `result` was to lock. It may have been refused since the kernel
+/// could not read that, or not have been read at all.
+void tell_place(Told& told, const void* argument, int result) {
+  if (result < 0 && (errno == EFAULT || errno == EBADF)) return;
+  const auto& lock = *static_cast<const struct flock*>(argument);
+  if (lock.l_whence == SEEK_SET) told.offset = lock.l_start;
+  told.length = lock.l_len;
+}
+
 template <typename Fcntl>
-[[gnu::always_inline]] inline int traced_fcntl(int fd, int command, Fcntl&& body) {
-  if (command != F_DUPFD && command != F_DUPFD_CLOEXEC) return body();
-  return traced_copy(fd, body);
+[[gnu::always_inline]] inline int traced_fcntl(int fd, int command, const void* argument,
+                                               Fcntl&& body) {
+  if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) return traced_copy(fd, body);
+  const bool sets = sets_lock(command);
+  if (!sets && !asks_for_lock(command)) return body();
+  // What asks finds another lock in the place of its own.
+  Told told{fd, -1, -1, static_cast<std::uint8_t>(command)};
+  return traced_by(TracedCall::fcntl, told, [&] {
+    const int result = body();
+    if (sets) tell_place(told, argument, result);
+    return result;
+  });
 }
 
 }  // namespace
@@ -234,7 +261,7 @@ FOREBAY_EXPORTED int fcntl(int fd, int command, ...) {
   va_start(rest, command);
   void* argument = va_arg(rest, void*);
   va_end(rest);
-  return traced_fcntl(fd, command, [&] { return real().fcntl(fd, command, argument); });
+  return traced_fcntl(fd, command, argument, [&] { return real().fcntl(fd, command, argument); });
 }
 
 FOREBAY_EXPORTED int fcntl64(int fd, int command, ...) {
@@ -242,7 +269,7 @@ FOREBAY_EXPORTED int fcntl64(int fd, int command, ...) {
   va_start(rest, command);
   void* argument = va_arg(rest, void*);
   va_end(rest);
-  return traced_fcntl(fd, command, [&] { return real().fcntl64(fd, command, argument); });
+  return traced_fcntl(fd, command, argument, [&] { return real().fcntl64(fd, command, argument); });
 }
 
 FOREBAY_EXPORTED int fsync(int fd) {
@@ -268,6 +295,15 @@ FOREBAY_EXPORTED void sync() noexcept {
 FOREBAY_EXPORTED int flock(int fd, int operation) noexcept {
   return traced_by(TracedCall::flock, {fd, -1, 0, static_cast<std::uint8_t>(operation)},
                    [&] { return real().flock(fd, operation); });
+}
+
+FOREBAY_EXPORTED int lockf(int fd, int operation, off_t length) {
+  return traced_by(TracedCall::lockf, {fd, -1, length, static_cast<std::uint8_t>(operation)},
+                   [&] { return real().lockf64(fd, operation, length); });
+}
+
+FOREBAY_EXPORTED int lockf64(int fd, int operation, off64_t length) {
+  return lockf(fd, operation, length);
 }
 
 FOREBAY_EXPORTED int sync_file_range(int fd, off64_t offset, off64_t length, unsigned flags) {

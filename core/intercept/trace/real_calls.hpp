@@ -42,6 +42,7 @@ namespace forebay::trace {
   CALL(syncfs, int, (int))                                                         \
   CALL(sync, void, ())                                                             \
   CALL(flock, int, (int, int))                                                     \
+  CALL(lockf64, int, (int, int, off_t))                                            \
   CALL(ftruncate64, int, (int, off_t))                                             \
   CALL(fstat64, int, (int, struct stat64*))                                        \
   CALL(close, int, (int))                                                          \

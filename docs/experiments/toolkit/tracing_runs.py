@@ -15,6 +15,8 @@ from typing import Any
 
 import measuring
 from campaign import Mpi, Workload
+from forebay.job import run_captured
+from forebay.launcher import Launch
 from forebay.trace.directory import Trace
 from machine_time import Stolen
 from measuring import MeasuringError, Tools
@@ -128,9 +130,7 @@ def _programs(
             if is_traced:
                 _forebay(tools, "trace", "-o", str(directory), "--quiet", "--", *command)
             else:
-                start = time.perf_counter()
-                _plain(command)
-                plain_s = time.perf_counter() - start
+                plain_s = _plain(command)
         told = Trace(directory).run
         if told.losses or not told.complete:
             raise MeasuringError(f"{workload.name}: its trace lacks calls")
@@ -143,13 +143,12 @@ def _programs(
     return found
 
 
-def _plain(command: list[str]) -> None:
-    done = subprocess.run(
-        command, cwd=ROOT, env=measuring.environment(), stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL, timeout=TIMEOUT_S, check=False,
-    )  # fmt: skip
-    if done.returncode != 0:
-        raise MeasuringError(f"{' '.join(command)}: exit status {done.returncode}")
+def _plain(command: list[str]) -> float:
+    """Its wall time, to the moment that it ends, as a traced one's is."""
+    done = run_captured(Launch(command, measuring.environment()), TIMEOUT_S, ROOT)
+    if done.exit_code != 0:
+        raise MeasuringError(f"{' '.join(command)}: exit status {done.exit_code}")
+    return done.wall_seconds
 
 
 def _million(tools: Tools, mpi: Mpi, memory: Path) -> dict[str, Any]:

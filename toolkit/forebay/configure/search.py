@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from forebay import job, system_file
+from forebay import environment, job, system_file
 from forebay.compare import progress_bar
 from forebay.comparison import FOREBAY, STOCK, Failure
 from forebay.configurations import BUILT_IN, Configuration
@@ -146,14 +146,17 @@ class Searcher:
             )
             return []
         system = system_file.load(options.system)
-        hosts = [str(host) for host in self._workload.trace.run.machine.get("hosts", [])]
-        warnings = []
-        for name, others in (("the traced run was", hosts), ("this search is", [platform.node()])):
-            if others and system.host not in others:
-                warnings.append(
-                    f"{options.system} was measured on {system.host}, and {name} on "
-                    f"{', '.join(others)}: predictions hold only if these are alike"
-                )
+        machine = self._workload.trace.run.machine
+        hosts = [str(host) for host in machine.get("hosts", [])]
+        differences = (
+            system.difference("the traced run was", hosts, machine.get("cpu")),
+            system.difference("this search is", [platform.node()], environment.cpu_model()),
+        )
+        warnings = [
+            f"{differs}: predictions hold only if these are alike"
+            for differs in differences
+            if differs is not None
+        ]
         points = rates.of_system(system)
         known = Rates(points)
         mounts = {f.mount_point for f in self._workload.files if f.mount_point}

@@ -67,7 +67,7 @@ def examine(trace: Trace, system: System | None = None) -> Contents:
     """Reads a trace once and works out everything."""
     found = layers.load(trace)
     posix, mpi = found["posix"], found["mpiio"]
-    moments = timeline.segments(posix, mpi)
+    moments = timeline.segments(layers.of_storage(trace, posix), mpi)
     budget = budget_of.of(trace, posix, mpi, moments)
     own = layers.of_the_application(trace, posix)
     funnel = funnel_of.of(trace, own, mpi)

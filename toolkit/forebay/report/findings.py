@@ -133,20 +133,30 @@ class Search:
         spare = max(0.0, aside - self._budget.waited_s)
         data = self._mpi.only(self._mpi.data)
         together = int(data.collective.sum())
+        around = self._mpi.only(~self._mpi.data & self._counts[self._mpi.process])
+        evidence = [
+            f"{show_seconds(self._budget.seconds['mpi'])} of all processes in MPI-IO beyond "
+            f"POSIX; {show_seconds(spare)} of them while no process was in a storage call and "
+            "every rank had come",
+            f"{show_count(len(data))} data calls, {show_count(together)} of them collective; "
+            f"{show_seconds(float(around.seconds.sum()))} were in other calls of MPI-IO, such as "
+            "openings",
+        ]
+        title, advice = "bookkeeping", "Fewer, larger calls, and files that stay open."
+        if together > 0:
+            title = "exchange and bookkeeping"
+            evidence.append("a part of it is needed: the bytes have to get to who writes them")
+            advice = (
+                "Fewer, larger calls; for collective ones fewer aggregators or rounds, or "
+                "independent calls where the pieces are large."
+            )
         self._add(
             "exchange",
-            "In MPI-IO while no storage is: exchange and bookkeeping",
+            f"In MPI-IO while no storage is: {title}",
             spare,
             "low",
-            [
-                f"{show_seconds(self._budget.seconds['mpi'])} of all processes in MPI-IO beyond "
-                f"POSIX; {show_seconds(spare)} of them while no process was in a storage call and "
-                "every rank had come",
-                f"{show_count(len(data))} data calls, {show_count(together)} of them collective",
-                "a part of it is needed: the bytes have to get to who writes them",
-            ],
-            "Fewer, larger calls; for collective ones fewer aggregators or rounds, or independent "
-            "calls where the pieces are large.",
+            evidence,
+            advice,
             prove=True,
         )
 

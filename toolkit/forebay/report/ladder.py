@@ -37,12 +37,8 @@ def of(trace: Trace, posix: Layer, system: System) -> Ladder:
     """By mount point and operation; of reads and writes those with a hundredth of the bytes or
     more."""
     hosts = [str(host) for host in trace.run.machine.get("hosts", [])]
-    warnings = []
-    if hosts and system.host not in hosts:
-        warnings.append(
-            f"{system.path} was measured on {system.host}, and the run was on "
-            f"{', '.join(hosts)}: shares hold only if the two are alike."
-        )
+    differs = system.difference("the run was", hosts, trace.run.machine.get("cpu"))
+    warnings = [] if differs is None else [f"{differs}: shares hold only if the two are alike."]
     files = trace.table("files", ["mount_point", "file_system"])
     mounts = [mount or "" for mount in files["mount_point"].to_pylist()]
     types = dict(zip(mounts, files["file_system"].to_pylist(), strict=True))

@@ -79,12 +79,16 @@ def load(trace: Trace) -> dict[str, Layer]:
     return {"mpiio": mpi, "posix": _with_owners(trace, _layer(trace, "posix"), mpi)}
 
 
+def of_storage(trace: Trace, posix: Layer) -> Layer:
+    """`posix` without the MPI's own files: what it does with those is no I/O of the run."""
+    return posix.only(places.owners(trace)[posix.file] != Owner.MPI)
+
+
 def of_the_application(trace: Trace, posix: Layer) -> Layer:
-    """`posix` without the MPI's own files, and without reads and writes of the system's, such as
-    libraries."""
-    owner = places.owners(trace)[posix.file]
-    of_system = posix.data & (owner == Owner.SYSTEM)
-    return posix.only((owner != Owner.MPI) & ~of_system)
+    """The same without reads and writes of the system's files, such as libraries."""
+    stored = of_storage(trace, posix)
+    owner = places.owners(trace)[stored.file]
+    return stored.only(~(stored.data & (owner == Owner.SYSTEM)))
 
 
 def _layer(trace: Trace, name: str) -> Layer:

@@ -44,7 +44,7 @@ _POSIX = {
     Kind.MAP: "mmap munmap mremap",
     Kind.REMOVE: "unlink unlinkat",
     Kind.RENAME: "rename renameat renameat2",
-    Kind.LOCK: "flock",
+    Kind.LOCK: "flock fcntl lockf",
 }
 _KIND_OF_POSIX = {call: kind for kind, calls in _POSIX.items() for call in calls.split()}
 

@@ -19,7 +19,7 @@ _RETURN_ERRORS = ("posix_fallocate", "posix_fadvise")
 _FLAGS_IN_OFFSET = (*descriptors.OPENINGS, "fstatat", "statx", "unlinkat", "access")
 _WITH_ARGUMENT = (
     *("lseek", "fseek", "posix_fadvise", "fallocate", "copy_file_range", "sendfile", "splice"),
-    *("mmap", "msync", "flock"),
+    *("mmap", "msync", "flock", "fcntl", "lockf"),
 )
 _ASYNCHRONOUS = ("aio_read", "aio_write")
 _WITHOUT_LENGTH = (

@@ -85,11 +85,10 @@ class Campaign:
         self._notes: list[str] = []
         known = _known(options)
         self._results = Results(None if known is None else known.document)
-        if known is not None and known.host != os.uname().nodename:
-            self._note(
-                f"{options.out} was begun on {known.host}, and this is {os.uname().nodename}: "
-                "they should be alike"
-            )
+        if known is not None:
+            here = [os.uname().nodename]
+            if differs := known.difference("this is", here, environment.cpu_model()):
+                self._note(f"{differs}: they should be alike")
         self._places = [place.examine(path) for path in _paths(options, known)]
         cores = len(os.sched_getaffinity(0))
         self._processes = options.processes or min(cores, _PROCESSES_MOST)
