@@ -47,6 +47,15 @@ def test_json_has_the_same_and_the_records(
     assert content["records"][0]["path"] == str(tmp_path / "out.dat")
 
 
+def test_an_option_that_lacks_its_file_does_not_take_what_stands_before_the_command(
+    forebay: Forebay, program: list[str], tmp_path: Path
+) -> None:
+    answer = forebay("run", "--json", "--", *program, "out.dat")
+    assert answer.code == 2
+    assert "lacks the name of a file" in answer.errors
+    assert not (tmp_path / "--").exists()
+
+
 def test_observing_leaves_the_io_to_the_mpi(
     forebay: Forebay, program: list[str], tmp_path: Path
 ) -> None:

@@ -17,7 +17,8 @@ FEWEST_ROUNDS = 5  # for a verdict
 NOT_MEASURED = "not measured yet"
 
 MADE_BY = (
-    "Made by `docs/experiments/prefetch/run.py table` from `results/`; no figure of a table is typed by hand."
+    "Made by `docs/experiments/prefetch/run.py table` from `results/`; no figure of a table is "
+    "typed by hand."
 )
 
 
