@@ -20,6 +20,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     help="Write-behind logs of this node: what is in them and in no file yet, and what is left of "
     "programs that died.",
+    epilog="Examples:\n\n  forebay cache ls\n\n  forebay cache recover",
 )
 
 WhereArgument = Annotated[

@@ -12,6 +12,8 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
     help="What an application's I/O is like, and what a system can do.",
+    epilog="Examples:\n\n  forebay characterise app job.trace\n\n"
+    "  forebay characterise system --quick /scratch/me",
 )
 
 

@@ -320,9 +320,10 @@ app.add_typer(trace_cli.app)
 
 def main() -> None:
     """Entry point of the `forebay` command."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        codecs.register_error(_NAMES, _name_bytes)
-        sys.stdout.reconfigure(errors=_NAMES)
+    codecs.register_error(_NAMES, _name_bytes)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=_NAMES)
     try:
         _run_app()
     finally:

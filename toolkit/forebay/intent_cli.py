@@ -13,6 +13,8 @@ app = typer.Typer(
     rich_markup_mode="rich",
     help="Intent files that say what a program will read: made from a file's own index or from a "
     "recorded run, and shown.",
+    epilog="Examples:\n\n  forebay intent show reads.toml\n\n"
+    "  forebay intent from-trace traces/ -o reads.toml",
 )
 
 FileArgument = Annotated[

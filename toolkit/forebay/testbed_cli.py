@@ -17,6 +17,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     help="A parallel file system on this machine, emulated or real, to try claims about shared "
     "storage.",
+    epilog="Examples:\n\n  forebay testbed up --mount /tmp/pfs\n\n  forebay testbed down",
 )
 
 MountOption = Annotated[

@@ -49,6 +49,7 @@ def test_what_a_program_reads_is_traced_told_and_exported(forebay: Forebay, tmp_
     library = {"FOREBAY_LIBRARY_DIR": str(REAL_LIBRARY)}
     answer = forebay("trace", "-o", trace, "--", "cat", NAME, OTHER, **library)
     assert (answer.code, len(answer.output)) == (0, whole), answer.errors
+    assert answer.errors.startswith(f"{REPLACED}.trace: ")
     files = Trace(trace).table("files").to_pylist()
     read = {files[file]["path_bytes"]: size for file, size in _read_bytes(Trace(trace)).items()}
     paths = [os.fsencode(tmp_path / name) for name in (NAME, OTHER)]
