@@ -320,10 +320,9 @@ app.add_typer(trace_cli.app)
 
 def main() -> None:
     """Entry point of the `forebay` command."""
-    codecs.register_error(_NAMES, _name_bytes)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors=_NAMES)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        codecs.register_error(_NAMES, _name_bytes)
+        sys.stdout.reconfigure(errors=_NAMES)
     try:
         _run_app()
     finally:

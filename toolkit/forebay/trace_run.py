@@ -46,8 +46,9 @@ class Tracing:
     def __init__(self, command: list[str], directory: Path | None) -> None:
         """Raises ForebayError where there is no place for it."""
         # Of `run --trace -- COMMAND` the option gets what stands in front of the command.
-        is_named = directory is not None and directory != Path(output_paths.BEFORE_COMMAND)
-        self.directory = directory if is_named else _free_name(Path(command[0]).name)
+        if directory is None or directory == Path(output_paths.BEFORE_COMMAND):
+            directory = _free_name(Path(command[0]).name)
+        self.directory = directory
         self.spills = self.directory.absolute().with_name(self.directory.name + ".spills")
         output_paths.require_new_directory(self.directory)
         self.library = native.trace_library()
@@ -225,9 +226,11 @@ _MOST_NOTES = 5
 
 def summary(captured: "Captured", directory: Path) -> list[str]:
     """What is in a trace, what is missing, and what tracing cost."""
+    from forebay.trace.directory import shown
+
     lines = [
-        f"{directory}: {show_count(captured.calls)} calls of {show_count(captured.processes)} "
-        f"processes, {show_count(captured.files)} files, {show_bytes(captured.stored_bytes)}",
+        f"{shown(directory)}: {show_count(captured.calls)} calls of "
+        f"{show_count(captured.processes)} processes, {show_count(captured.files)} files, {show_bytes(captured.stored_bytes)}",
         _cost(captured),
     ]
     if captured.lost:

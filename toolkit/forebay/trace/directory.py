@@ -187,11 +187,13 @@ def checksum(document: dict[str, Any]) -> str:
     return xxhash.xxh64_hexdigest(text.encode())
 
 
-def printable(document: dict[str, Any]) -> dict[str, Any]:
-    """`document` with what is no UTF-8 in its strings, as Python gives it, replaced."""
+def shown(name: str | Path) -> str:
+    """A name with what is no UTF-8 in it, as Python gives it, replaced."""
+    return str(name).encode(errors="surrogateescape").decode(errors="replace")
 
-    def shown(text: str) -> str:
-        return text.encode(errors="surrogateescape").decode(errors="replace")
+
+def printable(document: dict[str, Any]) -> dict[str, Any]:
+    """`document` with what is no UTF-8 in its strings replaced."""
 
     def replaced(value: object) -> object:
         if isinstance(value, str):

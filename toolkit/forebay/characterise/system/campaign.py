@@ -41,6 +41,7 @@ from forebay.evaluate import background
 from forebay.evaluate.background import Load
 from forebay.evaluate.blocks import shuffled
 from forebay.filesystem import Stripe
+from forebay.trace.directory import shown
 from forebay.units import show_bytes, show_duration
 
 _MIB = 1 << 20
@@ -143,7 +144,7 @@ class Campaign:
         """The measurements, each of which was tried for a moment, and those that can be made."""
         scale = self._options.scale
         for where in self._places:
-            progress.update(task, description=f"preparing {_shown(where.path)}")
+            progress.update(task, description=f"preparing {shown(where.path)}")
             self._make_workspaces(where)
         listed = self._probes()
         rounds = self._options.rounds or scale.rounds
@@ -179,15 +180,13 @@ class Campaign:
         )
         self._workspaces.append(made)
         self._say(
-            f"{_shown(where.path)}: {where.mount.type}, {show_bytes(where.free_bytes)} free, of "
+            f"{shown(where.path)}: {where.mount.type}, {show_bytes(where.free_bytes)} free, of "
             f"which at most {show_bytes(place.written_bytes_most(made.bytes))} are used for a while"
         )
         if where.in_memory:
-            self._note(
-                f"{_shown(where.path)} is in memory: there is nothing cold, direct or synced"
-            )
+            self._note(f"{shown(where.path)} is in memory: there is nothing cold, direct or synced")
         elif not made.direct:
-            self._note(f"{_shown(where.path)} takes no O_DIRECT: those limits are left out")
+            self._note(f"{shown(where.path)} takes no O_DIRECT: those limits are left out")
         if not striping.settable(where.mount.type):
             return
         size = where.stripe.size if where.stripe else _STRIPE_BYTES
@@ -218,7 +217,7 @@ class Campaign:
                 try:
                     listed.append(probes.names_probe(where, count, scale.names_s))
                 except ProbeError as error:
-                    self._note(f"{_shown(where.place.path)}: metadata is left out: {error}")
+                    self._note(f"{shown(where.place.path)}: metadata is left out: {error}")
         return listed
 
     def _of_files(self, where: Workspace, first: bool) -> list[Probe]:
@@ -405,14 +404,10 @@ def _paths(options: SystemOptions, known: system_file.System | None) -> list[Pat
     return list({os.path.realpath(path): path for path in paths}.values())
 
 
-def _shown(path: Path) -> str:
-    return str(path).encode(errors="surrogateescape").decode(errors="replace")
-
-
 def _of(probe: Probe) -> str:
     """The label, with the place."""
     where = getattr(probe, "workspace", None)
-    return f"{_shown(where.place.path)}: {probe.label}" if where is not None else probe.label
+    return f"{shown(where.place.path)}: {probe.label}" if where is not None else probe.label
 
 
 def _progress(console: Console) -> Progress:
