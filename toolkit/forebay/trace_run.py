@@ -230,7 +230,8 @@ def summary(captured: "Captured", directory: Path) -> list[str]:
 
     lines = [
         f"{shown(directory)}: {show_count(captured.calls)} calls of "
-        f"{show_count(captured.processes)} processes, {show_count(captured.files)} files, {show_bytes(captured.stored_bytes)}",
+        f"{show_count(captured.processes)} processes, {show_count(captured.files)} files, "
+        f"{show_bytes(captured.stored_bytes)}",
         _cost(captured),
     ]
     if captured.lost:
