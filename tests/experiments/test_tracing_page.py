@@ -21,7 +21,7 @@ def leave(output: Path, added_ns: float, share: float, report_s: float, rounds: 
         call = {"plain_ns": 400.0, "added_ns": added_ns * factor}
         run = {
             "calls": 1000,
-            "plain_s": 2.0,
+            "untraced_s": 2.0,
             "traced_s": 2.5 * factor,
             "share_of_wall": share * factor,
         }

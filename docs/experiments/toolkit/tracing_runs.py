@@ -17,12 +17,15 @@ import measuring
 from campaign import Mpi, Workload
 from forebay.job import run_captured
 from forebay.launcher import Launch
+from forebay.statistics import median
 from forebay.trace.directory import Trace
 from machine_time import Stolen
 from measuring import MeasuringError, Tools
 from results import ROOT
 
 TIMEOUT_S = 300.0
+#: Runs of a program in a round, with a trace and without one each.
+PAIRS = 4
 BUILD = ROOT / "build"
 RANKS = 2
 
@@ -119,31 +122,35 @@ def _mpi_calls(
 def _programs(
     tools: Tools, mpi: Mpi, disk: Path, memory: Path, shuffle: random.Random
 ) -> dict[str, dict[str, float]]:
-    """Each program with and without a trace, in either order; the command's own wall time."""
+    """Each program with and without a trace, in shuffled order; the command's own wall time, the
+    medians of PAIRS runs each."""
     found = {}
     for workload in shuffle.sample(PROGRAMS, len(PROGRAMS)):
         command = tools.command(mpi, RANKS, workload, disk / workload.name)
         directory = memory / "program"
-        plain_s = 0.0
-        for is_traced in shuffle.sample((True, False), 2):
+        untraced_s, traced_s, overhead = [], [], {}
+        for is_traced in shuffle.sample((True, False) * PAIRS, 2 * PAIRS):
             measuring.shell(f"sync --file-system {disk}")
-            if is_traced:
-                _forebay(tools, "trace", "-o", str(directory), "--quiet", "--", *command)
-            else:
-                plain_s = _plain(command)
-        told = Trace(directory).run
-        if told.losses or not told.complete:
-            raise MeasuringError(f"{workload.name}: its trace lacks calls")
+            if not is_traced:
+                untraced_s.append(_untraced(command))
+                continue
+            _forebay(tools, "trace", "-o", str(directory), "--quiet", "--", *command)
+            told = Trace(directory).run
+            if told.losses or not told.complete:
+                raise MeasuringError(f"{workload.name}: its trace lacks calls")
+            traced_s.append(told.wall_ns / 1e9)
+            overhead = told.overhead
+            subprocess.run(["rm", "-rf", directory], check=True)
         found[workload.name] = {
-            "plain_s": plain_s,
-            "traced_s": told.wall_ns / 1e9,
-            **told.overhead,
+            "untraced_s": median(untraced_s),
+            "traced_s": median(traced_s),
+            **overhead,
         }
-        subprocess.run(["rm", "-rf", directory, disk / workload.name], check=True)
+        subprocess.run(["rm", "-rf", disk / workload.name], check=True)
     return found
 
 
-def _plain(command: list[str]) -> float:
+def _untraced(command: list[str]) -> float:
     """Its wall time, to the moment that it ends, as a traced one's is."""
     done = run_captured(Launch(command, measuring.environment()), TIMEOUT_S, ROOT)
     if done.exit_code != 0:
