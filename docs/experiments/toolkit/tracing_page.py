@@ -87,8 +87,8 @@ def _programs(rounds: list[dict[str, Any]]) -> list[str]:
     lines = [
         "## A run",
         "",
-        f"Workloads of {RANKS} ranks on {place}, with and without a trace in shuffled order, medians "
-        f"of {PAIRS} runs each in a round. *Said*: the "
+        f"Workloads of {RANKS} ranks on {place}, with and without a trace in shuffled order, "
+        f"medians of {PAIRS} runs each in a round. *Said*: the "
         "part of its time that the run itself says tracing took. *Traced / not*: of the wall "
         "time of the command, its launcher included; the trace directory is made behind that. "
         f"The bar is {100 * WALL_SHARE:.0f} % as said.",
