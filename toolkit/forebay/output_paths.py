@@ -18,7 +18,7 @@ def require_file(path: Path) -> None:
     if path == Path(BEFORE_COMMAND):
         raise ForebayError(
             f"the last option before '{BEFORE_COMMAND}' lacks the name of a file",
-            f"A file of that name is ./{BEFORE_COMMAND}.",
+            f"Write it between the option and '{BEFORE_COMMAND}'.",
         )
     if path.is_dir():
         raise ForebayError(

@@ -303,7 +303,8 @@ FOREBAY_EXPORTED int lockf(int fd, int operation, off_t length) {
 }
 
 FOREBAY_EXPORTED int lockf64(int fd, int operation, off64_t length) {
-  return lockf(fd, operation, length);
+  return traced_by(TracedCall::lockf, {fd, -1, length, static_cast<std::uint8_t>(operation)},
+                   [&] { return real().lockf64(fd, operation, length); });
 }
 
 FOREBAY_EXPORTED int sync_file_range(int fd, off64_t offset, off64_t length, unsigned flags) {
