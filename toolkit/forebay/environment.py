@@ -32,10 +32,14 @@ def describe(command: list[str], records: Iterable[Record], paths: Iterable[str]
 
 
 def cpu_model() -> str:
-    """The processor's name as the kernel gives it."""
+    """The processor's name as the kernel gives it, with the rate of its counter where that is told
+    and the name does not: virtual machines give one name to processors that differ by twice."""
     try:
         info = Path("/proc/cpuinfo").read_text()
     except OSError:
         return platform.machine()
     match = re.search(r"^(?:model name|Model|cpu)\s*:\s*(.+)$", info, re.MULTILINE)
-    return match.group(1) if match else platform.machine()
+    name = match.group(1) if match else platform.machine()
+    # The kernel says twice the rate, on x86.
+    rate = re.search(r"^bogomips\s*:\s*(\d+)", info, re.MULTILINE)
+    return f"{name}, {int(rate.group(1)) / 2000:.1f} GHz" if rate and "GHz" not in name else name

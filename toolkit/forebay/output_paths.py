@@ -15,11 +15,7 @@ BEFORE_COMMAND = "--"
 
 def require_file(path: Path) -> None:
     """Raises ForebayError unless a file can be written at `path`."""
-    if path == Path(BEFORE_COMMAND):
-        raise ForebayError(
-            f"the last option before '{BEFORE_COMMAND}' lacks the name of a file",
-            f"Write it between the option and '{BEFORE_COMMAND}'.",
-        )
+    _require_name(path)
     if path.is_dir():
         raise ForebayError(
             f"{path} is a directory", f"Name a file, such as {path / 'result.json'}."
@@ -32,6 +28,14 @@ def require_file(path: Path) -> None:
         raise ForebayError(
             f"{path} cannot be written: there is no directory {path.parent}",
             f"Make it first: mkdir -p {path.parent}",
+        )
+
+
+def _require_name(path: Path) -> None:
+    if path == Path(BEFORE_COMMAND):
+        raise ForebayError(
+            f"the last option before '{BEFORE_COMMAND}' lacks its name",
+            f"Write it between the option and '{BEFORE_COMMAND}'.",
         )
 
 
@@ -114,6 +118,7 @@ def write_text(out: Path, text: str) -> None:
 
 def require_directory(path: Path) -> None:
     """Raises ForebayError unless `path` is a directory that can be written to, or can be made."""
+    _require_name(path)
     place = path.absolute()
     while not place.exists():
         place = place.parent
@@ -124,6 +129,7 @@ def require_directory(path: Path) -> None:
 
 def require_new_directory(path: Path) -> None:
     """Raises ForebayError unless `path` is an empty directory, or one can be made there."""
+    _require_name(path)
     if path.is_dir() and any(path.iterdir()):
         raise ForebayError(
             f"{path} is not empty", "Name a new directory, or remove what is in this one."

@@ -55,7 +55,9 @@ def run(options: RunOptions, console: Console) -> int:
     Raises ForebayError."""
     tracing = None
     if options.trace_to is not None:
-        tracing = trace_run.Tracing(options.command, options.trace_to)
+        # Of `run --trace -- COMMAND` the option gets what stands in front of the command.
+        is_named = options.trace_to != Path(output_paths.BEFORE_COMMAND)
+        tracing = trace_run.Tracing(options.command, options.trace_to if is_named else None)
     reads_ahead = _reads_ahead(options)
     preload = _preload(options, tracing, reads_ahead)
     dialect = launcher.identify(options.command, options.settings.mpi)

@@ -1,6 +1,6 @@
 """What a system can do, as system.json tells it (docs/formats/system.md)."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -86,20 +86,33 @@ class System:
                 return bool(place["mount_point"] == (mount or "/"))
         return f"{path.rstrip('/')}/".startswith(f"{mount.rstrip('/')}/")
 
+    def differs_from_run(self, whose: str, machine: Mapping[str, Any]) -> str | None:
+        """As `difference`, of the machine of a traced run as its run.json has it."""
+        hosts = [str(host) for host in machine.get("hosts", [])]
+        # The processor is that of the host where the trace was made.
+        cpu = machine.get("cpu") if machine.get("host") in hosts else None
+        return self.difference(whose, hosts, cpu)
+
     def difference(self, whose: str, hosts: Collection[str], cpu: str | None) -> str | None:
         """In words, if what is known of a machine (`whose`: "the run was") is not what is known of
-        the one that was measured. Virtual machines and nodes that were exchanged keep their names,
-        and have other processors."""
+        the one that was measured. `cpu`: of a host among `hosts`, as environment.cpu_model() has
+        it. Virtual machines and nodes that were exchanged keep their names, and have other
+        processors."""
         if hosts and self.host not in hosts:
             return f"{self.path} was measured on {self.host}, and {whose} on {', '.join(hosts)}"
-        environments = [each.get("environment", {}) for each in self.document.get("campaigns", [])]
-        measured = sorted({str(one["cpu"]) for one in environments if one.get("cpu")})
-        if cpu is None or not measured or cpu in measured:
+        told = [each.get("environment") or {} for each in self.document.get("campaigns") or []]
+        measured = sorted({str(one["cpu"]) for one in told if one.get("cpu")})
+        if cpu is None or not hosts or all(_is_one(cpu, each) for each in measured):
             return None
         return (
             f"{self.path} was measured on {self.host} with {' and '.join(measured)}, and {whose} "
             f"on one of that name with {cpu}"
         )
+
+
+def _is_one(cpu: str, other: str) -> bool:
+    """Earlier versions wrote no rate."""
+    return cpu.partition(", ")[0] == other if ", " not in other else cpu == other
 
 
 def load(path: Path) -> System:

@@ -45,10 +45,7 @@ class Tracing:
 
     def __init__(self, command: list[str], directory: Path | None) -> None:
         """Raises ForebayError where there is no place for it."""
-        # Of `run --trace -- COMMAND` the option gets what stands in front of the command.
-        if directory is None or directory == Path(output_paths.BEFORE_COMMAND):
-            directory = _free_name(Path(command[0]).name)
-        self.directory = directory
+        self.directory = directory or _free_name(Path(command[0]).name)
         self.spills = self.directory.absolute().with_name(self.directory.name + ".spills")
         output_paths.require_new_directory(self.directory)
         self.library = native.trace_library()
@@ -171,6 +168,7 @@ def convert(
         ) from error
     machine = environment.describe([], [], [])
     run.machine = {key: machine[key] for key in ("cpu", "cores", "memory_bytes", "kernel")}
+    run.machine["host"] = platform.node()
     if storage is not None and "storage" in told:
         run.storage = storage_counters.between(told["storage"], storage)
         run.storage["host"] = platform.node()

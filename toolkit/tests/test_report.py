@@ -123,15 +123,26 @@ def test_calls_that_exchange_nothing_are_not_told_to_be_collective(run: MadeRun)
     assert "50.0 ms were in other calls" in finding.evidence[1]
 
 
-def test_the_mpis_own_files_are_no_io_of_the_run(run: MadeRun) -> None:
-    run.files = ["/scratch/data", "/dev/shm/mpich_shar_tmp1"]
+def test_who_waits_for_a_lock_waits_for_no_storage(run: MadeRun) -> None:
+    run.mpi("write_at", 0, 500, MIB)
+    run.posix("fcntl", 10, 400, within="mpi")
+    run.posix("pwrite", 420, 50, MIB, within="mpi", offset=0)
+    (finding,) = [each for each in contents.examine(run.trace()).findings if each.key == "exchange"]
+    assert finding.seconds == pytest.approx(0.45)
+    assert "1 calls for locks took 400.0 ms" in finding.evidence[2]
+
+
+def test_what_an_mpi_shares_in_memory_is_no_io_of_the_run(run: MadeRun) -> None:
+    run.files = ["/scratch/data", "/dev/shm/mpich_shar_tmp1", "/scratch/.data.shfp.1"]
     run.posix("pwrite", 0, 100, MIB, offset=0)
     run.posix("pwrite", 200, 300, MIB, offset=0, file=1)  # as it starts
     run.mpi("write_at_all", 600, 200, MIB, collective=True)
     run.posix("pwrite", 650, 100, MIB, within="mpi", offset=0, file=1)  # to exchange
+    run.mpi("write_shared", 1000, 500, MIB)
+    run.posix("pwrite", 1050, 400, 8, within="mpi", offset=0, file=2)  # where the pointer stands
     found = contents.examine(run.trace())
-    assert found.budget.seconds["write"] == pytest.approx(0.1)
-    assert found.budget.seconds["mpi"] == pytest.approx(0.2)
+    assert found.budget.seconds["write"] == pytest.approx(0.1 + 0.4)
+    assert found.budget.seconds["mpi"] == pytest.approx(0.2 + 0.1)
     assert found.application.mpi_files is not None
 
 

@@ -168,14 +168,23 @@ def test_what_was_not_measured_has_no_rung(run: MadeRun) -> None:
     assert "was measured on node1, and the run was on other" in ladder.warnings[0]
 
 
-@pytest.mark.parametrize(("cpu", "is_told"), [("Z80", True), ("MOS 6502", False), (None, False)])
+@pytest.mark.parametrize(
+    ("cpu", "host", "is_told"),
+    [
+        ("Z80", "node1", True),
+        ("Z80", "login", False),  # It is not known where the run was.
+        ("MOS 6502", "node1", False),
+        ("MOS 6502, 0.1 GHz", "node1", False),  # Earlier system files have no rate.
+        (None, "node1", False),
+    ],
+)
 def test_a_host_of_the_same_name_may_be_another_machine(
-    run: MadeRun, tmp_path: Path, cpu: str | None, is_told: bool
+    run: MadeRun, tmp_path: Path, cpu: str | None, host: str, is_told: bool
 ) -> None:
-    run.run = {"machine": {"hosts": ["node1"], "cpu": cpu}}
+    run.run = {"machine": {"hosts": ["node1"], "host": host, "cpu": cpu}}
     run.posix("pwrite", 0, 10, MIB, offset=0)
     document = json.loads(SYSTEM.read_text())
-    document["campaigns"] = [{"environment": {"cpu": "MOS 6502"}}]
+    document["campaigns"] = [{"environment": {"cpu": "MOS 6502"}}, {"environment": None}]
     path = tmp_path / "system.json"
     path.write_text(json.dumps(document))
     ladder = contents.examine(run.trace(), system_file.load(path)).ladder

@@ -50,9 +50,10 @@ def test_json_has_the_same_and_the_records(
 def test_an_option_that_lacks_its_file_does_not_take_what_stands_before_the_command(
     forebay: Forebay, program: list[str], tmp_path: Path
 ) -> None:
-    answer = forebay("run", "--json", "--", *program, "out.dat")
-    assert answer.code == 2
-    assert "lacks the name of a file" in answer.errors
+    for words in (("run", "--json"), ("trace", "-o"), ("compare", "--report")):
+        answer = forebay(*words, "--", *program, "out.dat")
+        assert answer.code == 2
+        assert "lacks its name" in answer.errors
     assert not (tmp_path / "--").exists()
 
 

@@ -193,8 +193,3 @@ def test_a_part_of_the_spills_is_not_taken_for_what_a_run_traced(
     assert Trace(Path("job")).rows("processes") == 1
     with pytest.raises(ForebayError, match="holds no spills of a traced run"):
         trace_run.convert(tracing.spills, Path("other"))
-
-
-def test_what_stands_before_a_command_is_no_name_of_a_trace(begin: Begin) -> None:
-    """As `run --trace -- COMMAND` reads."""
-    assert begin("--").directory == Path("it.trace")

@@ -6,6 +6,8 @@ Method: programs that make them, traced by the real library; their files beside 
 import errno
 import fcntl
 import os
+import sys
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -219,6 +221,7 @@ def test_what_syncs_and_locks_is_told(forebay: Forebay) -> None:
         fcntl.flock(file, fcntl.LOCK_UN)
         fcntl.lockf(file, fcntl.LOCK_EX, 100, 4096)
         fcntl.lockf(file, fcntl.LOCK_UN, 0, 10, os.SEEK_END)
+        fcntl.lockf(file, fcntl.LOCK_SH, -100, 1000)
         fcntl.fcntl(file, fcntl.F_GETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 1, 2, 0))
         assert libc.lockf(other, os.F_TEST, ctypes.c_long(50)) == 0
         assert libc.lockf(other, os.F_LOCK, ctypes.c_long(50)) == -1
@@ -234,7 +237,7 @@ def test_what_syncs_and_locks_is_told(forebay: Forebay) -> None:
         """,
     )
     wanted = ("call", "offset", "length", "result", "argument", "errno")
-    rows = [row for row in told(trace, "data", *wanted) if row[0] != "close"]
+    rows = told(trace, "data", *wanted)
     assert [row for row in rows if calls.kind_of(row[0]) in (Kind.SYNC, Kind.LOCK)] == [
         ("syncfs", None, None, 0, None, 0),
         ("flock", None, None, 0, fcntl.LOCK_EX, 0),
@@ -242,6 +245,7 @@ def test_what_syncs_and_locks_is_told(forebay: Forebay) -> None:
         ("flock", None, None, 0, fcntl.LOCK_UN, 0),
         ("fcntl", 4096, 100, 0, fcntl.F_SETLKW, 0),
         ("fcntl", None, 0, 0, fcntl.F_SETLKW, 0),
+        ("fcntl", 900, 100, 0, fcntl.F_SETLKW, 0),
         ("fcntl", None, None, 0, fcntl.F_GETLK, 0),
         ("lockf", None, 50, 0, os.F_TEST, 0),
         ("lockf", None, 50, -1, os.F_LOCK, errno.EBADF),
@@ -257,3 +261,30 @@ def test_what_syncs_and_locks_is_told(forebay: Forebay) -> None:
         ("msync", None, 10, -1, ms_async, errno.EINVAL),
     ]
     assert {calls.kind_of(call) for call in ("sync", "msync", "syncfs")} == {Kind.SYNC}
+
+
+@pytest.mark.parametrize("words", [(), ("--record",)])
+def test_each_call_is_traced_once_with_what_records_behind_it(
+    forebay: Forebay, words: tuple[str, ...]
+) -> None:
+    """Both libraries have these calls, by two names each."""
+    Path("data").write_bytes(bytes(100_000))
+    script = """
+    import ctypes, mmap, os
+    libc = ctypes.CDLL(None)
+    file = os.open("data", os.O_RDWR)
+    os.pread(file, 100, 0)
+    os.preadv(file, [bytearray(10)], 5)
+    os.preadv(file, [bytearray(10)], 5, os.RWF_HIPRI)
+    os.lseek(file, 10, os.SEEK_SET)
+    assert libc.lockf64(file, os.F_LOCK, ctypes.c_long(10)) == 0
+    mmap.mmap(file, 1000).close()
+    libc.closefrom(file)
+    os._exit(0)
+    """
+    program = [sys.executable, "-c", textwrap.dedent(script)]
+    answer = forebay("run", *words, "--trace", "run.trace", "--", *program)
+    assert answer.code == 0, answer.errors
+    made = [call for (call,) in told(Trace(Path("run.trace")), "data", "call")]
+    wanted = ["pread", "preadv", "preadv2", "lseek", "lockf", "mmap"]
+    assert [call for call in made if call in wanted] == wanted

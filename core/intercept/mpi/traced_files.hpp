@@ -8,7 +8,6 @@
 #include <memory>
 
 #include "core/intercept/mpi/datatype_tree.hpp"
-#include "core/intercept/mpi/exchange_cache.hpp"
 #include "core/intercept/mpi/open_file.hpp"
 #include "core/intercept/mpi/traced_position.hpp"
 #include "core/intercept/mpi/traced_view.hpp"
@@ -17,10 +16,13 @@ namespace forebay {
 
 /// What a trace has to know of a handle while it is open.
 struct TracedFile {
+  /// `calls_overlap`: as TracedPosition has it.
+  explicit TracedFile(bool calls_overlap) : position(calls_overlap) {}
+
   std::int64_t number = 0;  ///< Of the opening, in this process.
   std::shared_ptr<const DatatypeReader> datatypes;
   std::shared_ptr<OpenFile> own;  ///< Forebay's, if it has one.
-  TracedPosition position{threads_call_at_once()};
+  TracedPosition position;
   TracedView view;
 };
 

@@ -4,6 +4,7 @@
 #include <new>
 #include <string>
 
+#include "core/intercept/mpi/exchange_cache.hpp"
 #include "core/intercept/mpi/file_name.hpp"
 #include "core/intercept/mpi/file_record.hpp"
 #include "core/intercept/mpi/open_close.hpp"
@@ -52,7 +53,7 @@ int open_traced(MPI_Comm comm, const char* filename, int amode, MPI_Info info, M
   const MPI_File handle = code == MPI_SUCCESS ? *fh : MPI_FILE_NULL;
   trace_opening(number, comm, filename, amode, code, handle);
   if (code != MPI_SUCCESS) return code;
-  auto file = std::make_unique<TracedFile>();
+  auto file = std::make_unique<TracedFile>(threads_call_at_once());
   file->number = number;
   file->datatypes = datatype_reader();
   file->own = open_files().find(handle);

@@ -50,9 +50,7 @@ FOREBAY_EXPORTED void* mmap(void* address, size_t length, int protection, int fl
 }
 
 FOREBAY_EXPORTED void* mmap64(void* address, size_t length, int protection, int flags, int fd,
-                              off64_t offset) {
-  return mmap(address, length, protection, flags, fd, offset);
-}
+                              off64_t offset) FOREBAY_SAME_AS(mmap);
 
 FOREBAY_EXPORTED int munmap(void* address, size_t length) {
   unmapped(address, length);

@@ -70,6 +70,25 @@ int number_is_taken() noexcept {
   return -1;
 }
 
+int closed_range(unsigned first, unsigned last, int flags) {
+  if (real().close_range == nullptr) {  // Before glibc 2.34.
+    errno = ENOSYS;
+    return -1;
+  }
+  if (first > last || (flags & CLOSE_RANGE_CLOEXEC) != 0) {
+    return real().close_range(first, last, flags);
+  }
+  closing_range(first, last);
+  // Around our own.
+  for (unsigned from = first;;) {
+    const unsigned ours = next_internal(from, std::min(last, most_descriptors - 1));
+    if (ours >= most_descriptors || ours > last) return real().close_range(from, last, flags);
+    if (ours > from && real().close_range(from, ours - 1, flags) != 0) return -1;
+    if (ours == last) return 0;
+    from = ours + 1;
+  }
+}
+
 }  // namespace
 }  // namespace forebay::posix
 
@@ -164,27 +183,12 @@ FOREBAY_EXPORTED int close(int fd) {
 }
 
 FOREBAY_EXPORTED int close_range(unsigned first, unsigned last, int flags) {
-  if (real().close_range == nullptr) {  // Before glibc 2.34.
-    errno = ENOSYS;
-    return -1;
-  }
-  if (first > last || (flags & CLOSE_RANGE_CLOEXEC) != 0) {
-    return real().close_range(first, last, flags);
-  }
-  closing_range(first, last);
-  // Around our own.
-  for (unsigned from = first;;) {
-    const unsigned ours = next_internal(from, std::min(last, most_descriptors - 1));
-    if (ours >= most_descriptors || ours > last) return real().close_range(from, last, flags);
-    if (ours > from && real().close_range(from, ours - 1, flags) != 0) return -1;
-    if (ours == last) return 0;
-    from = ours + 1;
-  }
+  return closed_range(first, last, flags);
 }
 
 FOREBAY_EXPORTED void closefrom(int first) {
   const auto from = static_cast<unsigned>(std::max(first, 0));
-  if (close_range(from, UINT_MAX, 0) == 0) return;
+  if (closed_range(from, UINT_MAX, 0) == 0) return;
   closing_range(from, UINT_MAX);
   real().closefrom(first);
 }
@@ -233,8 +237,6 @@ FOREBAY_EXPORTED int lockf(int fd, int command, off_t length) {
   return real().lockf(fd, command, length);
 }
 
-FOREBAY_EXPORTED int lockf64(int fd, int command, off64_t length) {
-  return lockf(fd, command, length);
-}
+FOREBAY_EXPORTED int lockf64(int fd, int command, off64_t length) FOREBAY_SAME_AS(lockf);
 
 }  // extern "C"

@@ -278,9 +278,8 @@ FOREBAY_EXPORTED ssize_t pread(int fd, void* buffer, size_t count, off_t offset)
   return forebay::posix::managed_pread(fd, buffer, count, offset);
 }
 
-FOREBAY_EXPORTED ssize_t pread64(int fd, void* buffer, size_t count, off64_t offset) {
-  return pread(fd, buffer, count, offset);
-}
+FOREBAY_EXPORTED ssize_t pread64(int fd, void* buffer, size_t count, off64_t offset)
+    FOREBAY_SAME_AS(pread);
 
 /// Only for a recording of what C++ streams read, which seek so themselves.
 FOREBAY_EXPORTED off_t lseek(int fd, off_t offset, int whence) noexcept {
@@ -291,9 +290,8 @@ FOREBAY_EXPORTED off_t lseek(int fd, off_t offset, int whence) noexcept {
   return position;
 }
 
-FOREBAY_EXPORTED off64_t lseek64(int fd, off64_t offset, int whence) noexcept {
-  return lseek(fd, offset, whence);
-}
+FOREBAY_EXPORTED off64_t lseek64(int fd, off64_t offset, int whence) noexcept
+    FOREBAY_SAME_AS(lseek);
 
 FOREBAY_EXPORTED ssize_t readv(int fd, const iovec* pieces, int count) {
   if (listed(fd) == nullptr) return real().readv(fd, pieces, count);
@@ -307,9 +305,8 @@ FOREBAY_EXPORTED ssize_t preadv(int fd, const iovec* pieces, int count, off_t of
   return forebay::posix::managed_preadv(fd, pieces, count, offset);
 }
 
-FOREBAY_EXPORTED ssize_t preadv64(int fd, const iovec* pieces, int count, off64_t offset) {
-  return preadv(fd, pieces, count, offset);
-}
+FOREBAY_EXPORTED ssize_t preadv64(int fd, const iovec* pieces, int count, off64_t offset)
+    FOREBAY_SAME_AS(preadv);
 
 FOREBAY_EXPORTED ssize_t preadv2(int fd, const iovec* pieces, int count, off_t offset, int flags) {
   // These change nothing of a read that goes through a cache (readv(2)). Who asks not to wait
@@ -326,9 +323,7 @@ FOREBAY_EXPORTED ssize_t preadv2(int fd, const iovec* pieces, int count, off_t o
 }
 
 FOREBAY_EXPORTED ssize_t preadv64v2(int fd, const iovec* pieces, int count, off64_t offset,
-                                    int flags) {
-  return preadv2(fd, pieces, count, offset, flags);
-}
+                                    int flags) FOREBAY_SAME_AS(preadv2);
 
 // What _FORTIFY_SOURCE makes of the plain calls. The C library's own end the program where the
 // buffer is too small.
@@ -349,9 +344,7 @@ FOREBAY_EXPORTED ssize_t __pread_chk(int fd, void* buffer, size_t count, off_t o
 }
 
 FOREBAY_EXPORTED ssize_t __pread64_chk(int fd, void* buffer, size_t count, off64_t offset,
-                                       size_t room) {
-  return __pread_chk(fd, buffer, count, offset, room);
-}
+                                       size_t room) FOREBAY_SAME_AS(__pread_chk);
 // NOLINTEND(bugprone-reserved-identifier)
 
 }  // extern "C"

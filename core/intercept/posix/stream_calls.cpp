@@ -153,9 +153,7 @@ FOREBAY_EXPORTED int fseeko(FILE* stream, off_t offset, int whence) {
   return seek_in(stream, [&] { return real().fseeko(stream, offset, whence); });
 }
 
-FOREBAY_EXPORTED int fseeko64(FILE* stream, off64_t offset, int whence) {
-  return fseeko(stream, offset, whence);
-}
+FOREBAY_EXPORTED int fseeko64(FILE* stream, off64_t offset, int whence) FOREBAY_SAME_AS(fseeko);
 
 FOREBAY_EXPORTED int fsetpos(FILE* stream, const fpos_t* position) {
   return seek_in(stream, [&] { return real().fsetpos(stream, position); });

@@ -11,6 +11,7 @@
 #include <climits>
 #include <cstdarg>
 #include <cstdint>
+#include <cstdlib>
 
 #include "core/intercept/posix/exported.hpp"
 #include "core/intercept/trace/real_calls.hpp"
@@ -68,13 +69,13 @@ bool sets_lock(int command) {
 
 bool asks_for_lock(int command) { return command == F_GETLK || command == F_OFD_GETLK; }
 
-/// What a call that has returned `result` was to lock. It may have been refused since the kernel
-/// could not read that, or not have been read at all.
+/// What a call that has returned `result` was to lock, where the kernel has read that for sure. A
+/// negative length is of what lies before. [fcntl(2)]
 void tell_place(Told& told, const void* argument, int result) {
-  if (result < 0 && (errno == EFAULT || errno == EBADF)) return;
+  if (result < 0 && errno != EAGAIN && errno != EINTR && errno != EDEADLK) return;
   const auto& lock = *static_cast<const struct flock*>(argument);
-  if (lock.l_whence == SEEK_SET) told.offset = lock.l_start;
-  told.length = lock.l_len;
+  if (lock.l_whence == SEEK_SET) told.offset = lock.l_start + std::min<off_t>(lock.l_len, 0);
+  told.length = std::abs(lock.l_len);
 }
 
 template <typename Fcntl>
@@ -298,12 +299,14 @@ FOREBAY_EXPORTED int flock(int fd, int operation) noexcept {
 }
 
 FOREBAY_EXPORTED int lockf(int fd, int operation, off_t length) {
-  return traced_by(TracedCall::lockf, {fd, -1, length, static_cast<std::uint8_t>(operation)},
+  return traced_by(TracedCall::lockf,
+                   {fd, -1, std::abs(length), static_cast<std::uint8_t>(operation)},
                    [&] { return real().lockf64(fd, operation, length); });
 }
 
 FOREBAY_EXPORTED int lockf64(int fd, int operation, off64_t length) {
-  return traced_by(TracedCall::lockf, {fd, -1, length, static_cast<std::uint8_t>(operation)},
+  return traced_by(TracedCall::lockf,
+                   {fd, -1, std::abs(length), static_cast<std::uint8_t>(operation)},
                    [&] { return real().lockf64(fd, operation, length); });
 }
 

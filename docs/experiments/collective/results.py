@@ -5,7 +5,6 @@ and documents of the same shape for what `compare` does not measure."""
 import json
 import os
 import platform
-import re
 import shlex
 import subprocess
 import sys
@@ -134,22 +133,13 @@ def experiment(script: str = SCRIPT) -> dict[str, Any]:
         "invocation": f".venv/bin/python {script} {shlex.join(sys.argv[1:])}",
         "commit": commit(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "cpu": _processor(),
+        "cpu": cpu_model(),
         "cores": len(os.sched_getaffinity(0)),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "kernel": platform.release(),
         "load_average": os.getloadavg()[0],
         "kept_awake": awake.is_kept(),
     }
-
-
-def _processor() -> str:
-    """Its name, with the rate at which it counts where that is told: virtual machines give one name
-    to processors that differ by twice."""
-    found = re.search(r"^bogomips\s*:\s*(\d+)", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    # The kernel says twice the rate, on x86.
-    rate = f", {int(found.group(1)) / 2000:.1f} GHz" if found else ""
-    return cpu_model() + rate
 
 
 def commit() -> str:

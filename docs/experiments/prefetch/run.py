@@ -86,8 +86,8 @@ def main(
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     tools = Tools(forebay.absolute(), analysis.absolute())
     counts = processes or list(kernel_runs.CASES)
-    if full and memory_limit is not None:
-        raise typer.BadParameter("--full has no limit of memory")
+    if full and (what is not What.KERNEL or memory_limit is not None):
+        raise typer.BadParameter("--full is of kernel, without a limit of memory")
     if unknown := set(counts) - set(kernel_runs.CASES):
         raise typer.BadParameter(f"nothing is measured with {min(unknown)} processes")
 

@@ -94,8 +94,11 @@ def _programs(rounds: list[dict[str, Any]]) -> list[str]:
         f"The bar is {100 * WALL_SHARE:.0f} % as said.",
         "",
     ]
+    # Earlier rounds timed the untraced command to the next 50 ms.
+    rounds = [one for one in rounds if "untraced_s" in one["programs"][PROGRAMS[0].name]]
     if not rounds:
         return lines + parts.NOTHING
+    lines += [f"Rounds: {len(rounds)}.", ""]
     rows = []
     for workload in PROGRAMS:
         runs = [one["programs"][workload.name] for one in rounds]
@@ -106,18 +109,14 @@ def _programs(rounds: list[dict[str, Any]]) -> list[str]:
                 spread(run["calls"] for run in runs),
                 spread(run["traced_s"] for run in runs),
                 spread(100 * share for share in shares),
-                _ratio(runs),
+                parts.ratio_text(
+                    median_ratio([run["traced_s"] / run["untraced_s"] for run in runs])
+                ),
                 verdict(shares, WALL_SHARE),
             ]
         )
     names = ["", "calls", "seconds", "said, %", "traced / not", "verdict"]
     return [*lines, *parts.table(names, rows), ""]
-
-
-def _ratio(runs: list[dict[str, Any]]) -> str:
-    # Earlier rounds timed the untraced command to the next 50 ms.
-    ratios = [run["traced_s"] / run["untraced_s"] for run in runs if "untraced_s" in run]
-    return f"{parts.ratio_text(median_ratio(ratios))}, {len(ratios)} rounds" if ratios else "-"
 
 
 def _million(rounds: list[dict[str, Any]]) -> list[str]:

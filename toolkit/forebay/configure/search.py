@@ -146,10 +146,8 @@ class Searcher:
             )
             return []
         system = system_file.load(options.system)
-        machine = self._workload.trace.run.machine
-        hosts = [str(host) for host in machine.get("hosts", [])]
         differences = (
-            system.difference("the traced run was", hosts, machine.get("cpu")),
+            system.differs_from_run("the traced run was", self._workload.trace.run.machine),
             system.difference("this search is", [platform.node()], environment.cpu_model()),
         )
         warnings = [

@@ -116,8 +116,8 @@ class Workload:
 def of(trace: Trace) -> Workload:
     """Reads a trace once. Raises ForebayError where it is damaged."""
     found = layers.load(trace)
-    posix, mpi = found["posix"], found["mpiio"]
-    moments = timeline.segments(layers.of_storage(trace, posix), mpi)
+    posix, mpi = layers.of_storage(trace, found["posix"]), found["mpiio"]
+    moments = timeline.segments(posix, mpi)
     budget = budget_of.of(trace, posix, mpi, moments)
     own = layers.of_the_application(trace, posix)
     reads = _reads(trace, own, mpi)

@@ -66,8 +66,8 @@ class Contents:
 def examine(trace: Trace, system: System | None = None) -> Contents:
     """Reads a trace once and works out everything."""
     found = layers.load(trace)
-    posix, mpi = found["posix"], found["mpiio"]
-    moments = timeline.segments(layers.of_storage(trace, posix), mpi)
+    posix, mpi = layers.of_storage(trace, found["posix"]), found["mpiio"]
+    moments = timeline.segments(posix, mpi)
     budget = budget_of.of(trace, posix, mpi, moments)
     own = layers.of_the_application(trace, posix)
     funnel = funnel_of.of(trace, own, mpi)

@@ -125,7 +125,8 @@ class Search:
 
     def _exchange(self, segments: Segments) -> None:
         """Time in MPI-IO while no process was in a storage call below it and nobody was awaited."""
-        below = self._posix.only(self._posix.below)
+        below = self._posix.only(self._posix.below & (self._posix.kind != Kind.LOCK))
+        locks = self._posix.only(self._posix.below & (self._posix.kind == Kind.LOCK))
         if self._trace.run.losses or not below.data.any():
             return
         own = timeline.chosen(segments, self._counts)
@@ -133,7 +134,7 @@ class Search:
         spare = max(0.0, aside - self._budget.waited_s)
         data = self._mpi.only(self._mpi.data)
         together = int(data.collective.sum())
-        around = self._mpi.only(~self._mpi.data & self._counts[self._mpi.process])
+        around = self._mpi.only(~self._mpi.data)
         evidence = [
             f"{show_seconds(self._budget.seconds['mpi'])} of all processes in MPI-IO beyond "
             f"POSIX; {show_seconds(spare)} of them while no process was in a storage call and "
@@ -142,6 +143,12 @@ class Search:
             f"{show_seconds(float(around.seconds.sum()))} were in other calls of MPI-IO, such as "
             "openings",
         ]
+        if len(locks):
+            evidence.append(
+                f"{show_count(len(locks))} calls for locks took "
+                f"{show_seconds(float(locks.seconds.sum()))} of all processes: with those who wait "
+                "for each other"
+            )
         title, advice = "bookkeeping", "Fewer, larger calls, and files that stay open."
         if together > 0:
             title = "exchange and bookkeeping"

@@ -36,8 +36,7 @@ class Ladder:
 def of(trace: Trace, posix: Layer, system: System) -> Ladder:
     """By mount point and operation; of reads and writes those with a hundredth of the bytes or
     more."""
-    hosts = [str(host) for host in trace.run.machine.get("hosts", [])]
-    differs = system.difference("the run was", hosts, trace.run.machine.get("cpu"))
+    differs = system.differs_from_run("the run was", trace.run.machine)
     warnings = [] if differs is None else [f"{differs}: shares hold only if the two are alike."]
     files = trace.table("files", ["mount_point", "file_system"])
     mounts = [mount or "" for mount in files["mount_point"].to_pylist()]

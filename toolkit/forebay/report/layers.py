@@ -80,15 +80,24 @@ def load(trace: Trace) -> dict[str, Layer]:
 
 
 def of_storage(trace: Trace, posix: Layer) -> Layer:
-    """`posix` without the MPI's own files: what it does with those is no I/O of the run."""
-    return posix.only(places.owners(trace)[posix.file] != Owner.MPI)
+    """`posix` without what an MPI shares between its processes in memory: that is no storage."""
+    files = trace.table("files", ["path", "file_system"])
+    in_memory = [
+        (path or "").startswith("/dev/shm/") or kind == "tmpfs"
+        for path, kind in zip(
+            files["path"].to_pylist(), files["file_system"].to_pylist(), strict=True
+        )
+    ]
+    shared = (places.owners(trace) == Owner.MPI) & np.array([*in_memory, False])
+    return posix.only(~shared[posix.file])
 
 
 def of_the_application(trace: Trace, posix: Layer) -> Layer:
-    """The same without reads and writes of the system's files, such as libraries."""
-    stored = of_storage(trace, posix)
-    owner = places.owners(trace)[stored.file]
-    return stored.only(~(stored.data & (owner == Owner.SYSTEM)))
+    """`posix` without the MPI's own files, and without reads and writes of the system's, such as
+    libraries."""
+    owner = places.owners(trace)[posix.file]
+    of_system = posix.data & (owner == Owner.SYSTEM)
+    return posix.only((owner != Owner.MPI) & ~of_system)
 
 
 def _layer(trace: Trace, name: str) -> Layer:

@@ -226,7 +226,9 @@ def _common_to_all(groups: _Groups, prefix: str) -> _Columns:
     for word, rows in spans.items():
         columns[f"{prefix}_F_{word}_START_TIMESTAMP"] = groups.first(rows, groups.start) / 1e9
         columns[f"{prefix}_F_{word}_END_TIMESTAMP"] = groups.largest(rows, end) / 1e9
-    columns[f"{prefix}_F_META_TIME"] = groups.total(~data, groups.duration) / 1e9
+    # Darshan wraps no call for locks, which wait for other processes.
+    others = ~data & ~groups.of(Kind.LOCK)
+    columns[f"{prefix}_F_META_TIME"] = groups.total(others, groups.duration) / 1e9
     return columns | _differences(groups, prefix, data)
 
 
@@ -235,7 +237,8 @@ def _differences(groups: _Groups, prefix: str, data: NDArray[np.bool_]) -> _Colu
     pairs = np.stack([groups.group, groups.rank], axis=1)
     keys, part = np.unique(pairs, axis=0, return_inverse=True)
     part, group, rank = part.reshape(-1), keys[:, 0], keys[:, 1]
-    seconds = np.bincount(part, groups.duration, len(keys)) / 1e9
+    duration = np.where(groups.of(Kind.LOCK), 0, groups.duration)
+    seconds = np.bincount(part, duration, len(keys)) / 1e9
     moved = np.bincount(part, np.where(data, groups.bytes, 0), len(keys))
     order = np.lexsort((seconds, group))
     last = np.cumsum(np.bincount(group, minlength=groups.count)) - 1
