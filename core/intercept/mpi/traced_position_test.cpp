@@ -19,23 +19,16 @@ namespace {
 constexpr std::int64_t unknown = TracedPosition::unknown;
 
 TEST(TracedPosition, follows_from_the_call_before) {
-  TracedPosition position(true);
-  EXPECT_EQ(position.begin(), unknown);
-  position.end(10);
-  EXPECT_EQ(position.begin(), 10);
-  position.end(unknown);
-  EXPECT_EQ(position.begin(), unknown);
-  position.end(30);
-  EXPECT_EQ(position.begin(), 30);
-}
-
-TEST(TracedPosition, follows_from_the_call_before_where_none_overlap) {
-  TracedPosition position(false);
-  EXPECT_EQ(position.begin(), unknown);
-  position.end(10);
-  EXPECT_EQ(position.begin(), 10);
-  position.end(unknown);
-  EXPECT_EQ(position.begin(), unknown);
+  for (const bool calls_overlap : {true, false}) {
+    TracedPosition position(calls_overlap);
+    EXPECT_EQ(position.begin(), unknown);
+    position.end(10);
+    EXPECT_EQ(position.begin(), 10);
+    position.end(unknown);
+    EXPECT_EQ(position.begin(), unknown);
+    position.end(30);
+    EXPECT_EQ(position.begin(), 30);
+  }
 }
 
 TEST(TracedPosition, of_calls_that_overlap_nobody_knows_the_last) {

@@ -120,10 +120,8 @@ FOREBAY_EXPORTED ssize_t pread(int fd, void* buffer, size_t count, off_t offset)
                    [&] { return real().pread64(fd, buffer, count, offset); });
 }
 
-FOREBAY_EXPORTED ssize_t pread64(int fd, void* buffer, size_t count, off64_t offset) {
-  return traced_by(TracedCall::pread, at(fd, offset, count),
-                   [&] { return real().pread64(fd, buffer, count, offset); });
-}
+FOREBAY_EXPORTED ssize_t pread64(int fd, void* buffer, size_t count, off64_t offset)
+    FOREBAY_SAME_AS(pread);
 
 FOREBAY_EXPORTED ssize_t readv(int fd, const iovec* pieces, int count) {
   return traced_pieces(TracedCall::readv, fd, -1, pieces, count,
@@ -135,10 +133,8 @@ FOREBAY_EXPORTED ssize_t preadv(int fd, const iovec* pieces, int count, off_t of
                        [&] { return real().preadv64(fd, pieces, count, offset); });
 }
 
-FOREBAY_EXPORTED ssize_t preadv64(int fd, const iovec* pieces, int count, off64_t offset) {
-  return traced_pieces(TracedCall::preadv, fd, offset, pieces, count,
-                       [&] { return real().preadv64(fd, pieces, count, offset); });
-}
+FOREBAY_EXPORTED ssize_t preadv64(int fd, const iovec* pieces, int count, off64_t offset)
+    FOREBAY_SAME_AS(preadv);
 
 FOREBAY_EXPORTED ssize_t preadv2(int fd, const iovec* pieces, int count, off_t offset, int flags) {
   return traced_pieces(TracedCall::preadv2, fd, offset, pieces, count,
@@ -146,10 +142,7 @@ FOREBAY_EXPORTED ssize_t preadv2(int fd, const iovec* pieces, int count, off_t o
 }
 
 FOREBAY_EXPORTED ssize_t preadv64v2(int fd, const iovec* pieces, int count, off64_t offset,
-                                    int flags) {
-  return traced_pieces(TracedCall::preadv2, fd, offset, pieces, count,
-                       [&] { return real().preadv64v2(fd, pieces, count, offset, flags); });
-}
+                                    int flags) FOREBAY_SAME_AS(preadv2);
 
 FOREBAY_EXPORTED ssize_t write(int fd, const void* buffer, size_t count) {
   return traced_by(TracedCall::write, at_position(fd, count),
@@ -161,10 +154,8 @@ FOREBAY_EXPORTED ssize_t pwrite(int fd, const void* buffer, size_t count, off_t 
                    [&] { return real().pwrite64(fd, buffer, count, offset); });
 }
 
-FOREBAY_EXPORTED ssize_t pwrite64(int fd, const void* buffer, size_t count, off64_t offset) {
-  return traced_by(TracedCall::pwrite, at(fd, offset, count),
-                   [&] { return real().pwrite64(fd, buffer, count, offset); });
-}
+FOREBAY_EXPORTED ssize_t pwrite64(int fd, const void* buffer, size_t count, off64_t offset)
+    FOREBAY_SAME_AS(pwrite);
 
 FOREBAY_EXPORTED ssize_t writev(int fd, const iovec* pieces, int count) {
   return traced_pieces(TracedCall::writev, fd, -1, pieces, count,
@@ -176,10 +167,8 @@ FOREBAY_EXPORTED ssize_t pwritev(int fd, const iovec* pieces, int count, off_t o
                        [&] { return real().pwritev64(fd, pieces, count, offset); });
 }
 
-FOREBAY_EXPORTED ssize_t pwritev64(int fd, const iovec* pieces, int count, off64_t offset) {
-  return traced_pieces(TracedCall::pwritev, fd, offset, pieces, count,
-                       [&] { return real().pwritev64(fd, pieces, count, offset); });
-}
+FOREBAY_EXPORTED ssize_t pwritev64(int fd, const iovec* pieces, int count, off64_t offset)
+    FOREBAY_SAME_AS(pwritev);
 
 FOREBAY_EXPORTED ssize_t pwritev2(int fd, const iovec* pieces, int count, off_t offset, int flags) {
   return traced_pieces(TracedCall::pwritev2, fd, offset, pieces, count,
@@ -187,10 +176,7 @@ FOREBAY_EXPORTED ssize_t pwritev2(int fd, const iovec* pieces, int count, off_t 
 }
 
 FOREBAY_EXPORTED ssize_t pwritev64v2(int fd, const iovec* pieces, int count, off64_t offset,
-                                     int flags) {
-  return traced_pieces(TracedCall::pwritev2, fd, offset, pieces, count,
-                       [&] { return real().pwritev64v2(fd, pieces, count, offset, flags); });
-}
+                                     int flags) FOREBAY_SAME_AS(pwritev2);
 
 FOREBAY_EXPORTED ssize_t aio_return(aiocb* asked) noexcept {
   return traced_result(*asked, real().aio_return);
@@ -205,10 +191,8 @@ FOREBAY_EXPORTED off_t lseek(int fd, off_t offset, int whence) noexcept {
                    [&] { return real().lseek64(fd, offset, whence); });
 }
 
-FOREBAY_EXPORTED off64_t lseek64(int fd, off64_t offset, int whence) noexcept {
-  return traced_by(TracedCall::lseek, {fd, offset, 0, static_cast<std::uint8_t>(whence)},
-                   [&] { return real().lseek64(fd, offset, whence); });
-}
+FOREBAY_EXPORTED off64_t lseek64(int fd, off64_t offset, int whence) noexcept
+    FOREBAY_SAME_AS(lseek);
 
 FOREBAY_EXPORTED ssize_t copy_file_range(int from, off64_t* from_at, int into, off64_t* into_at,
                                          size_t length, unsigned flags) {
@@ -222,10 +206,8 @@ FOREBAY_EXPORTED ssize_t sendfile(int into, int from, off_t* from_at, size_t len
                      [&] { return real().sendfile64(into, from, from_at, length); });
 }
 
-FOREBAY_EXPORTED ssize_t sendfile64(int into, int from, off64_t* from_at, size_t length) noexcept {
-  return traced_copy(TracedCall::sendfile, from, from_at, into, nullptr, length,
-                     [&] { return real().sendfile64(into, from, from_at, length); });
-}
+FOREBAY_EXPORTED ssize_t sendfile64(int into, int from, off64_t* from_at, size_t length) noexcept
+    FOREBAY_SAME_AS(sendfile);
 
 /// One of the two is a pipe, which is not traced.
 FOREBAY_EXPORTED ssize_t splice(int from, off64_t* from_at, int into, off64_t* into_at,
@@ -248,10 +230,7 @@ FOREBAY_EXPORTED ssize_t __pread_chk(int fd, void* buffer, size_t count, off_t o
 }
 
 FOREBAY_EXPORTED ssize_t __pread64_chk(int fd, void* buffer, size_t count, off64_t offset,
-                                       size_t room) {
-  return traced_by(TracedCall::pread, at(fd, offset, count),
-                   [&] { return real().__pread64_chk(fd, buffer, count, offset, room); });
-}
+                                       size_t room) FOREBAY_SAME_AS(__pread_chk);
 // NOLINTEND(bugprone-reserved-identifier)
 
 }  // extern "C"

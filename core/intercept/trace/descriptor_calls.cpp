@@ -142,10 +142,7 @@ FOREBAY_EXPORTED int creat(const char* path, mode_t mode) {
                      [&] { return real().creat64(path, mode); });
 }
 
-FOREBAY_EXPORTED int creat64(const char* path, mode_t mode) {
-  return traced_open(TracedCall::creat, AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC,
-                     [&] { return real().creat64(path, mode); });
-}
+FOREBAY_EXPORTED int creat64(const char* path, mode_t mode) FOREBAY_SAME_AS(creat);
 
 // What _FORTIFY_SOURCE makes of the plain calls.
 // NOLINTBEGIN(bugprone-reserved-identifier): the names are the C library's.
@@ -174,39 +171,28 @@ FOREBAY_EXPORTED int mkstemp(char* name) {
   return traced_making(TracedCall::mkstemp, name, 0, [&] { return real().mkstemp64(name); });
 }
 
-FOREBAY_EXPORTED int mkstemp64(char* name) {
-  return traced_making(TracedCall::mkstemp, name, 0, [&] { return real().mkstemp64(name); });
-}
+FOREBAY_EXPORTED int mkstemp64(char* name) FOREBAY_SAME_AS(mkstemp);
 
 FOREBAY_EXPORTED int mkostemp(char* name, int flags) {
   return traced_making(TracedCall::mkostemp, name, flags,
                        [&] { return real().mkostemp64(name, flags); });
 }
 
-FOREBAY_EXPORTED int mkostemp64(char* name, int flags) {
-  return traced_making(TracedCall::mkostemp, name, flags,
-                       [&] { return real().mkostemp64(name, flags); });
-}
+FOREBAY_EXPORTED int mkostemp64(char* name, int flags) FOREBAY_SAME_AS(mkostemp);
 
 FOREBAY_EXPORTED int mkstemps(char* name, int suffix) {
   return traced_making(TracedCall::mkstemps, name, 0,
                        [&] { return real().mkstemps64(name, suffix); });
 }
 
-FOREBAY_EXPORTED int mkstemps64(char* name, int suffix) {
-  return traced_making(TracedCall::mkstemps, name, 0,
-                       [&] { return real().mkstemps64(name, suffix); });
-}
+FOREBAY_EXPORTED int mkstemps64(char* name, int suffix) FOREBAY_SAME_AS(mkstemps);
 
 FOREBAY_EXPORTED int mkostemps(char* name, int suffix, int flags) {
   return traced_making(TracedCall::mkostemps, name, flags,
                        [&] { return real().mkostemps64(name, suffix, flags); });
 }
 
-FOREBAY_EXPORTED int mkostemps64(char* name, int suffix, int flags) {
-  return traced_making(TracedCall::mkostemps, name, flags,
-                       [&] { return real().mkostemps64(name, suffix, flags); });
-}
+FOREBAY_EXPORTED int mkostemps64(char* name, int suffix, int flags) FOREBAY_SAME_AS(mkostemps);
 
 // Another thread may get the number of a descriptor before the call that ended it returns: what is
 // known of it is forgotten first.
@@ -304,11 +290,7 @@ FOREBAY_EXPORTED int lockf(int fd, int operation, off_t length) {
                    [&] { return real().lockf64(fd, operation, length); });
 }
 
-FOREBAY_EXPORTED int lockf64(int fd, int operation, off64_t length) {
-  return traced_by(TracedCall::lockf,
-                   {fd, -1, std::abs(length), static_cast<std::uint8_t>(operation)},
-                   [&] { return real().lockf64(fd, operation, length); });
-}
+FOREBAY_EXPORTED int lockf64(int fd, int operation, off64_t length) FOREBAY_SAME_AS(lockf);
 
 FOREBAY_EXPORTED int sync_file_range(int fd, off64_t offset, off64_t length, unsigned flags) {
   return traced_by(TracedCall::sync_file_range, {fd, offset, length, 0},
@@ -320,30 +302,23 @@ FOREBAY_EXPORTED int ftruncate(int fd, off_t length) noexcept {
                    [&] { return real().ftruncate64(fd, length); });
 }
 
-FOREBAY_EXPORTED int ftruncate64(int fd, off64_t length) noexcept {
-  return traced_by(TracedCall::ftruncate, {fd, -1, length, 0},
-                   [&] { return real().ftruncate64(fd, length); });
-}
+FOREBAY_EXPORTED int ftruncate64(int fd, off64_t length) noexcept FOREBAY_SAME_AS(ftruncate);
 
 FOREBAY_EXPORTED int fallocate(int fd, int mode, off_t offset, off_t length) {
   return traced_by(TracedCall::fallocate, {fd, offset, length, static_cast<std::uint8_t>(mode)},
                    [&] { return real().fallocate64(fd, mode, offset, length); });
 }
 
-FOREBAY_EXPORTED int fallocate64(int fd, int mode, off64_t offset, off64_t length) {
-  return traced_by(TracedCall::fallocate, {fd, offset, length, static_cast<std::uint8_t>(mode)},
-                   [&] { return real().fallocate64(fd, mode, offset, length); });
-}
+FOREBAY_EXPORTED int fallocate64(int fd, int mode, off64_t offset, off64_t length)
+    FOREBAY_SAME_AS(fallocate);
 
 FOREBAY_EXPORTED int posix_fallocate(int fd, off_t offset, off_t length) {
   return traced_by(TracedCall::posix_fallocate, {fd, offset, length, 0},
                    [&] { return real().posix_fallocate64(fd, offset, length); });
 }
 
-FOREBAY_EXPORTED int posix_fallocate64(int fd, off64_t offset, off64_t length) {
-  return traced_by(TracedCall::posix_fallocate, {fd, offset, length, 0},
-                   [&] { return real().posix_fallocate64(fd, offset, length); });
-}
+FOREBAY_EXPORTED int posix_fallocate64(int fd, off64_t offset, off64_t length)
+    FOREBAY_SAME_AS(posix_fallocate);
 
 FOREBAY_EXPORTED int posix_fadvise(int fd, off_t offset, off_t length, int advice) noexcept {
   return traced_by(TracedCall::posix_fadvise,
@@ -351,11 +326,8 @@ FOREBAY_EXPORTED int posix_fadvise(int fd, off_t offset, off_t length, int advic
                    [&] { return real().posix_fadvise64(fd, offset, length, advice); });
 }
 
-FOREBAY_EXPORTED int posix_fadvise64(int fd, off64_t offset, off64_t length, int advice) noexcept {
-  return traced_by(TracedCall::posix_fadvise,
-                   {fd, offset, length, static_cast<std::uint8_t>(advice)},
-                   [&] { return real().posix_fadvise64(fd, offset, length, advice); });
-}
+FOREBAY_EXPORTED int posix_fadvise64(int fd, off64_t offset, off64_t length, int advice) noexcept
+    FOREBAY_SAME_AS(posix_fadvise);
 
 FOREBAY_EXPORTED int fstat(int fd, struct stat* status) noexcept {
   return traced_by(TracedCall::fstat, whole(fd),

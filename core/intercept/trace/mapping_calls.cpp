@@ -53,9 +53,7 @@ FOREBAY_EXPORTED void* mmap(void* address, size_t length, int protection, int fl
 }
 
 FOREBAY_EXPORTED void* mmap64(void* address, size_t length, int protection, int flags, int fd,
-                              off64_t offset) noexcept {
-  return traced_map(address, length, protection, flags, fd, offset);
-}
+                              off64_t offset) noexcept FOREBAY_SAME_AS(mmap);
 
 FOREBAY_EXPORTED int msync(void* address, size_t length, int flags) {
   return traced_of_any(

@@ -127,10 +127,8 @@ FOREBAY_EXPORTED int truncate(const char* path, off_t length) noexcept {
                      [&] { return real().truncate64(path, length); });
 }
 
-FOREBAY_EXPORTED int truncate64(const char* path, off64_t length) noexcept {
-  return traced_name(TracedCall::truncate, AT_FDCWD, path, length,
-                     [&] { return real().truncate64(path, length); });
-}
+FOREBAY_EXPORTED int truncate64(const char* path, off64_t length) noexcept
+    FOREBAY_SAME_AS(truncate);
 
 FOREBAY_EXPORTED int unlink(const char* path) noexcept {
   return traced_name(TracedCall::unlink, AT_FDCWD, path, 0, [&] { return real().unlink(path); });

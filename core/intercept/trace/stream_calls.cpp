@@ -172,10 +172,7 @@ FOREBAY_EXPORTED int fseeko(FILE* stream, off_t offset, int whence) {
                      [&] { return real().fseeko64(stream, offset, whence); });
 }
 
-FOREBAY_EXPORTED int fseeko64(FILE* stream, off64_t offset, int whence) {
-  return traced_seek(stream, offset, whence,
-                     [&] { return real().fseeko64(stream, offset, whence); });
-}
+FOREBAY_EXPORTED int fseeko64(FILE* stream, off64_t offset, int whence) FOREBAY_SAME_AS(fseeko);
 
 FOREBAY_EXPORTED void rewind(FILE* stream) {
   traced_seek(stream, 0, SEEK_SET, [&] {

@@ -116,10 +116,11 @@ class Workload:
 def of(trace: Trace) -> Workload:
     """Reads a trace once. Raises ForebayError where it is damaged."""
     found = layers.load(trace)
-    posix, mpi = layers.of_storage(trace, found["posix"]), found["mpiio"]
+    owners = places.owners(trace)
+    posix, mpi = layers.of_storage(trace, found["posix"], owners), found["mpiio"]
     moments = timeline.segments(posix, mpi)
     budget = budget_of.of(trace, posix, mpi, moments)
-    own = layers.of_the_application(trace, posix)
+    own = layers.of_the_application(posix, owners)
     reads = _reads(trace, own, mpi)
     application = app.characterise(trace)
     works: list[Work] = []

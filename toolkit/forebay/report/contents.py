@@ -16,7 +16,7 @@ from forebay.report.funnel import Funnel
 from forebay.report.grids import OffsetTime, RankTime
 from forebay.report.ladder import Ladder
 from forebay.system_file import System
-from forebay.trace import unseen
+from forebay.trace import places, unseen
 from forebay.trace.directory import Trace
 from forebay.units import show_seconds, show_share
 
@@ -66,10 +66,11 @@ class Contents:
 def examine(trace: Trace, system: System | None = None) -> Contents:
     """Reads a trace once and works out everything."""
     found = layers.load(trace)
-    posix, mpi = layers.of_storage(trace, found["posix"]), found["mpiio"]
+    owners = places.owners(trace)
+    posix, mpi = layers.of_storage(trace, found["posix"], owners), found["mpiio"]
     moments = timeline.segments(posix, mpi)
     budget = budget_of.of(trace, posix, mpi, moments)
-    own = layers.of_the_application(trace, posix)
+    own = layers.of_the_application(posix, owners)
     funnel = funnel_of.of(trace, own, mpi)
     settings = asked_hints.of(trace)
     findings = Search(trace, own, mpi, budget, funnel, settings).carry_out(moments)

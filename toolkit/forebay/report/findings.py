@@ -125,8 +125,9 @@ class Search:
 
     def _exchange(self, segments: Segments) -> None:
         """Time in MPI-IO while no process was in a storage call below it and nobody was awaited."""
-        below = self._posix.only(self._posix.below & (self._posix.kind != Kind.LOCK))
-        locks = self._posix.only(self._posix.below & (self._posix.kind == Kind.LOCK))
+        under = self._posix.only(self._posix.below)
+        is_lock = under.kind == Kind.LOCK
+        below, locks = under.only(~is_lock), under.only(is_lock)
         if self._trace.run.losses or not below.data.any():
             return
         own = timeline.chosen(segments, self._counts)

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from forebay.trace import calls, places, tables
+from forebay.trace import calls, tables
 from forebay.trace.calls import Kind
 from forebay.trace.directory import Trace
 from forebay.trace.places import OF_THE_KERNEL, Owner
@@ -79,23 +79,23 @@ def load(trace: Trace) -> dict[str, Layer]:
     return {"mpiio": mpi, "posix": _with_owners(trace, _layer(trace, "posix"), mpi)}
 
 
-def of_storage(trace: Trace, posix: Layer) -> Layer:
-    """`posix` without what an MPI shares between its processes in memory: that is no storage."""
+def of_storage(trace: Trace, posix: Layer, owners: NDArray[np.int8]) -> Layer:
+    """`posix` without what an MPI shares between its processes in memory: that is no storage.
+    `owners`: of the trace's files, as `places.owners` has them."""
     files = trace.table("files", ["path", "file_system"])
+    columns = (files["path"].to_pylist(), files["file_system"].to_pylist())
     in_memory = [
         (path or "").startswith("/dev/shm/") or kind == "tmpfs"
-        for path, kind in zip(
-            files["path"].to_pylist(), files["file_system"].to_pylist(), strict=True
-        )
+        for path, kind in zip(*columns, strict=True)
     ]
-    shared = (places.owners(trace) == Owner.MPI) & np.array([*in_memory, False])
+    shared = (owners == Owner.MPI) & np.array([*in_memory, False])
     return posix.only(~shared[posix.file])
 
 
-def of_the_application(trace: Trace, posix: Layer) -> Layer:
+def of_the_application(posix: Layer, owners: NDArray[np.int8]) -> Layer:
     """`posix` without the MPI's own files, and without reads and writes of the system's, such as
-    libraries."""
-    owner = places.owners(trace)[posix.file]
+    libraries. `owners`: as for `of_storage`."""
+    owner = owners[posix.file]
     of_system = posix.data & (owner == Owner.SYSTEM)
     return posix.only((owner != Owner.MPI) & ~of_system)
 

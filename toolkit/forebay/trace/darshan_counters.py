@@ -57,8 +57,10 @@ class _Groups:
         turns = np.append(True, (np.diff(process) != 0) | (np.diff(file) != 0))[: len(file)]
         self.part = np.cumsum(turns)  # one for each process and file, within which calls follow
         self.start = start[order]
-        self.duration = tables.integers(self.table, "duration_ns")
         self.kind = calls.kinds(self.table)
+        # Darshan wraps no call for locks, which wait for other processes.
+        duration = tables.integers(self.table, "duration_ns")
+        self.duration = np.where(self.of(Kind.LOCK), 0, duration)
         self.bytes = calls.moved_bytes(self.table)
         self.offset = tables.integers(self.table, "offset")
         self.rank = ranks[process]
@@ -226,9 +228,7 @@ def _common_to_all(groups: _Groups, prefix: str) -> _Columns:
     for word, rows in spans.items():
         columns[f"{prefix}_F_{word}_START_TIMESTAMP"] = groups.first(rows, groups.start) / 1e9
         columns[f"{prefix}_F_{word}_END_TIMESTAMP"] = groups.largest(rows, end) / 1e9
-    # Darshan wraps no call for locks, which wait for other processes.
-    others = ~data & ~groups.of(Kind.LOCK)
-    columns[f"{prefix}_F_META_TIME"] = groups.total(others, groups.duration) / 1e9
+    columns[f"{prefix}_F_META_TIME"] = groups.total(~data, groups.duration) / 1e9
     return columns | _differences(groups, prefix, data)
 
 
@@ -237,8 +237,7 @@ def _differences(groups: _Groups, prefix: str, data: NDArray[np.bool_]) -> _Colu
     pairs = np.stack([groups.group, groups.rank], axis=1)
     keys, part = np.unique(pairs, axis=0, return_inverse=True)
     part, group, rank = part.reshape(-1), keys[:, 0], keys[:, 1]
-    duration = np.where(groups.of(Kind.LOCK), 0, groups.duration)
-    seconds = np.bincount(part, duration, len(keys)) / 1e9
+    seconds = np.bincount(part, groups.duration, len(keys)) / 1e9
     moved = np.bincount(part, np.where(data, groups.bytes, 0), len(keys))
     order = np.lexsort((seconds, group))
     last = np.cumsum(np.bincount(group, minlength=groups.count)) - 1
