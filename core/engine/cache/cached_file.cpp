@@ -309,7 +309,8 @@ Status CachedFile::sync_locked() {
   const bool to_node = options_.sync == SyncScope::node || options_.flush == CacheFlush::none;
   if (to_node && !write_through_ && log_.sync()) {
     const std::scoped_lock lock(sync_mutex_);  // A thread may be about to make it durable.
-    return written_directly_ ? sync_file() : Status{};
+    const Status synced = written_directly_ ? sync_file() : Status{};
+    return synced ? take_lost() : synced;
   }
   auto settled = settle();
   return settled ? settled : tl::unexpected(kept_in_log(settled.error()));
@@ -440,6 +441,10 @@ Status CachedFile::degrade(const Error& reason) {
 /// What the threads wrote is durable, and the log says so.
 Status CachedFile::make_durable() {
   const std::scoped_lock lock(sync_mutex_);
+  return make_durable_locked();
+}
+
+Status CachedFile::make_durable_locked() {
   const std::uint64_t through = extents_.begin_sync();
   auto synced = sync_file();
   extents_.end_sync(synced.has_value());
@@ -516,9 +521,11 @@ void CachedFile::yield_capacity() {
 /// What the log holds is tried again by the next one who needs the file to be durable; what only
 /// the file was given may be lost then, and that is told once.
 void CachedFile::make_durable_or_lose() {
-  const Status durable = make_durable();
+  // Before anybody else makes the file durable, which would not fail again.
+  const std::scoped_lock lock(sync_mutex_);
+  const Status durable = make_durable_locked();
   if (durable || !written_directly_) return;
-  const std::scoped_lock lock(reason_mutex_);
+  const std::scoped_lock reason_lock(reason_mutex_);
   lost_ = durable.error();
 }
 

@@ -137,6 +137,7 @@ class CachedFile final : public StorageFile {
   Status remove_log();
   Status destroy_log();
   Status make_durable();
+  Status make_durable_locked();  ///< With sync_mutex_ held.
   void make_durable_or_lose();
   bool was_given(Extent extent);
   Status take_lost();
