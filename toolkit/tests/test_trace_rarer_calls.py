@@ -37,6 +37,25 @@ def counters(trace: Trace, name: str) -> dict[str, int]:
     return {key: int(values[record]) for key, values in counted.columns.items()}
 
 
+def test_what_a_child_by_vfork_does_to_its_descriptors_is_not_of_its_parent(
+    forebay: Forebay,
+) -> None:
+    trace = traced(
+        forebay,
+        """
+        import os, subprocess
+        file = os.open("data", os.O_WRONLY | os.O_CREAT)
+        os.dup2(file, 1)
+        os.write(1, bytes(10))
+        # The child puts a pipe on that number.
+        subprocess.run(["true"], stdout=subprocess.PIPE, check=True)
+        os.write(1, bytes(20))
+        """,
+    )
+    calls_told = told(trace, "data", "call", "result")
+    assert [result for call, result in calls_told if call == "write"] == [10, 20]
+
+
 def test_splices_have_the_rows_of_files_and_none_of_pipes(forebay: Forebay, tmp_path: Path) -> None:
     content = bytes(range(256)) * 4
     (tmp_path / "source").write_bytes(content)

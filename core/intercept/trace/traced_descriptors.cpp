@@ -31,7 +31,9 @@ DescriptorKind kind_of(const struct stat64& status) {
   return is_file ? DescriptorKind::traced : DescriptorKind::untraced;
 }
 
+/// Not in a child that has our memory (vfork), but descriptors of its own.
 void set_kind(int descriptor, DescriptorKind kind) {
+  if (is_vforked()) return;
   const auto index = static_cast<unsigned>(descriptor);
   if (index < most_descriptors) {
     detail::descriptor_kinds[index].store(kind, std::memory_order_relaxed);
@@ -81,7 +83,7 @@ DescriptorKind find(int descriptor) {
 namespace detail {
 
 bool is_found_traced(int descriptor) {
-  if (!is_on() || descriptor < 0) return false;
+  if (!is_on() || is_vforked() || descriptor < 0) return false;
   const int before = errno;
   const bool is_file = find(descriptor) == DescriptorKind::traced;
   errno = before;
