@@ -41,6 +41,7 @@ namespace {
 
 constexpr std::int64_t format_version = 1;
 constexpr const char* reference = "a key of the hints reference, docs/guide/hints.md";
+constexpr const char* known_keys = "a key of docs/formats/intent.md";
 
 std::string place(std::string_view intent_path, const toml::source_position& position) {
   return std::string(intent_path) + ":" + std::to_string(position.line);
@@ -98,6 +99,10 @@ Result<toml::table> parsed(std::string_view toml, std::string_view intent_path) 
                  (is_cache_twice ? "; beside [file.cache] the memory for reading ahead is budget"
                                  : "; correct the line") +
                  ", the whole intent file is left out until then");
+}
+
+bool is_hint(std::string_view key) {
+  return std::ranges::find(known_hints(), key, &HintKey::key) != known_hints().end();
 }
 
 /// `path` from its last slash on, without it.
@@ -281,6 +286,8 @@ class ReadSectionReader {
         const auto text = hint_text(*node);
         section_.intent.policy = text ? policy_in(*text) : std::nullopt;
         if (!section_.intent.policy) report(*key, *node, "auto, page-cache or mercury");
+      } else if (key->str() != "path" && key->str() != "cache" && !is_hint(key->str())) {
+        add_problem(section_.unknown, key->source().begin, *key, kind_of(*node), known_keys);
       }
     }
     return std::move(section_);
@@ -322,21 +329,21 @@ class ReadSectionReader {
         section_.intent.willneed.push_back({*offset, *length});
         section_.lines.push_back(item.source().begin.line);
       } else {
-        add_problem(item.source().begin, key, kind_of(item), accepted);
+        add_problem(section_.problems, item.source().begin, key, kind_of(item), accepted);
       }
     }
   }
 
   void report(const toml::key& key, const toml::node& node, const char* accepted) {
-    add_problem(key.source().begin, key, kind_of(node), accepted);
+    add_problem(section_.problems, key.source().begin, key, kind_of(node), accepted);
   }
 
-  void add_problem(const toml::source_position& where, const toml::key& key, std::string value,
-                   const char* accepted) {
+  void add_problem(std::vector<HintProblem>& among, const toml::source_position& where,
+                   const toml::key& key, std::string value, const char* accepted) {
     // A list with thousands of mistakes has said enough.
     static constexpr std::size_t most_problems = 16;
-    if (section_.problems.size() == most_problems) return;
-    section_.problems.push_back(
+    if (among.size() == most_problems) return;
+    among.push_back(
         {place(intent_path_, where), std::string(key.str()), std::move(value), accepted});
   }
 

@@ -59,6 +59,7 @@ struct ReadSection {
   std::string written_in = {};            ///< The intent file.
   std::vector<std::uint32_t> lines = {};  ///< There, of each pair of `willneed`.
   std::uint32_t same_size_line = 0;
+  std::vector<HintProblem> unknown = {};  ///< Keys that are of nothing; who reads hints tells, too.
 };
 
 /// The sections of an intent file with content `toml` (docs/formats/intent.md) that speak of reads,

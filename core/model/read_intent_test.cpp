@@ -193,6 +193,25 @@ gap = "small"
                         HasSubstr("job.toml:15"), HasSubstr("job.toml:16")));
 }
 
+TEST(ReadIntent, KeysThatNobodyKnowsAreNamedWithTheirLine) {
+  const auto found = sections(R"([[file]]
+path = "*"
+willneed = [[0, 10]]
+buget = "1MiB"
+cb_nodes = 2
+forebay_io_depth = 4
+[file.cahce]
+mode = "enable"
+[file.cache]
+mode = "enable"
+)");
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found[0].problems, IsEmpty());
+  ASSERT_THAT(found[0].unknown, SizeIs(2)) << "hints are not for reads";
+  EXPECT_THAT(to_string(found[0].unknown[0]), AllOf(HasSubstr("job.toml:4"), HasSubstr("buget")));
+  EXPECT_THAT(to_string(found[0].unknown[1]), AllOf(HasSubstr("job.toml:7"), HasSubstr("cahce")));
+}
+
 TEST(ReadIntent, WhoReadsHintsDoesNotComplainOfThem) {
   const auto hints =
       intent_for("[[file]]\npath = '*'\nwillneed = [[0, 0]]\nblock = 'x'\n", "job.toml", "/a", {});

@@ -44,18 +44,19 @@ def _write(files: list[DeclaredReads], comment: str, out: Path | None) -> None:
 def show_command(
     path: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="The intent file.")],
 ) -> None:
-    """Say in figures what each section of an intent file declares.
+    """Say in figures what each section of an intent file declares, and what is wrong in it.
 
-    Exit status: 0, or 1 if an entry of willneed is no pair [offset, length].
+    Exit status: 0, or 1 if an entry of willneed is no pair [offset, length], a section has no path,
+    or a key is misspelt.
     """
     from forebay import intent_file
     from forebay.cli import output_console
     from forebay.units import show_bytes
 
     console = output_console()
-    summaries = [
-        intent_file.summarise(section) for section in intent_file.sections(intent_file.load(path))
-    ]
+    content = intent_file.load(path)
+    summaries = [intent_file.summarise(section) for section in intent_file.sections(content)]
+    mistakes = intent_file.mistakes(content)
     for summary in summaries:
         lines = [summary.pattern]
         if summary.extents:
@@ -71,7 +72,10 @@ def show_command(
             console.print(line, markup=False, soft_wrap=True)
     if not summaries:
         console.print("no [[file]] section", markup=False)
-    raise typer.Exit(1 if any(summary.wrong for summary in summaries) else 0)
+    for told in mistakes:
+        console.print(told, markup=False, soft_wrap=True)
+    is_wrong = bool(mistakes) or any(summary.wrong for summary in summaries)
+    raise typer.Exit(1 if is_wrong else 0)
 
 
 @app.command(

@@ -1,6 +1,7 @@
 """Intent files that declare reads (docs/formats/intent.md): written from extents that were recorded
 or found in a file's own index, and summed up for a person."""
 
+import difflib
 import itertools
 import json
 import re
@@ -122,6 +123,36 @@ def declares_reads(intent: Path | None) -> bool:
         return any(speaks_of_reads(section) for section in sections(load(intent)))
     except (OSError, ForebayError):
         return False
+
+
+def mistakes(content: dict[str, Any], *, unseen: bool = False) -> list[str]:
+    """Sections that are for no file, and keys that look like one that speaks of reads, for a
+    person. Which other keys are known is the libraries' to say, with their lines. `unseen`: only
+    what the one that reads ahead does not tell, since no such section is for a file of its own."""
+    found = content.get("file", [])
+    told = [] if isinstance(found, list) else ["file is no array of [[file]] sections"]
+    for number, section in enumerate(sections(content), start=1):
+        path = section.get("path")
+        here = f"section {number}" + (f" ({path})" if isinstance(path, str) else "")
+        if not isinstance(path, str):
+            told.append(f"{here} has no path: a pattern of the files that it is for")
+        elif unseen and speaks_of_reads(section):
+            continue
+        for key in sorted(section.keys() - READ_KEYS - {"path", "cache"}):
+            if like := difflib.get_close_matches(key, READ_KEYS, n=1, cutoff=0.8):
+                told.append(f"{here} has a key {key}, which nobody knows: {like[0]}?")
+    return told
+
+
+def unseen_mistakes(intent: Path | None) -> list[str]:
+    """Those of an intent file that no library tells, by its name; none of what cannot be read or is
+    no TOML: see why_unreadable()."""
+    if intent is None:
+        return []
+    try:
+        return [f"{intent}: {told}" for told in mistakes(load(intent), unseen=True)]
+    except (OSError, ForebayError):
+        return []
 
 
 def why_unreadable(intent: Path | None) -> str:

@@ -90,7 +90,7 @@ def run(options: RunOptions, console: Console) -> int:
             ]
         elif found.records or read_ahead.is_empty:
             lines = remarks(options.command, dialect, exit_code, found, directory.parent)
-        lines = seen + _unread_intent(options) + lines
+        lines = seen + _unread_intent(options) + _mistaken_intent(options, found) + lines
     unsafe = unsafe_data.left_in_logs(variables, found.records, exit_code != 0, begun_unix_s)
     lines += unsafe_data.advice(unsafe)
     files = summary.summarise(found.records)
@@ -152,6 +152,13 @@ def _unread_intent(options: RunOptions) -> list[str]:
         return []
     why = intent_file.why_unreadable(intent)
     return [f"forebay: nothing is read ahead: {why}"] if why else []
+
+
+def _mistaken_intent(options: RunOptions, found: records.Records) -> list[str]:
+    """What is wrong in an intent file, for programs whose MPI files do not tell of it."""
+    if options.observe or found.records:
+        return []
+    return [f"forebay: {told}" for told in intent_file.unseen_mistakes(_intent(options))]
 
 
 def _watched(options: RunOptions, directory: Path) -> AbstractContextManager[list[str]]:

@@ -98,6 +98,18 @@ def test_show_tells_figures_and_finds_what_is_no_pair(forebay: Forebay, tmp_path
     assert "no TOML" in answer.errors
 
 
+def test_show_names_what_nobody_knows(forebay: Forebay, tmp_path: Path) -> None:
+    path = tmp_path / "intent.toml"
+    path.write_text(
+        '[[file]]\nwillneed = [[0, 0]]\n[[file]]\npath = "a"\nbuget = "1MiB"\ncb_nodes = 2\n'
+    )
+    answer = forebay("intent", "show", str(path))
+    assert answer.code == 1
+    assert "section 1 has no path" in answer.output
+    assert "section 2 (a) has a key buget, which nobody knows: budget?" in answer.output
+    assert "cb_nodes, which" not in answer.output
+
+
 def _bytes_at(path: Path, extents: Extents) -> bytes:
     content = path.read_bytes()
     return b"".join(content[offset : offset + length] for offset, length in extents)

@@ -104,6 +104,25 @@ def test_mistakes_are_not_told_to_a_file_that_has_the_number_of_the_error_stream
     assert (answer.code, (tmp_path / "result").read_text()) == (0, "")
 
 
+def test_keys_that_nobody_knows_are_told(forebay: Forebay, tmp_path: Path) -> None:
+    (tmp_path / "a.dat").write_text("x" * SIZE)
+    (tmp_path / "reader.py").write_text(READER)
+    (tmp_path / "reads.toml").write_text(
+        '[[file]]\npath = "a.dat"\nwillneed = [[0, 0]]\nbuget = "1MiB"\n'
+        '[[file]]\npath = "b.dat"\nwilneed = [[0, 0]]\n[[file]]\nbudget = "1MiB"\n'
+    )
+    words = ["run", "--intent", "reads.toml", "--", sys.executable, "reader.py", "a.dat"]
+    answer = forebay(*words)
+    assert answer.code == 0
+    assert answer.errors.count("buget") == 1
+    assert "reads.toml:4: buget" in answer.errors
+    assert "section 2 (b.dat) has a key wilneed, which nobody knows: willneed?" in answer.errors
+    assert "section 3 has no path" in answer.errors
+    (tmp_path / "reads.toml").write_text('[[file]]\npath = "a.dat"\nwilneed = [[0, 0]]\n')
+    answer = forebay(*words)
+    assert answer.errors.count("wilneed") == 1
+
+
 def test_an_intent_file_that_is_no_toml_is_told_and_the_run_goes_on(
     forebay: Forebay, tmp_path: Path
 ) -> None:

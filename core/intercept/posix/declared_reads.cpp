@@ -45,11 +45,14 @@ std::shared_ptr<const ReadIntent> DeclaredReads::together(const Sections& sectio
   return {std::shared_ptr<void>(), &sections.front()->intent};  // It is never freed.
 }
 
-void DeclaredReads::tell(const Sections& sections) const {
+void DeclaredReads::tell(const Sections& sections, bool hints_are_told) const {
   for (const ReadSection* section : sections) {
     const auto place = static_cast<std::size_t>(section - sections_.data());
-    if (section->problems.empty() || told_[place].test_and_set()) continue;
+    const bool has_any = !section->problems.empty() || !section->unknown.empty();
+    if (!has_any || told_[place].test_and_set()) continue;
     for (const HintProblem& problem : section->problems) complain(to_string(problem));
+    if (hints_are_told) continue;
+    for (const HintProblem& problem : section->unknown) complain(to_string(problem));
   }
 }
 

@@ -26,8 +26,9 @@ class DeclaredReads {
   /// Which files they are for does not depend on names alone.
   bool goes_by_size() const { return goes_by_size_; }
 
-  /// Tells what is wrong in `sections`, of each once in the process.
-  void tell(const Sections& sections) const;
+  /// Tells what is wrong in `sections`, of each once in the process. `hints_are_told`: somebody
+  /// else, who reads what they say of hints, tells of keys that nobody knows.
+  void tell(const Sections& sections, bool hints_are_told) const;
 
  private:
   explicit DeclaredReads(std::vector<ReadSection> sections);
