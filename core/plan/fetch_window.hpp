@@ -20,17 +20,16 @@ class Confidence {
   void observe(bool hit) { share_ += weight * ((hit ? 1.0 : 0.0) - share_); }
   /// Nine misses in a row from the best on (0.875 to the 9th is 0.30).
   bool lost() const { return share_ < 0.301; }
-  double share() const { return share_; }
 
  private:
   static constexpr double weight = 1.0 / 8;
   double share_ = 1;
 };
 
-/// How far to fetch ahead: latency x bandwidth keeps the storage busy, twice that lets a reader
-/// take one half while the other arrives. Latency is the shortest seen and bandwidth the highest,
-/// since both are spoilt by our own requests waiting behind each other. Time is nanoseconds of any
-/// one clock. [Cardwell et al., BBR, 2016: the same two for a network path]
+/// How far to fetch ahead: latency x bandwidth keeps the storage busy, some times that lets a
+/// reader take one part while others arrive. Latency is the shortest seen and bandwidth the
+/// highest, since both are spoilt by our own requests waiting behind each other. Time is
+/// nanoseconds of any one clock. [Cardwell et al., BBR, 2016: the same two for a network path]
 class FetchWindow {
  public:
   FetchWindow(Bytes block, Bytes budget);

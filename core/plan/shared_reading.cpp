@@ -22,11 +22,6 @@ std::int64_t patience_after(std::int64_t reading_ns) {
 
 }  // namespace
 
-std::optional<Bytes> tail_of(std::span<const Fellow> fellows) {
-  if (fellows.empty()) return std::nullopt;
-  return std::ranges::min(fellows, {}, &Fellow::front).front;
-}
-
 std::optional<std::size_t> piece_to_give_up(std::span<const HeldPiece> held, Bytes tail,
                                             Bytes wanted) {
   std::optional<std::size_t> first;

@@ -26,9 +26,6 @@ struct HeldPiece {
   bool is_ready = false;
 };
 
-/// Before this place nobody wants anything; none: there is nobody.
-std::optional<Bytes> tail_of(std::span<const Fellow> fellows);
-
 /// Which piece makes room for one that begins at the place `wanted`: of those that all have passed
 /// the first; else the last, if it is read after the one wanted. Then somebody came who is behind,
 /// and for whom it is fetched anew what the others have passed. None: somebody has to read first.

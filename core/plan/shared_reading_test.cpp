@@ -17,11 +17,6 @@ using ::testing::IsEmpty;
 constexpr std::int64_t ms = 1'000'000;
 constexpr Bytes window = 8 * MiB;
 
-TEST(SharedReading, TheLastReaderIsTheTail) {
-  EXPECT_EQ(tail_of({}), std::nullopt);
-  EXPECT_EQ(tail_of(std::array{Fellow{5, 0}, Fellow{3, 9}, Fellow{7, 1}}), 3);
-}
-
 TEST(SharedReading, WhatAllHavePassedMakesRoomInItsOrder) {
   const std::array held{HeldPiece{30, 40, true}, HeldPiece{10, 20, true}, HeldPiece{0, 10, false},
                         HeldPiece{20, 30, true}};

@@ -6,16 +6,22 @@
 #include <cerrno>
 #include <utility>
 
+#include "core/model/direct_io.hpp"
 #include "core/storage/descriptor.hpp"
 #include "core/storage/server_advice.hpp"
+#include "core/storage/told_alignment.hpp"
 
 namespace forebay {
 namespace {
 
 class PosixFetchSource final : public FetchSource {
  public:
-  PosixFetchSource(Descriptor fd, std::string path, std::unique_ptr<ServerAdvice> servers)
-      : fd_(std::move(fd)), path_(std::move(path)), servers_(std::move(servers)) {}
+  PosixFetchSource(Descriptor fd, bool is_direct, std::string path,
+                   std::unique_ptr<ServerAdvice> servers)
+      : fd_(std::move(fd)),
+        is_direct_(is_direct),
+        path_(std::move(path)),
+        servers_(std::move(servers)) {}
 
   Result<Bytes> read(std::span<std::byte> into, Bytes offset) override {
     ssize_t moved = 0;
@@ -26,6 +32,9 @@ class PosixFetchSource final : public FetchSource {
     return moved;
   }
 
+  void prepare(Extent extent) override {
+    if (!is_direct_) write_out(fd_.get(), extent);
+  }
   std::optional<FileVersion> version() override { return version_of(fd_.get()); }
   Bytes resident(Extent extent) override { return resident_bytes(fd_.get(), extent); }
   Status advise(Extent extent, bool is_needed) override {
@@ -40,6 +49,7 @@ class PosixFetchSource final : public FetchSource {
 
  private:
   const Descriptor fd_;
+  const bool is_direct_;
   const std::string path_;
   const std::unique_ptr<ServerAdvice> servers_;  ///< Null where the kernel is all that there is.
 };
@@ -56,7 +66,11 @@ Result<std::unique_ptr<FetchSource>> open_fetch_source(int descriptor, const std
   // The name may lead to another file by now; this link leads to the one that is open.
   const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
   int fd = -1;
-  if (way == Through::direct) fd = ::open(link.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
+  const Bytes alignment = told_direct_alignment(descriptor).value_or(direct_alignment);
+  const bool can_be_direct = alignment > 0 && alignment <= direct_alignment;
+  if (way == Through::direct && can_be_direct) {
+    fd = ::open(link.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
+  }
   const bool is_direct = fd >= 0;
   if (fd < 0) fd = ::open(link.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return fail(errno, "open once more " + path);
@@ -65,7 +79,8 @@ Result<std::unique_ptr<FetchSource>> open_fetch_source(int descriptor, const std
   if (!is_direct && way != Through::page_cache) ::posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
   // Our own reads through the page cache bring what they read, and nothing around it.
   if (!is_direct) ::posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
-  return std::make_unique<PosixFetchSource>(Descriptor(fd), path, server_advice_of(fd, link));
+  return std::make_unique<PosixFetchSource>(Descriptor(fd), is_direct, path,
+                                            server_advice_of(fd, link));
 }
 
 }  // namespace forebay

@@ -22,6 +22,11 @@ class FetchSource {
   /// count, which is less than asked where the file ends, and may be less elsewhere.
   virtual Result<Bytes> read(std::span<std::byte> into, Bytes offset) = 0;
 
+  /// Before requests of `extent` that are carried out by descriptor(). Where these come from the
+  /// page cache, what is stored there is written out, so that the next store to it sets the times
+  /// of the file.
+  virtual void prepare(Extent /*extent*/) {}
+
   virtual std::optional<FileVersion> version() = 0;
 
   /// Bytes of `extent` that the program gets at the speed of memory without us.

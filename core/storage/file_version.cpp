@@ -11,15 +11,23 @@
 #include <array>
 #include <ctime>
 
+#include "core/storage/told_alignment.hpp"
+
 namespace forebay {
 namespace {
 
 constexpr std::int64_t second_ns = 1'000'000'000;
 
-constexpr std::array<std::uint32_t, 15> without_times = {
-    TMPFS_MAGIC,   RAMFS_MAGIC,    HUGETLBFS_MAGIC,  PROC_SUPER_MAGIC,     SYSFS_MAGIC,
-    DEBUGFS_MAGIC, TRACEFS_MAGIC,  SECURITYFS_MAGIC, CGROUP_SUPER_MAGIC,   CGROUP2_SUPER_MAGIC,
-    BPF_FS_MAGIC,  EFIVARFS_MAGIC, PSTOREFS_MAGIC,   RDTGROUP_SUPER_MAGIC, SELINUX_MAGIC};
+constexpr std::array<std::uint32_t, 17> without_times = {
+    TMPFS_MAGIC,        RAMFS_MAGIC,          HUGETLBFS_MAGIC, PROC_SUPER_MAGIC,
+    SYSFS_MAGIC,        DEBUGFS_MAGIC,        TRACEFS_MAGIC,   SECURITYFS_MAGIC,
+    CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,  BPF_FS_MAGIC,    EFIVARFS_MAGIC,
+    PSTOREFS_MAGIC,     RDTGROUP_SUPER_MAGIC, SELINUX_MAGIC,   MSDOS_SUPER_MAGIC,
+    EXFAT_SUPER_MAGIC};
+
+/// Where the first store to a page sets the times of its file.
+constexpr std::array<std::uint32_t, 4> with_times_at_once = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,
+                                                             BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC};
 
 std::int64_t nanoseconds(const timespec& time) { return time.tv_sec * second_ns + time.tv_nsec; }
 
@@ -51,12 +59,28 @@ std::optional<FileVersion> served_version_of(int descriptor) {
                      time_ns(status.stx_ctime)};
 }
 
-bool tells_changes(int descriptor) {
+TimesTell times_tell(int descriptor) {
   struct statfs status{};
-  if (::fstatfs(descriptor, &status) != 0) return false;
+  if (::fstatfs(descriptor, &status) != 0) return TimesTell::nothing;
   // f_type is a signed word of the machine's width; the magic numbers have 32 bits.
-  return std::ranges::find(without_times, static_cast<std::uint32_t>(status.f_type)) ==
-         without_times.end();
+  const auto kind = static_cast<std::uint32_t>(status.f_type);
+  const auto is_in = [kind](const auto& kinds) {
+    return std::ranges::find(kinds, kind) != kinds.end();
+  };
+  if (is_in(without_times)) return TimesTell::nothing;
+  if (kind == OVERLAYFS_SUPER_MAGIC) {
+    // What lies below may be memory, of which this is not told.
+    const bool is_on_device = told_direct_alignment(descriptor).value_or(0) > 0;
+    return is_on_device ? TimesTell::when_it_is_done : TimesTell::nothing;
+  }
+  return is_in(with_times_at_once) ? TimesTell::when_it_is_done : TimesTell::once_written;
+}
+
+void write_out(int descriptor, Extent extent) {
+  constexpr unsigned how =
+      SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+  // Past our own tracing, as it is no call of the program's.
+  ::syscall(SYS_sync_file_range, descriptor, extent.offset, extent.length, how);
 }
 
 std::int64_t file_clock_ns() {

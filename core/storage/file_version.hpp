@@ -11,8 +11,9 @@
 namespace forebay {
 
 /// What tells one content of a file from the next: every write, truncation and change of times sets
-/// the time of change (ctime) to now, and no program can set it to anything else. Two versions that
-/// are equal hold the same bytes if the earlier one was settled when it was looked at.
+/// the time of change (ctime) to now, and no program can set it to anything else, where
+/// times_tell(). Two versions that are equal hold the same bytes if the earlier one was settled
+/// when it was looked at.
 struct FileVersion {
   FileId id;
   Bytes size = 0;
@@ -39,10 +40,23 @@ std::optional<FileVersion> version_of(int descriptor);
 /// for a second, as it comes).
 std::optional<FileVersion> served_version_of(int descriptor);
 
-/// Whether the times of the file behind `descriptor` tell of every change, so that versions tell
-/// contents apart. Not of files that the kernel makes up as they are read (/proc, /sys), nor of
-/// those in memory (tmpfs), where what is stored through a mapping sets none.
-bool tells_changes(int descriptor);
+/// What the times of a file tell of changes of its content.
+enum class TimesTell {
+  nothing,          ///< Not of all changes.
+  once_written,     ///< Of a store through a mapping when its page has been written out.
+  when_it_is_done,  ///< Of every change.
+};
+/// Of the file behind `descriptor`. Nothing of files that the kernel makes up as they are read
+/// (/proc, /sys), of those in memory (tmpfs), where what is stored through a mapping sets none, nor
+/// on FAT, where programs set the time of change, nor in layers (overlayfs) over what may be
+/// memory. Once written on FUSE, whose server sets the times, and on whatever is not known to set
+/// them with the first store.
+TimesTell times_tell(int descriptor);
+
+/// Writes out what is stored in pages of `extent` and waits until it is (sync_file_range(2)), so
+/// that the times tell of it. Costs little where nothing is. FUSE before Linux 6.16 does not wait
+/// for what is on its way to the server already.
+void write_out(int descriptor, Extent extent);
 
 /// Now, by the clock that times of files are taken from; nanoseconds since 1970.
 std::int64_t file_clock_ns();

@@ -15,21 +15,21 @@ namespace {
 TEST(FileVersion, OfAFileInMemoryDoesNotTellOfEveryChange) {
   const Descriptor memory(::memfd_create("forebay-version", MFD_CLOEXEC));
   ASSERT_TRUE(memory.valid());
-  EXPECT_FALSE(tells_changes(memory.get()));
+  EXPECT_EQ(times_tell(memory.get()), TimesTell::nothing);
 }
 
 TEST(FileVersion, OfFilesOfTheKernelDoesNotTellOfEveryChange) {
   for (const char* path : {"/proc/self/status", "/sys/kernel/notes"}) {
     const Descriptor file(::open(path, O_RDONLY | O_CLOEXEC));
-    if (file.valid()) EXPECT_FALSE(tells_changes(file.get())) << path;
+    if (file.valid()) EXPECT_EQ(times_tell(file.get()), TimesTell::nothing) << path;
   }
-  EXPECT_FALSE(tells_changes(-1));
+  EXPECT_EQ(times_tell(-1), TimesTell::nothing);
 }
 
 TEST(FileVersion, OnADeviceTellsOfEveryChange) {
   if (file_system_name(testing::TempDir()) == "tmpfs") GTEST_SKIP() << "it is in memory";
   const Descriptor directory(::open(testing::TempDir().c_str(), O_RDONLY | O_CLOEXEC));
-  EXPECT_TRUE(tells_changes(directory.get()));
+  EXPECT_NE(times_tell(directory.get()), TimesTell::nothing);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "core/storage/aligned_memory.hpp"
 #include "core/storage/forwarding_file.hpp"
 #include "core/storage/piece_walk.hpp"
+#include "core/storage/told_alignment.hpp"
 
 namespace forebay {
 namespace {
@@ -26,18 +27,6 @@ namespace {
 constexpr Bytes least = 512 * KiB;
 /// Of one system call.
 constexpr Bytes call_bytes = large_page;
-
-/// What offsets, lengths and memory of direct writes are multiples of; 0: it is not known.
-Bytes alignment_of([[maybe_unused]] int descriptor) {
-#ifdef STATX_DIOALIGN
-  struct statx status{};
-  if (::statx(descriptor, "", AT_EMPTY_PATH, STATX_DIOALIGN, &status) != 0) return 0;
-  if ((status.stx_mask & STATX_DIOALIGN) == 0) return 0;
-  return std::max(status.stx_dio_offset_align, status.stx_dio_mem_align);
-#else
-  return 0;
-#endif
-}
 
 bool is_aligned(const void* memory) {
   return reinterpret_cast<std::uintptr_t>(memory) % static_cast<std::uintptr_t>(direct_alignment) ==
@@ -148,7 +137,7 @@ std::unique_ptr<StorageFile> past_page_cache(std::unique_ptr<StorageFile> file,
                                              Counters& counters) {
   Descriptor opened(::open(file->path().c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC));
   if (!opened.valid()) return file;
-  const Bytes alignment = alignment_of(opened.get());
+  const Bytes alignment = told_direct_alignment(opened.get()).value_or(0);
   if (alignment == 0 || alignment > direct_alignment) return file;
   auto direct = adopt_posix_file(std::move(opened), OpenMode::write_only, file->path(), counters);
   // The name may lead to another file by now.

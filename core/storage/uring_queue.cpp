@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <liburing.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cassert>
@@ -65,6 +66,10 @@ class UringQueue final : public ReadQueue {
   }
 
   void wake() override {
+    // A program that closes descriptors past us may have a file by this number: an eventfd is of no
+    // type (anon_inodefs).
+    struct stat status{};
+    if (::fstat(bell_.get(), &status) != 0 || (status.st_mode & S_IFMT) != 0) return;
     // Fails only where the counter is full, and then the ring wakes anyway.
     const std::uint64_t one = 1;
     (void)!::write(bell_.get(), &one, sizeof one);

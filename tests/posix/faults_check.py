@@ -20,11 +20,9 @@ import subprocess
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from preloaded import TOLD_READS, Preloaded, evict, make_file, total, wait_until_settled
+from preloaded import TOLD_READS, Preloaded, evict, make_file, testbed, total, wait_until_settled
 
 SIZE = 4_000_000
 KIB = 1024
@@ -85,20 +83,6 @@ def mapped_calls() -> list[str]:
     """Ends at what cannot be read, as a mapping does."""
     beside = [f"show {at} 30000" for at in range(0, SIZE, 60_000) if not is_broken(at, 30_000)]
     return [f"map {FILE}", *beside, f"show {BROKEN[0][0] - 9000} 20000", "show 0 1"]
-
-
-@contextmanager
-def testbed(program: str, backing: Path, options: list[str]) -> Iterator[Path]:
-    """A mounted one."""
-    mount = backing.with_name("mount")
-    mount.mkdir(exist_ok=True)
-    rates = ["--bandwidth", "400MB/s", "--latency", "1ms", "--stripe", "1MiB"]
-    subprocess.run([program, "--backing", backing, *rates, *options, mount], check=True)
-    try:
-        yield mount
-    finally:
-        # In the background: the kernel closes what a ring of io_uring has after its process ended.
-        subprocess.run(["fusermount3", "-u", "-z", mount], check=True)
 
 
 class Checks:

@@ -1,8 +1,8 @@
 """Goal: files that are read ahead may be opened, read and closed in signal handlers, which may also
-fork.
+fork, and open others on a stack of 8 KiB.
 
-Method: the program `handlers` with a timer of half a millisecond, over a declared file; it must end
-by itself, with the right bytes, and records must tell of reads.
+Method: the program `handlers` with a timer of half a millisecond, over a declared file and one that
+is not; it must end by itself, with the right bytes, and records must tell of reads.
 
 usage: handlers_check.py LIBRARY uring|threads PROGRAM
 """
@@ -26,10 +26,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir=".", prefix="posix-handlers-") as name:
         directory = Path(name).resolve()
         make_file(directory / "events", SIZE, 7)
+        make_file(directory / "undeclared", 1000, 8)
         wait_until_settled(directory)
         for policy in ("", 'policy = "page-cache"\n'):
             preloaded = Preloaded(library, queue, directory / f"with{len(policy)}", INTENT + policy)
-            code, said, errors = preloaded.run([program, str(directory / "events"), "20"])
+            command = [program, str(directory / "events"), "20", str(directory / "undeclared")]
+            code, said, errors = preloaded.run(command)
             if code != 0:
                 failures.append(f"{policy or 'own memory'}: status {code}: {said!r} {errors!r}")
             if total(preloaded.take_records(), "reads") == 0:

@@ -4,8 +4,8 @@ holds the others up in nothing.
 Method: four processes have one file open that is in no cache, declared to be read through the page
 cache, with a budget for all of it. When it is there they read it, and the bytes that they say they
 brought must be those declared, once; none between them, since it is measured times that choose a
-gap. Then four processes of the analysis workload, with one of them killed on its way: the others
-must be right.
+gap. Then three processes of the analysis workload, beside one that is killed when it has the file
+open and has read some of it: the three must be right.
 Without a word on how they should be read, and where there is no memory that they could share (they
 may make no files as long as that), whoever meets another reader goes to the page cache, too: a
 second process at once, the first one when it reads next.
@@ -26,6 +26,7 @@ from pathlib import Path
 from preloaded import Preloaded, evict, start_reader, total, wait_until_resident, wait_until_settled
 
 PROCESSES = 4
+READ_BEFORE_KILLED = 5
 OPTIONS = ["--size", "24MiB", "--reads", "120", "--mean", "80KiB", "--backward", "7"]
 PAGE = 4096
 BUDGET = 64 << 20  # of each process as much as all of them may count, bytes of others too
@@ -33,11 +34,16 @@ BUDGET = 64 << 20  # of each process as much as all of them may count, bytes of 
 LIMITED = ["sh", "-c", 'ulimit -f 2000; exec "$@"', "sh"]
 
 
+def answers_to(preloaded: Preloaded, pairs: list[list[int]]) -> list[str]:
+    """What a reader says of them."""
+    content = (preloaded.directory / "events").read_bytes()
+    return [f"{zlib.crc32(content[offset : offset + length])}\n" for offset, length in pairs]
+
+
 def one_fetch(preloaded: Preloaded, pairs: list[list[int]]) -> list[str]:
     """What is wrong with what processes fetch and read."""
     file = preloaded.directory / "events"
-    content = file.read_bytes()
-    expected = [f"{zlib.crc32(content[offset : offset + length])}\n" for offset, length in pairs]
+    expected = answers_to(preloaded, pairs)
     pages = {n for at, length in pairs for n in range(at // PAGE, -(-(at + length) // PAGE))}
     emptied = evict(file)
     processes = [start_reader(preloaded) for _ in range(PROCESSES)]
@@ -88,18 +94,35 @@ def without_a_word(preloaded: Preloaded, command: list[str], pairs: list[list[in
     return failures
 
 
-def start(preloaded: Preloaded, command: list[str]) -> list[subprocess.Popen[bytes]]:
-    return [
-        subprocess.Popen(
-            command,
-            cwd=preloaded.directory,
-            env=preloaded.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
-        for _ in range(PROCESSES)
-    ]
+def beside_a_killed_one(
+    preloaded: Preloaded, command: list[str], pairs: list[list[int]]
+) -> list[str]:
+    """What is wrong with processes of which one is killed on its way."""
+    with start_reader(preloaded) as killed:
+        others = [
+            subprocess.Popen(
+                command,
+                cwd=preloaded.directory,
+                env=preloaded.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+            )
+            for _ in range(PROCESSES - 1)
+        ]
+        assert killed.stdin is not None
+        assert killed.stdout is not None
+        answers = []
+        for offset, length in pairs[:READ_BEFORE_KILLED]:
+            killed.stdin.write(f"{offset} {length}\n")
+            killed.stdin.flush()
+            answers.append(killed.stdout.readline())
+        killed.kill()
+    ends = [(other.communicate()[1], other.returncode) for other in others]
+    failures = [f"status {code}: {errors!r}" for errors, code in ends if code != 0]
+    if answers != answers_to(preloaded, pairs[:READ_BEFORE_KILLED]):
+        failures.append(f"who was killed had read other bytes, or none: {answers}")
+    return failures
 
 
 def main() -> int:
@@ -122,10 +145,7 @@ def main() -> int:
 
         failures += one_fetch(preloaded, pairs)
         emptied = evict(directory / "events")
-        processes = start(preloaded, command)
-        processes[0].kill()
-        codes = [(p.communicate()[1], p.returncode) for p in processes]
-        failures += [f"status {code}: {errors!r}" for errors, code in codes[1:] if code != 0]
+        failures += beside_a_killed_one(preloaded, command, pairs)
         if emptied:
             preloaded.take_records()
             intent = (directory / "intent.toml").read_text()

@@ -1,5 +1,5 @@
-"""What the checks of this folder share: files that have settled and are in no cache, and programs
-with the library preloaded."""
+"""What the checks of this folder share: files that have settled and are in no cache, a file system
+of their own, and programs with the library preloaded."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 SETTLING_S = 2.1  # core/storage/file_version.hpp
@@ -91,6 +93,20 @@ def _resident_pages(descriptor: int, offset: int = 0, length: int = 0) -> int | 
     libc = ctypes.CDLL(None, use_errno=True)
     failed = libc.syscall(_CACHESTAT, descriptor, extent, counts, 0) != 0
     return None if failed else int(counts[0])
+
+
+@contextmanager
+def testbed(program: str, backing: Path, options: list[str]) -> Iterator[Path]:
+    """A mounted one."""
+    mount = backing.with_name("mount")
+    mount.mkdir(exist_ok=True)
+    rates = ["--bandwidth", "400MB/s", "--latency", "1ms", "--stripe", "1MiB"]
+    subprocess.run([program, "--backing", backing, *rates, *options, mount], check=True)
+    try:
+        yield mount
+    finally:
+        # In the background: the kernel closes what a ring of io_uring has after its process ended.
+        subprocess.run(["fusermount3", "-u", "-z", mount], check=True)
 
 
 def total(records: list[dict[str, object]], key: str) -> int:

@@ -2,9 +2,10 @@
 // ahead while the other is left alone: plain stdio is the model. Both must return the same counts,
 // bytes, positions, ends, errors and errnos; so must mappings and the descriptors behind the
 // streams. Calls: fopen (also for updating, and with wide characters), fdopen, freopen, setvbuf,
-// fread, fread_unlocked, fgets, getc, fgetc, getc_unlocked, ungetc, getline, getdelim, fscanf,
-// fgetwc, fseek, fseeko, fgetpos, fsetpos, rewind, ftell, fflush and read, mmap, munmap, fork,
-// fwrite, fclose. Before that, streams that have nothing to do with these files.
+// fread, fread_unlocked and what _FORTIFY_SOURCE makes of them, fgets, getc, fgetc, getc_unlocked,
+// ungetc, getline, getdelim, fscanf, fgetwc, fseek, fseeko, fgetpos, fsetpos, rewind, ftell,
+// freopen64, fseeko64, ftello64, fgetpos64, fsetpos64, fflush and read, mmap, munmap, fork, fwrite,
+// fclose. Before that, streams that have nothing to do with these files.
 //
 // usage: random_streams SEED CALLS MANAGED MODEL; status 1 and a message where they differ.
 
@@ -22,6 +23,13 @@
 #include <cstring>
 #include <random>
 #include <string>
+
+// NOLINTBEGIN(bugprone-reserved-identifier): the names are the C library's.
+extern "C" {
+size_t __fread_chk(void* buffer, size_t room, size_t size, size_t count, FILE* stream);
+size_t __fread_unlocked_chk(void* buffer, size_t room, size_t size, size_t count, FILE* stream);
+}
+// NOLINTEND(bugprone-reserved-identifier)
 
 namespace {
 
@@ -129,11 +137,22 @@ class RandomStreams {
     static constexpr std::array<long, 4> most = {10, 5000, 100'000, 900'000};
     const auto units = static_cast<std::size_t>(upto(2) * 3 + 1);
     const auto count = static_cast<std::size_t>(upto(most[static_cast<std::size_t>(upto(3))]));
-    const bool unlocked = upto(1) == 0;
+    const long how = upto(3);
+    const auto fread_somehow = [=](char* into, std::size_t room, FILE* stream) {
+      switch (how) {
+        case 0:
+          return ::fread_unlocked(into, units, count, stream);
+        case 1:
+          return __fread_chk(into, room, units, count, stream);
+        case 2:
+          return __fread_unlocked_chk(into, room, units, count, stream);
+        default:
+          return std::fread(into, units, count, stream);
+      }
+    };
     return same("fread", [&](FILE* stream, std::string& bytes) {
       bytes.assign(units * count, 'x');
-      return static_cast<long long>(unlocked ? ::fread_unlocked(bytes.data(), units, count, stream)
-                                             : std::fread(bytes.data(), units, count, stream));
+      return static_cast<long long>(fread_somehow(bytes.data(), bytes.size(), stream));
     });
   }
 
@@ -174,11 +193,12 @@ class RandomStreams {
   }
 
   bool seek() {
-    const long how = upto(4);
+    const long how = upto(6);
     const int whence = static_cast<int>(upto(2));
     const long offset = whence == SEEK_SET ? upto(size + 1000) : upto(200'000) - 150'000;
     return same("seek", [&](FILE* stream, std::string&) -> long long {
       std::fpos_t position{};
+      ::fpos64_t position64{};
       switch (how) {
         case 0:
           std::rewind(stream);  // NOLINT(bugprone-unsafe-functions): it is what is tried.
@@ -186,7 +206,11 @@ class RandomStreams {
         case 1:
           return std::fgetpos(stream, &position) + std::fsetpos(stream, &position);
         case 2:
+          return ::fgetpos64(stream, &position64) + ::fsetpos64(stream, &position64);
+        case 3:
           return ::fseeko(stream, offset, whence);
+        case 4:
+          return ::fseeko64(stream, offset, whence) == 0 ? ::ftello64(stream) : -1;
         default:
           return std::fseek(stream, offset, whence);
       }
@@ -233,8 +257,9 @@ class RandomStreams {
     const char* managed = by_name ? managed_path_.c_str() : nullptr;
     const char* model = by_name ? model_path_.c_str() : nullptr;
     const int before = ::fileno(open_.managed);
-    open_.managed = std::freopen(managed, "r", open_.managed);
-    open_.model = std::freopen(model, "r", open_.model);
+    const auto open_again = upto(1) == 0 ? &std::freopen : &::freopen64;
+    open_.managed = open_again(managed, "r", open_.managed);
+    open_.model = open_again(model, "r", open_.model);
     return open_.managed != nullptr && open_.model != nullptr && ::fileno(open_.managed) == before;
   }
 

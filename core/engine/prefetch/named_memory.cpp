@@ -40,12 +40,15 @@ std::optional<NamedMemory> NamedMemory::open(const char* name, Bytes bytes) {
   // What has another length is somebody else's, and may be mapped.
   const bool is_new = status.st_size == 0;
   if (!is_new && status.st_size != bytes) return std::nullopt;
-  if (is_new && ::ftruncate(memory.get(), bytes) != 0) return std::nullopt;
-  return NamedMemory(std::move(memory), status.st_ino);
+  if (is_new && ::ftruncate(memory.get(), bytes) != 0) {
+    remove(name);
+    return std::nullopt;
+  }
+  return NamedMemory(std::move(memory), status.st_ino, is_new);
 }
 
-NamedMemory::NamedMemory(Descriptor memory, std::uint64_t inode)
-    : memory_(std::move(memory)), inode_(inode) {}
+NamedMemory::NamedMemory(Descriptor memory, std::uint64_t inode, bool is_new)
+    : memory_(std::move(memory)), inode_(inode), is_new_(is_new) {}
 
 NamedMemory::~NamedMemory() {
   if (memory_.valid()) unlock(memory_);

@@ -25,6 +25,8 @@ class NamedMemory {
   /// program, by SIGBUS, where the memory is full.
   bool back(Extent part) const;
   int descriptor() const { return memory_.get(); }
+  /// Nobody has it yet but who opened this.
+  bool is_new() const { return is_new_; }
   /// Another one may have the name later.
   std::uint64_t inode() const { return inode_; }
 
@@ -41,12 +43,13 @@ class NamedMemory {
   static void remove(const char* name);
 
  private:
-  NamedMemory(Descriptor memory, std::uint64_t inode);
+  NamedMemory(Descriptor memory, std::uint64_t inode, bool is_new);
   static Descriptor try_lock(const char* name, std::uint64_t inode);
   static void unlock(const Descriptor& memory);
 
   Descriptor memory_;
   std::uint64_t inode_;
+  bool is_new_;
 };
 
 }  // namespace forebay

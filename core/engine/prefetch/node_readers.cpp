@@ -103,13 +103,14 @@ bool NodeReaders::enter_shared(const FileVersion& version) {
                 static_cast<unsigned long long>(version.id.inode),
                 static_cast<unsigned long long>(version.size),
                 static_cast<unsigned long long>(version.changed_ns));
-  const auto give_up = [this] {
+  const auto memory = NamedMemory::open(name_, sizeof(Segment));
+  const auto give_up = [&] {
+    if (memory && memory->is_new()) NamedMemory::remove(name_);
     if (segment_ != nullptr) unmap_own(segment_, sizeof(Segment));
     segment_ = nullptr;
     name_[0] = '\0';
     return false;
   };
-  const auto memory = NamedMemory::open(name_, sizeof(Segment));
   if (!memory) return give_up();
   inode_ = memory->inode();
   void* place =

@@ -78,7 +78,6 @@ class NodeReaders {
   void tell_gap(std::optional<Bytes> gap);
   std::optional<Bytes> told_gap() const;
 
-  Bytes unit() const { return unit_; }
   /// Readers that are alive, this one included.
   int readers();
   /// Whether another process reads the file, too; it may have died since it was last looked at.

@@ -121,7 +121,7 @@ bool PrefetchedFile::begins_now(Bytes offset) {
 
 Bytes PrefetchedFile::copy(std::span<std::byte> into, Bytes offset,
                            std::unique_lock<std::mutex>& lock) {
-  const auto deadline = std::chrono::steady_clock::now() + longest_wait;
+  std::optional<std::chrono::steady_clock::time_point> deadline;  // While nothing comes.
   const Bytes end = offset + static_cast<Bytes>(into.size());
   std::int64_t waited = 0;
   Bytes at = offset;
@@ -131,10 +131,11 @@ Bytes PrefetchedFile::copy(std::span<std::byte> into, Bytes offset,
     if (!is_live && !begins_now(at)) break;
     if (!is_live) wake_();
     if (!is_live || !piece->ready) {
+      if (!deadline) deadline = std::chrono::steady_clock::now() + longest_wait;
       const std::int64_t start = steady_ns();
-      const auto status = arrived_.wait_until(lock, deadline);
+      const auto status = arrived_.wait_until(lock, *deadline);
       waited += steady_ns() - start;
-      if (status == std::cv_status::timeout) is_slow(deadline);
+      if (status == std::cv_status::timeout) is_slow(*deadline);
       if (status == std::cv_status::timeout || state_ != State::active) break;
       continue;  // The pieces may be others now.
     }
@@ -152,6 +153,7 @@ Bytes PrefetchedFile::copy(std::span<std::byte> into, Bytes offset,
       if (copied.end() == extent.end()) to_its_end = true;
     }
     at += count;
+    deadline.reset();
     if (to_its_end && piece->served >= piece->wanted.needed()) release(piece);
   }
   figures_.waited_ns += waited;
@@ -303,6 +305,7 @@ std::optional<ReadRequest> PrefetchedFile::next_request() {
     if (!make_room(*next)) return std::nullopt;
     const auto memory = buffer_.take(transfer.length);
     if (!memory) return std::nullopt;
+    source_->prepare(held);
     std::vector<Extent> absent;
     if (leaves_.load() != Leaves::nothing) absent = absent_parts(*source_, held);
     live_.push_back({next_tag_, *std::move(next), held, *memory, tuner_.trial(),

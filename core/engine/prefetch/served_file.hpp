@@ -15,8 +15,8 @@
 
 namespace forebay {
 
-/// A reader waits this long for what is on its way, then it reads for itself: whoever fetches may
-/// have died or may be stopped, and must not hold the program up.
+/// A reader waits this long for the next of what is on its way, then it reads for itself: whoever
+/// fetches may have died or may be stopped, and must not hold the program up.
 constexpr std::chrono::seconds longest_wait{1};
 /// In a row: then nothing is read ahead any more.
 constexpr int most_waits_in_vain = 3;
@@ -40,7 +40,8 @@ class ServedFile {
     bool over = false;  ///< Nothing will be served any more.
     bool left = false;  ///< Of those who read together it is none any more: it is over, but what is
                         ///< declared may be fetched in other ways.
-    bool again = false;  ///< Then: together with others, in other memory.
+    bool again = false;   ///< Then: together with others, in other memory.
+    bool astray = false;  ///< Then: what is read is not what was declared, but may have a pattern.
   };
   /// Copies what was fetched of the bytes from `offset` on, and waits for what is on its way. The
   /// rest is the caller's to read. `version`: of the file, looked at since the program asked. If it

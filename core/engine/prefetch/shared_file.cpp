@@ -162,7 +162,8 @@ ServedFile::Served SharedFile::serve(std::span<std::byte> into, Bytes offset,
             .room = state_ == State::reading && window_->is_fetched_by_nobody(),
             .over = state_ == State::stopped,
             .left = state_ == State::left,
-            .again = state_ == State::left && window_->is_retired()};
+            .again = state_ == State::left && window_->is_retired(),
+            .astray = state_ == State::left && figures_.plans_given_up > 0};
   };
   if (version != version_) halt("the file was changed");
   if (read.empty() || (state_ == State::waiting && !begin(read.offset)) ||
@@ -199,7 +200,7 @@ bool SharedFile::begin(Bytes offset) {
 
 Bytes SharedFile::copy(std::span<std::byte> into, Bytes offset,
                        std::unique_lock<std::mutex>& lock) {
-  const auto deadline = std::chrono::steady_clock::now() + longest_wait;
+  std::optional<std::chrono::steady_clock::time_point> deadline;  // While nothing comes.
   const std::int64_t waited_before = figures_.waited_ns;
   const Bytes end = offset + static_cast<Bytes>(into.size());
   Bytes at = offset;
@@ -212,6 +213,7 @@ Bytes SharedFile::copy(std::span<std::byte> into, Bytes offset,
           into.subspan(static_cast<std::size_t>(at - offset), static_cast<std::size_t>(count));
       if (!window_->copy(*piece, at, part)) continue;
       at += count;
+      deadline.reset();
       // A read may be longer than the window.
       pass({offset, at - offset});
       if (state_ != State::reading) break;
@@ -219,7 +221,8 @@ Bytes SharedFile::copy(std::span<std::byte> into, Bytes offset,
     }
     const auto place = places_.of(at, front_);
     if (!piece && !(place && is_coming(*place))) break;
-    if (!wait(lock, seen, deadline, piece ? std::nullopt : place)) break;
+    if (!deadline) deadline = std::chrono::steady_clock::now() + longest_wait;
+    if (!wait(lock, seen, *deadline, piece ? std::nullopt : place)) break;
   }
   patience_.over(steady_ns());
   if (at > offset) waits_in_vain_ = 0;
@@ -311,7 +314,7 @@ void SharedFile::judge(Extent read, Bytes served) {
 
 void SharedFile::give_up_plan() {
   ++figures_.plans_given_up;
-  halt("other things are read than were declared");
+  leave("other things are read than were declared");
 }
 
 /// The others need not keep it.

@@ -41,7 +41,11 @@ WindowMemory::~WindowMemory() { unmap(); }
 
 std::optional<NamedMemory> WindowMemory::open() {
   auto memory = NamedMemory::open(name_, room_offset + bytes_);
-  if (!memory || !map(*memory)) return std::nullopt;
+  if (!memory) return std::nullopt;
+  if (!map(*memory)) {
+    if (memory->is_new()) NamedMemory::remove(name_);
+    return std::nullopt;
+  }
   inode_ = memory->inode();
   is_maker_ = state_->magic.load() == 0;
   if (is_maker_) {

@@ -71,6 +71,7 @@ class ProtectedSource final : public FetchSource {
   Result<Bytes> read(std::span<std::byte> into, Bytes offset) override {
     return source_.read(into, offset);
   }
+  void prepare(Extent extent) override { source_.prepare(extent); }
   std::optional<FileVersion> version() override { return source_.version(); }
   Bytes resident(Extent extent) override { return source_.resident(extent); }
   Status advise(Extent extent, bool is_needed) override {
@@ -130,11 +131,11 @@ void close_unlocked() {
 }
 
 void keep_through_exec() {
-  take_apart([](Kept* one) {
-    const int descriptor = one->source->descriptor();
-    if (may_be_locked(descriptor)) ::fcntl(descriptor, F_SETFD, 0);
-    keep(one);
-  });
+  // Also those that a thread of ours is about to be done with, and will keep.
+  for (unsigned fd = 0; has_set_locks.load() && fd < internal_end.load(); ++fd) {
+    const auto descriptor = static_cast<int>(fd);
+    if (is_internal(descriptor) && may_be_locked(descriptor)) ::fcntl(descriptor, F_SETFD, 0);
+  }
 }
 
 void leave_to_program(int descriptor) {

@@ -55,14 +55,15 @@ struct Access {
   FileVersion version;
 };
 
-/// For a read at `offset`.
-std::optional<Access> access_to(int descriptor, off_t offset) {
+/// For a read of `count` bytes at `offset`.
+std::optional<Access> access_to(int descriptor, off_t offset, size_t count) {
   ManagedFile* managed = listed(descriptor);
   Registry& state = *registry.load();
   if (managed == nullptr || managed->is_over || !is_own_process(state) || state.is_stuck) {
     return std::nullopt;
   }
   // Without a lock: a file server may never answer.
+  if (managed->times_tell_late) write_out(descriptor, {offset, static_cast<Bytes>(count)});
   const auto version = version_of(descriptor);
   if (!version) return std::nullopt;
   if (managed->is_undecided) decide(descriptor, *version, offset);
@@ -92,7 +93,7 @@ size_t serve(Access& access, int descriptor, void* buffer, size_t count, off_t o
     if (access.managed->followed.file == access.file) access.managed->is_over = true;
     access.lock.unlock();
   }
-  if (served.left) go_on(descriptor, offset, served.again);
+  if (served.left) go_on(descriptor, offset, served.again, served.astray);
   return static_cast<size_t>(served.bytes);
 }
 
@@ -150,7 +151,11 @@ void after_fork_in_child() {
   const Registry& parents = *registry.load();
   close_internal();
   Registry* own = nullptr;
-  while_memory_lasts([&] { own = new Registry; });
+  while_memory_lasts([&] {
+    auto made = std::make_unique<Registry>();
+    made->late_devices = parents.late_devices;
+    own = made.release();
+  });
   Inherited inherited;
   for (unsigned fd = 0; fd < parents.listed_end; ++fd) {
     const ManagedFile* before = detail::listed_files[fd].exchange(nullptr);
@@ -242,14 +247,13 @@ void write_last_records(bool at_once) {
 /// Of each file once.
 void tell_unfit(const FileVersion& version, const char* path,
                 const DeclaredReads::Sections& sections) {
-  const auto unfit = unfit_reads(sections, version.size);
-  if (unfit.empty()) return;
   {
     Registry& state = *registry.load();
     const RegistryLock lock(state);
-    if (!lock || !state.unfit.insert({version.id, version.size}).second) return;
+    if (!lock || !state.compared.insert({version.id, version.size}).second) return;
   }
-  write_mistakes_record(path, unfit);
+  const auto unfit = unfit_reads(sections, version.size);
+  if (!unfit.empty()) write_mistakes_record(path, unfit);
 }
 
 void look_at(int descriptor, int directory, const char* path, int flags, Reader reader) {
@@ -277,7 +281,7 @@ void look_at(int descriptor, int directory, const char* path, int flags, Reader 
   } else if ((flags & (O_DIRECT | O_SYNC | O_DSYNC)) != 0) {
     leave_alone(path, "it was opened with O_DIRECT, O_SYNC or O_DSYNC");
   } else {
-    declared->tell(sections);
+    declared->tell(sections, fetches_later);
     manage(descriptor, version, path, sections, reader);
     tell_unfit(version, path, sections);
   }
@@ -294,7 +298,12 @@ void opened(int descriptor, int directory, const char* path, int flags, Reader r
   errno = before;
 }
 
-bool is_hidden(int descriptor) { return is_internal(descriptor) && !inside; }
+bool is_kept(int descriptor) {
+  // A child that shares our memory has descriptors of its own.
+  return is_internal(descriptor) && is_own_process(*registry.load());
+}
+
+bool is_hidden(int descriptor) { return is_kept(descriptor) && !inside; }
 
 void closing(int descriptor) {
   if (listed(descriptor) == nullptr || !is_own_process(*registry.load())) return;
@@ -320,7 +329,7 @@ void past_caches(int descriptor) {
 void closing_range(unsigned first, unsigned last) {
   const Registry* state = registry.load();
   if (state == nullptr) return;
-  const unsigned end = std::min(state->listed_end, most_descriptors);
+  const unsigned end = std::min(state->listed_end.load(), most_descriptors);
   for (unsigned fd = first; fd < end && fd <= last; ++fd) {
     if (listed(static_cast<int>(fd)) != nullptr) closing(static_cast<int>(fd));
   }
@@ -464,12 +473,18 @@ bool before_confinement() {
 
 void after_no_confinement() { inside = false; }
 
+void before_unsharing() {
+  Registry* state = registry.load();
+  if (state == nullptr || inside || !is_own_process(*state)) return;
+  end_threads(*state, "the program changed its namespaces", false);
+}
+
 Serve serve_at(int descriptor, void* buffer, size_t count, off_t offset) {
   if (inside) return {};
   const Inside guard;
   Serve result;
   while_memory_lasts([&] {
-    auto access = access_to(descriptor, offset);
+    auto access = access_to(descriptor, offset, count);
     const off_t rest = access ? access->version.size - offset : 0;
     if (rest <= 0) return;
     const size_t most = std::min(count, static_cast<size_t>(rest));
@@ -491,9 +506,12 @@ PositionedServe serve_next(int descriptor, void* buffer, size_t count) {
   while_memory_lasts([&] {
     const ManagedFile* managed = listed(descriptor);
     // What is read so is not served, and decides nothing.
-    if (managed == nullptr || (managed->position_is_shared && managed->is_undecided)) return;
+    if (managed == nullptr || managed->is_over ||
+        (managed->position_is_shared && managed->is_undecided)) {
+      return;
+    }
     const off_t position = ::lseek(descriptor, 0, SEEK_CUR);
-    auto access = access_to(descriptor, position);
+    auto access = access_to(descriptor, position, count);
     const off_t size = access ? access->version.size : 0;
     if (position < 0 || position >= size) return;
     const size_t claimed = std::min(count, static_cast<size_t>(size - position));

@@ -38,7 +38,10 @@ enum class Reader {
 void opened(int descriptor, int directory, const char* path, int flags,
             Reader reader = Reader::calls);
 
-/// `descriptor` is ours, and the calling code is the program's: for that nothing is behind it.
+/// `descriptor` is ours: nobody else closes it.
+bool is_kept(int descriptor);
+
+/// The same, and the calling code is the program's: for that nothing is behind it.
 bool is_hidden(int descriptor);
 
 /// What this thread opens is to be fetched from when it is read (later_fetch.hpp).
@@ -87,6 +90,10 @@ void before_exec();
 bool before_confinement();
 /// It was not to be.
 void after_no_confinement();
+
+/// Before what the kernel may refuse to a process of several threads (unshare, setns): none of them
+/// is ours then. What is read ahead ends, and begins anew with the next opening. errno stays.
+void before_unsharing();
 
 /// Before the program puts something of its own on the number of a descriptor of ours: what is read
 /// ahead ends, and begins anew with the next opening. False: not in this call, from a signal

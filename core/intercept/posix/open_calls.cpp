@@ -177,7 +177,7 @@ FOREBAY_EXPORTED int __openat64_2(int directory, const char* path, int flags) {
 // NOLINTEND(bugprone-reserved-identifier)
 
 FOREBAY_EXPORTED int close(int fd) {
-  if (is_internal(fd)) return not_open();
+  if (is_kept(fd)) return not_open();
   if (listed(fd) != nullptr) closing(fd);
   return real().close(fd);
 }

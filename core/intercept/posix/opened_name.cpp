@@ -21,19 +21,21 @@ void read_link(int descriptor, std::span<char> into) {
 
 }  // namespace
 
-OpenedName::OpenedName(int descriptor, int directory, const char* path) {
-  read_link(descriptor, real_);
+OpenedName::OpenedName(int descriptor, int directory, const char* path)
+    : names_(std::make_unique_for_overwrite<Names>()) {
+  read_link(descriptor, names_->real);
+  auto& named = names_->named;
   if (path[0] == '/') {
-    std::snprintf(named_.data(), named_.size(), "%s", path);
+    std::snprintf(named.data(), named.size(), "%s", path);
     return;
   }
   if (directory != AT_FDCWD) {
-    read_link(directory, std::span(named_).first(PATH_MAX));
-  } else if (::syscall(SYS_getcwd, named_.data(), PATH_MAX) < 0) {
-    named_[0] = '\0';
+    read_link(directory, std::span(named).first(PATH_MAX));
+  } else if (::syscall(SYS_getcwd, named.data(), PATH_MAX) < 0) {
+    named[0] = '\0';
   }
-  const std::size_t length = std::strlen(named_.data());
-  std::snprintf(named_.data() + length, named_.size() - length, "/%s", path);
+  const std::size_t length = std::strlen(named.data());
+  std::snprintf(named.data() + length, named.size() - length, "/%s", path);
 }
 
 }  // namespace forebay::posix

@@ -2,6 +2,7 @@
 // thread; and how it confines itself. A child that shares our memory (vfork) ends nothing.
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -109,6 +110,18 @@ FOREBAY_EXPORTED int prctl(int command, ...) noexcept {
   const int result = real().prctl(command, one, two, three, four);
   if (is_prepared && result != 0) after_no_confinement();
   return result;
+}
+
+// Some of what they do, the kernel lets only a process of one thread do.
+
+FOREBAY_EXPORTED int unshare(int flags) noexcept {
+  before_unsharing();
+  return real().unshare(flags);
+}
+
+FOREBAY_EXPORTED int setns(int fd, int kind) noexcept {
+  before_unsharing();
+  return real().setns(fd, kind);
 }
 
 }  // extern "C"

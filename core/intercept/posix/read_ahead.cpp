@@ -76,7 +76,7 @@ Result<std::shared_ptr<AdvisedFile>> advise(Registry& state, int descriptor,
   if (adviser == nullptr) return no_thread(state);
   if (is_published) {
     BlockAdvice::Shape shape;
-    shape.block = wishes.block.value_or(shape.block);
+    shape.block = round_up(wishes.block.value_or(shape.block), direct_alignment);
     shape.ahead = wishes.ahead.value_or(shape.ahead);
     if (wishes.budget) {
       shape.cached = static_cast<int>(std::clamp<Bytes>(*wishes.budget / shape.block, 1, INT_MAX));
@@ -252,11 +252,13 @@ void manage(int descriptor, const FileVersion& version, const char* path,
   const auto wishes = DeclaredReads::together(sections);
   if (take_up(state, descriptor, version, path, wishes, reader)) return;
   // Without the lock: a file server may never answer.
-  if (!tells_changes(descriptor)) {
+  const TimesTell told = times_tell(descriptor);
+  if (told == TimesTell::nothing) {
     return leave_alone(path, "it is in memory, or of the kernel's own");
   }
   const RegistryLock lock(state);
   if (!lock) return;
+  if (told == TimesTell::once_written) state.late_devices.insert(version.id.device);
   const auto without = [&](std::string why) {
     follow_left_alone(state, descriptor, version, path, std::move(why));
   };
@@ -273,7 +275,9 @@ void manage(int descriptor, const FileVersion& version, const char* path,
     follow(state, descriptor, {.advised = *std::move(advised), .version = version});
   };
   if (is_brought_to_page_cache(*wishes, reader)) return by_page_cache();
-  if (is_opened_early(reader) || state.parked.is_reopened(version.id)) {
+  // Streams of C++ read by calls, and may show a pattern. What C streams read is not seen.
+  const bool shows_later = reader == Reader::stream || is_opened_early(reader);
+  if (shows_later || state.parked.is_reopened(version.id)) {
     return follow_undecided(state, descriptor, version, path, wishes);
   }
   auto presence = announced(state, version, *wishes);
@@ -440,7 +444,7 @@ void share(int descriptor, Bytes offset) {
   }
 }
 
-void go_on(int descriptor, Bytes offset, bool again) {
+void go_on(int descriptor, Bytes offset, bool again, bool is_astray) {
   Registry& state = *registry.load();
   const RegistryLock lock(state);
   ManagedFile* managed = lock ? listed(descriptor) : nullptr;
@@ -452,18 +456,20 @@ void go_on(int descriptor, Bytes offset, bool again) {
   }
   // Another thread may have seen to it.
   if (before.file == nullptr || before.company == nullptr || !before.file->is_done()) return;
-  if (again && move_together(state, *managed, descriptor, before, before.company, offset)) {
+  if (again && !is_astray &&
+      move_together(state, *managed, descriptor, before, before.company, offset)) {
     const std::lock_guard file_lock(managed->mutex);
     if (managed->followed.file != before.file) return;
   }
-  if (comes_from_page_cache(descriptor, before.file->path(), before.file->intent(),
-                            before.version.size)) {
+  if (!is_astray && comes_from_page_cache(descriptor, before.file->path(), before.file->intent(),
+                                          before.version.size)) {
     managed->is_over = move_to_page_cache(state, *managed, descriptor, offset) == nullptr;
     return;
   }
   ReadIntent rest = before.file->intent();
-  rest.willneed = declared_from(rest.willneed, offset, before.version.size);
-  auto file = rest.willneed.empty()
+  rest.willneed =
+      is_astray ? std::vector<Extent>{} : declared_from(rest.willneed, offset, before.version.size);
+  auto file = rest.willneed.empty() && !is_astray
                   ? nullptr
                   : fetch(state, descriptor, before.version, before.file->path(), std::move(rest))
                         .value_or(nullptr);

@@ -35,8 +35,10 @@ void share(int descriptor, Bytes offset);
 
 /// What is declared of the file of `descriptor`, which was read at `offset`, is not fetched
 /// together with other processes as before: if `again`, in other memory; else, or where that cannot
-/// be, into the page cache, or if reads do not come from there, into memory of this process.
-void go_on(int descriptor, Bytes offset, bool again);
+/// be, into the page cache, or if reads do not come from there, into memory of this process. If
+/// `is_astray`, what is declared is not what is read: memory of this process gets what a pattern
+/// foresees.
+void go_on(int descriptor, Bytes offset, bool again, bool is_astray);
 
 /// Nothing happens if it is not listed.
 void close_listed(int descriptor);

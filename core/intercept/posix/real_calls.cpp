@@ -69,6 +69,8 @@ void find_calls() {
   find(found_calls._exit, "_exit");
   find(found_calls._Exit, "_Exit");
   find(found_calls.prctl, "prctl");
+  find(found_calls.unshare, "unshare");
+  find(found_calls.setns, "setns");
   find(found_calls.execve, "execve");
   find(found_calls.execv, "execv");
   find(found_calls.execvp, "execvp");

@@ -59,6 +59,8 @@ struct RealCalls {
   void (*_exit)(int);
   void (*_Exit)(int);  // NOLINT(bugprone-reserved-identifier): the C library's name.
   int (*prctl)(int, ...);
+  int (*unshare)(int);
+  int (*setns)(int, int);
   int (*execve)(const char*, char* const*, char* const*);
   int (*execv)(const char*, char* const*);
   int (*execvp)(const char*, char* const*);

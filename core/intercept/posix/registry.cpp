@@ -91,7 +91,7 @@ Adviser* adviser_of(Registry& state) {
 }
 
 void list(Registry& state, int descriptor, ManagedFile* managed) {
-  state.listed_end = std::max(state.listed_end, static_cast<unsigned>(descriptor) + 1);
+  state.listed_end = std::max(state.listed_end.load(), static_cast<unsigned>(descriptor) + 1);
   ++managed->descriptors;
   detail::listed_files[static_cast<unsigned>(descriptor)].store(managed, std::memory_order_release);
 }
@@ -122,6 +122,7 @@ void follow(Registry& state, int descriptor, Followed followed) {
   ManagedFile* managed = state.pool.back();
   state.pool.pop_back();
   managed->id = followed.version.id;
+  managed->times_tell_late = state.late_devices.contains(managed->id.device);
   managed->position_is_shared = false;
   managed->is_over = false;
   managed->is_undecided = followed.declared != nullptr;

@@ -39,10 +39,11 @@ class ManagedFile {
   std::atomic<int> abandoned{0};  ///< Of them, those that are closed.
   /// Another process has the position too, since a fork: only the kernel can move it.
   std::atomic<bool> position_is_shared{false};
-  std::atomic<bool> is_over{false};       ///< Nothing will be served any more.
-  std::atomic<bool> is_undecided{false};  ///< It is yet to be decided what is fetched.
-  int reads_undecided = 0;                ///< Of other places than those declared.
-  int reads_inherited = 0;                ///< By offset, in a child, before it is decided.
+  std::atomic<bool> times_tell_late{false};  ///< Of stores, once they are written out.
+  std::atomic<bool> is_over{false};          ///< Nothing will be served any more.
+  std::atomic<bool> is_undecided{false};     ///< It is yet to be decided what is fetched.
+  int reads_undecided = 0;                   ///< Of other places than those declared.
+  int reads_inherited = 0;                   ///< By offset, in a child, before it is decided.
   /// Recording, guarded by mutex: what a C stream reads by, or -1, and how far that is known.
   int stream = -1;
   off_t stream_read_to = 0;
@@ -72,6 +73,9 @@ struct ShownFile {
   std::int64_t openings;  ///< Of `file`: what Followed::openings was.
 };
 
+/// Identifiers of devices whose files' times tell of stores once they are written out.
+using LateDevices = std::set<std::uint64_t>;
+
 /// A file that other processes are told of.
 struct AnnouncedFile {
   FileVersion version;
@@ -97,12 +101,14 @@ struct Registry {
   std::vector<ManagedFile*> files;                    ///< All there ever were.
   std::vector<ManagedFile*> pool;                     ///< Of them, those without a file.
   std::atomic<bool> has_abandoned{false};
-  bool has_ended = false;   ///< All have their records.
-  unsigned listed_end = 0;  ///< No descriptor from here on was ever listed.
+  bool has_ended = false;  ///< All have their records.
+  /// No descriptor from here on was ever listed. Who closes many looks at it without the mutex.
+  std::atomic<unsigned> listed_end{0};
   std::vector<ShownFile> mappings;
   std::vector<AnnouncedFile> announced;
-  /// Files, and their sizes, of which it was told that what is declared does not fit them.
-  std::set<std::pair<FileId, Bytes>> unfit;
+  /// Files, and their sizes, of which it was told if what is declared does not fit them.
+  std::set<std::pair<FileId, Bytes>> compared;
+  LateDevices late_devices;
   ParkedFiles parked;
   LeftAlone left_alone;
 };
