@@ -11,14 +11,15 @@ from read_page import parts
 
 import readers_page
 import readers_runs
-from readers_runs import ALL, BY_NAME, FOREBAY, WARM, WRONG, Reader
+from readers_runs import ALL, APART, BY_NAME, FOREBAY, WARM, WRONG, Reader
 
 DECLARED = 40_000_000  # bytes; 0.10 s at 400 MB/s
 
 
 def leave(output: Path, reader: Reader, number: int, seconds: dict[str, float]) -> None:
     """One round: `seconds` of some cases, 3 of all others."""
-    names = [case.name for case in readers_runs.cases_of(reader, Path("exact"), Path("wrong"))]
+    intents = (Path("exact"), Path("apart"), Path("wrong"))
+    names = [case.name for case in readers_runs.cases_of(reader, *intents)]
     runs = [
         {
             "case": name,
@@ -26,7 +27,7 @@ def leave(output: Path, reader: Reader, number: int, seconds: dict[str, float]) 
             "seconds": seconds.get(name, 3.0),
             "requests": 1600,
             "bytes_served": DECLARED,
-            **({"prefetch": [{"memory_peak": 8 << 20}]} if name in (FOREBAY, WRONG) else {}),
+            **({"prefetch": [{"memory_peak": 8 << 20}]} if name in (FOREBAY, APART, WRONG) else {}),
         }
         for name in names
     ]
@@ -56,6 +57,8 @@ def test_each_reader_is_judged_by_its_bar(tmp_path: Path) -> None:
     assert found["uproot"][FOREBAY] == ["0.70 [0.50, 2.00]", "1600", "40", "8"]
     assert found["uproot"]["kernel, 128 KiB / Forebay"] == ["at least 4", "4.29", "met"]
     assert found["uproot"]["wrong extents / no hints"] == ["at most 1.1", "1.13", "missed"]
+    assert found["uproot"]["Forebay, gap = 0: bytes read / bytes declared"][1:] == ["1.00", "met"]
+    assert found["uproot"]["memory / 8 MiB"] == ["at most 1", "1.00", "met"]
     assert found["numpy.memmap"]["kernel, 128 KiB / Forebay"] == ["at least 5", "4.29", "missed"]
     assert "nobody can beat is 0.40 s" in page
     assert "nobody can beat is 0.10 s" in page
@@ -66,7 +69,7 @@ def test_small_files_have_no_wrong_extents(tmp_path: Path) -> None:
     leave(tmp_path, BY_NAME["tar"], 0, {FOREBAY: 3.1})
     (found,) = parts(readers_page.write(tmp_path).read_text()).values()
     assert WRONG not in found
-    assert found["whole files declared / no hints"][1] == "1.03"
+    assert found["right extents / no hints"][1] == "1.03"
 
 
 def test_results_of_readers_whose_names_begin_alike_are_kept_apart(tmp_path: Path) -> None:

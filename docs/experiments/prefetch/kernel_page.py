@@ -33,6 +33,7 @@ from page_claims import (
     bound,
     circumstances_of,
     memory_of,
+    notes_of,
     row_of,
     stored_rounds,
     table_of,
@@ -69,6 +70,15 @@ ON_TESTBED = (
     f"workload in size and in reads: what is read is 15 times the {BUDGET >> 20} MiB of "
     f"Forebay's budget, and a round of all runs takes minutes. {_ALL_READ}"
 )
+IN_FULL = (
+    f"{_BED} The file has {PUBLISHED.size >> 20} MiB, and {PUBLISHED.reads} parts of it are read, "
+    f"{PUBLISHED.backward} of them before the one before: as published, and five times as long as "
+    f"[against the kernel](kernel.md), where all else is the same. {_ALL_READ}"
+)
+_LITTLE = (
+    "The programs, with what the page cache holds of their file, have a quarter of its size (a "
+    "control group of version 1, `memory.limit_in_bytes`)."
+)
 KERNEL_PAGE = Subject(
     "kernel",
     "Reading ahead: against the kernel and the published method",
@@ -79,17 +89,21 @@ KERNEL_PAGE = Subject(
 FULL_PAGE = Subject(
     "full",
     "Reading ahead: the published workload in full",
-    f"{_BED} The file has {PUBLISHED.size >> 20} MiB, and {PUBLISHED.reads} parts of it are read, "
-    f"{PUBLISHED.backward} of them behind the one before: as published, and five times as long as "
-    f"[against the kernel](kernel.md), where all else is the same. {_ALL_READ}",
+    IN_FULL,
     BANDWIDTH,
     CASES,
 )
 MEMORY_PAGE = Subject(
     "memory",
     "Reading ahead: with little memory",
-    f"{ON_TESTBED} The programs, with what the page cache holds of their file, have a quarter of "
-    "its size (a control group of version 1, `memory.limit_in_bytes`).",
+    f"{ON_TESTBED} {_LITTLE}",
+    BANDWIDTH,
+    CASES,
+)
+FULL_MEMORY_PAGE = Subject(
+    "full-memory",
+    "Reading ahead: the published workload with little memory",
+    f"{IN_FULL} {_LITTLE}",
     BANDWIDTH,
     CASES,
 )
@@ -105,7 +119,7 @@ EXT4_PAGE = Subject(
     "device",
     "; gaps are fetched along as measured (`gap = auto`), if nothing else is said",
 )
-SUBJECTS = (KERNEL_PAGE, FULL_PAGE, MEMORY_PAGE, EXT4_PAGE)
+SUBJECTS = (KERNEL_PAGE, FULL_PAGE, MEMORY_PAGE, FULL_MEMORY_PAGE, EXT4_PAGE)
 
 
 def write(output: Path, subject: Subject = KERNEL_PAGE) -> Path:
@@ -136,9 +150,7 @@ def write(output: Path, subject: Subject = KERNEL_PAGE) -> Path:
     if rounds:
         lines += ["", f"Rounds: {len(rounds)}, {circumstances_of(rounds, 3)}"]
         lines += _measured(output, subject, [run for one in rounds for run in one["runs"]])
-    notes = output / f"notes-{subject.stem}.md"
-    if notes.is_file():
-        lines += ["", "## Where the time goes", "", notes.read_text().rstrip()]
+    lines += notes_of(output, subject.stem)
     page = output / f"{subject.stem}.md"
     page.write_text("\n".join(lines) + "\n")
     return page
@@ -270,5 +282,7 @@ def _ext4_claims(
         for way in ways
     ]
     holds = max(memory_of(run) + run["page_cache_peak"] for run in by_case[ways[0]])
+    served = {way: median(run["bytes_served"] for run in by_case[way]) / needed for way in ways}
+    claims += [Claim(f"{way}: bytes read / bytes needed", served[way], 1.05) for way in ways]
     what = f"memory and page cache / {BUDGET >> 20} MiB a process"
     return [*claims, Claim(what, holds / BUDGET / processes, 1), _wrong_claim(seconds)]

@@ -131,7 +131,12 @@ def measure_round(
 
 
 def measure_limited(
-    tools: Tools, memory: Path, limit: int, processes: Collection[int], shuffle: random.Random
+    tools: Tools,
+    memory: Path,
+    workload: Workload,
+    limit: int,
+    processes: Collection[int],
+    shuffle: random.Random,
 ) -> dict[str, Any]:
     """The same by programs that have `limit` bytes of memory, all together and the page cache
     included. Raises CannotBeDoneError."""
@@ -140,7 +145,7 @@ def measure_limited(
         control_group("memory", {"memory.limit_in_bytes": str(limit)}) as group,
     ):
         limited = LittleMemory(bed, group)
-        found = measure_at(tools, limited, SMALL, _of(processes, CASES), shuffle)
+        found = measure_at(tools, limited, workload, _of(processes, CASES), shuffle)
     return {**found, "memory_limit": limit}
 
 

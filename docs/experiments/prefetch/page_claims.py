@@ -27,6 +27,14 @@ def stored_rounds(output: Path, stem: str) -> list[dict[str, Any]]:
     return [json.loads(path.read_text()) for path in paths(output, stem)]
 
 
+def notes_of(output: Path, stem: str) -> list[str]:
+    """The part of a page that a person has written."""
+    notes = output / f"notes-{stem}.md"
+    if not notes.is_file():
+        return []
+    return ["", "## Where the time goes", "", notes.read_text().rstrip()]
+
+
 def bound(computing: float, needed: float, bandwidth: float = BANDWIDTH) -> float:
     """Seconds that nobody can beat: of computing, or of reading `needed` bytes at so many a
     second."""
@@ -45,8 +53,10 @@ def circumstances_of(rounds: list[dict[str, Any]], others_above: int) -> str:
         max(0.0, one["load_average"] - (one["cores"] if one.get("kept_awake") else 0))
         for one in rounds
     ]
+    commits = list(dict.fromkeys(one["commit"] for one in rounds))
     return (
-        f"{first['date']} to {last['date']}, commit {last['commit']}, Linux {last['kernel']}, "
+        f"{first['date']} to {last['date']}, "
+        f"commit{'s' if len(commits) > 1 else ''} {', '.join(commits)}, Linux {last['kernel']}, "
         f"{last['cores']} cores, load average {min(loads):.1f} to {max(loads):.1f}: "
         f"above {others_above} others had the machine, too.{awake.told(rounds)}"
     )

@@ -8,19 +8,20 @@ from typing import Any
 
 from analysis_runs import BANDWIDTH, LATENCY_MS, SLOTS
 from kernel_picture import Panel, drawn
-from kernel_runs import KERNEL
+from kernel_runs import BUDGET, KERNEL
 from page_claims import (
     MADE_BY,
     Claim,
     bar_of,
     bound,
     circumstances_of,
+    notes_of,
     row_of,
     runs_by_case,
     stored_rounds,
     table_of,
 )
-from readers_runs import ALL, FOREBAY, WARM, WRONG, Plan, Reader
+from readers_runs import ALL, APART, FOREBAY, WARM, WRONG, Reader
 
 DEFAULT = KERNEL[0].name
 
@@ -56,8 +57,9 @@ def write(output: Path) -> Path:
         "file system asks for buffers of 4 KiB, as those of a node do.",
         "",
         "- *kernel*: no hints; how far the kernel reads ahead, at most. 128 KiB is its default.",
-        "- *Forebay*: exact extents, from where it is said below; *wrong extents*: as many, in the "
-        "gaps between those that are read.",
+        "- *Forebay*: exact extents, from where it is said below; *gap = 0*: nothing that lies "
+        "between them, which is fetched along else where requests count for more than bytes; "
+        "*wrong extents*: as many, in the gaps between those that are read.",
         f"- *{WARM}*: no hints, the whole file is there: what the program itself takes. What "
         "nobody can beat is that, or the declared bytes at the full bandwidth.",
         "",
@@ -76,6 +78,7 @@ def write(output: Path) -> Path:
             lines += part
             panels.append(panel)
     lines[picture_at:picture_at] = drawn(output, "readers", panels)
+    lines += notes_of(output, "readers")
     page = output / "readers.md"
     page.write_text("\n".join(lines) + "\n")
     return page
@@ -83,7 +86,8 @@ def write(output: Path) -> Path:
 
 def _part(reader: Reader, rounds: list[dict[str, Any]]) -> tuple[list[str], Panel]:
     by_case = runs_by_case(rounds)
-    names = [name for name in (*(c.name for c in KERNEL), FOREBAY, WRONG, WARM) if name in by_case]
+    order = (*(c.name for c in KERNEL), FOREBAY, APART, WRONG, WARM)
+    names = [name for name in order if name in by_case]
     seconds = {name: median(run["seconds"] for run in by_case[name]) for name in names}
     declared = rounds[0]["bytes_declared"]
     nobody = bound(seconds[WARM], declared)
@@ -116,10 +120,17 @@ def _part(reader: Reader, rounds: list[dict[str, Any]]) -> tuple[list[str], Pane
         reach = seconds[DEFAULT] / nobody
         what = f"{DEFAULT} / Forebay"
         claims.append(Claim(what, slower, reader.bar, is_least=True, reach=reach))
-    if reader.plan is not Plan.WHOLE:
+    for name in (FOREBAY, APART):
+        if name in by_case:
+            served = median(run["bytes_served"] for run in by_case[name]) / declared
+            claims.append(Claim(f"{name}: bytes read / bytes declared", served, 1.05))
+    budget = max(map(_memory, by_case[FOREBAY])) / BUDGET
+    claims += [
+        Claim(f"memory / {BUDGET >> 20} MiB", budget, 1),
+        Claim("right extents / no hints", 1 / slower, 1.1),
+    ]
+    if WRONG in by_case:
         claims.append(Claim("wrong extents / no hints", seconds[WRONG] / seconds[DEFAULT], 1.1))
-    else:
-        claims.append(Claim("whole files declared / no hints", 1 / slower, 1.1))
     lines += table_of(claims, len(rounds))
     return lines, Panel(reader.title, nobody, declared / 1e6, bars)
 

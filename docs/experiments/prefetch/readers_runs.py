@@ -71,6 +71,7 @@ ALL = [
 BY_NAME = {reader.name: reader for reader in ALL}
 
 FOREBAY = "Forebay"
+APART = "Forebay, gap = 0"
 WRONG = "Forebay, wrong extents"
 WARM = "in the page cache"
 
@@ -88,13 +89,13 @@ class Case:
     is_warm: bool = False
 
 
-def cases_of(reader: Reader, exact: Path, wrong: Path) -> list[Case]:
+def cases_of(reader: Reader, exact: Path, apart: Path, wrong: Path) -> list[Case]:
     """Of small files there are no wrong extents, and most settings differ in nothing."""
     settings = [Case(case.name, case.read_ahead) for case in KERNEL]
-    ours = [Case(FOREBAY, intent=exact), Case(WRONG, intent=wrong), Case(WARM, is_warm=True)]
+    right, warm = Case(FOREBAY, intent=exact), Case(WARM, is_warm=True)
     if reader.plan is Plan.WHOLE:
-        return [settings[0], settings[-1], ours[0], ours[2]]
-    return settings + ours
+        return [settings[0], settings[-1], right, warm]
+    return [*settings, right, Case(APART, intent=apart), Case(WRONG, intent=wrong), warm]
 
 
 def measure_round(
@@ -110,12 +111,13 @@ def measure_round(
         command = [sys.executable, str(READERS / reader.script), str(bed.mount / "data")]
         _make(command, place / "data", bed.mount / "data")
         time.sleep(SETTLING_S)
-        exact, wrong = place / "exact.toml", place / "wrong.toml"
+        exact, apart, wrong = (place / f"{name}.toml" for name in ("exact", "apart", "wrong"))
         _write_plan(tools, reader, command, exact)
+        apart.write_text(exact.read_text().replace("[[file]]\n", "[[file]]\ngap = 0\n"))
         declared = _PAIR.findall(exact.read_text())
         if reader.plan is not Plan.WHOLE:
             _write_wrong(exact, wrong, (bed.mount / "data").stat().st_size)
-        todo = cases_of(reader, exact, wrong)
+        todo = cases_of(reader, exact, apart, wrong)
         shuffle.shuffle(todo)
         runs = [_run(tools, bed, case, place, command) for case in todo]
         needed = sum(int(length) for _, length in declared) or _size(bed.mount / "data")

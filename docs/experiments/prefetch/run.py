@@ -73,7 +73,7 @@ def main(
         str | None,
         typer.Option(
             help="Of kernel: memory for the programs, the page cache included, as 64MiB, which is "
-            "a quarter of the file."
+            "a quarter of the file (320MiB with --full)."
         ),
     ] = None,
     tmpfs: Annotated[Path, typer.Option(help="A directory in memory.")] = Path("/dev/shm"),
@@ -86,8 +86,8 @@ def main(
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     tools = Tools(forebay.absolute(), analysis.absolute())
     counts = processes or list(kernel_runs.CASES)
-    if full and (what is not What.KERNEL or memory_limit is not None):
-        raise typer.BadParameter("--full is of kernel, without a limit of memory")
+    if full and what is not What.KERNEL:
+        raise typer.BadParameter("--full is of kernel")
     if unknown := set(counts) - set(kernel_runs.CASES):
         raise typer.BadParameter(f"nothing is measured with {min(unknown)} processes")
 
@@ -107,11 +107,11 @@ def main(
         return lambda shuffle: readers_runs.measure_round(tools, tmpfs, reader, shuffle)
 
     def of_kernel(shuffle: random.Random) -> dict[str, Any]:
+        workload = kernel_runs.PUBLISHED if full else kernel_runs.SMALL
         if memory_limit is None:
-            workload = kernel_runs.PUBLISHED if full else kernel_runs.SMALL
             return kernel_runs.measure_round(tools, tmpfs, workload, counts, shuffle)
         limit = parse_size(memory_limit)
-        return kernel_runs.measure_limited(tools, tmpfs, limit, counts, shuffle)
+        return kernel_runs.measure_limited(tools, tmpfs, workload, limit, counts, shuffle)
 
     def of_ext4(shuffle: random.Random) -> dict[str, Any]:
         return kernel_runs.measure_ext4(tools, tmpfs, counts, shuffle)
@@ -119,7 +119,8 @@ def main(
     try:
         for _ in range(rounds if what is not What.TABLE else 0):
             if what is What.KERNEL:
-                add("memory" if memory_limit else "full" if full else "kernel", of_kernel)
+                stem = "memory" if memory_limit else "kernel"
+                add({"memory": "full-memory", "kernel": "full"}[stem] if full else stem, of_kernel)
             elif what is What.EXT4:
                 add("ext4", of_ext4)
             elif what is What.READERS:
