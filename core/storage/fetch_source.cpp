@@ -33,7 +33,8 @@ class PosixFetchSource final : public FetchSource {
   }
 
   void prepare(Extent extent) override {
-    if (!is_direct_) write_out(fd_.get(), extent);
+    // Where it fails, so does the next one, before a read is served.
+    if (!is_direct_) static_cast<void>(write_out(fd_.get(), extent));
   }
   std::optional<FileVersion> version() override { return version_of(fd_.get()); }
   Bytes resident(Extent extent) override { return resident_bytes(fd_.get(), extent); }

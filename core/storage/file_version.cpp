@@ -76,11 +76,11 @@ TimesTell times_tell(int descriptor) {
   return is_in(with_times_at_once) ? TimesTell::when_it_is_done : TimesTell::once_written;
 }
 
-void write_out(int descriptor, Extent extent) {
+bool write_out(int descriptor, Extent extent) {
   constexpr unsigned how =
       SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
   // Past our own tracing, as it is no call of the program's.
-  ::syscall(SYS_sync_file_range, descriptor, extent.offset, extent.length, how);
+  return ::syscall(SYS_sync_file_range, descriptor, extent.offset, extent.length, how) == 0;
 }
 
 std::int64_t file_clock_ns() {

@@ -54,9 +54,9 @@ enum class TimesTell {
 TimesTell times_tell(int descriptor);
 
 /// Writes out what is stored in pages of `extent` and waits until it is (sync_file_range(2)), so
-/// that the times tell of it. Costs little where nothing is. FUSE before Linux 6.16 does not wait
-/// for what is on its way to the server already.
-void write_out(int descriptor, Extent extent);
+/// that the times tell of it. Costs little where nothing is. False: it could not. FUSE before
+/// Linux 6.16 does not wait for what is on its way to the server already.
+[[nodiscard]] bool write_out(int descriptor, Extent extent);
 
 /// Now, by the clock that times of files are taken from; nanoseconds since 1970.
 std::int64_t file_clock_ns();

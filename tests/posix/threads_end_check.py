@@ -1,8 +1,9 @@
 """Goal: a program that ends with its last thread does, though threads of ours read ahead of it; and
-one that confines itself (seccomp) is not ended by a call that it does not make.
+one that confines itself (seccomp) is not ended by a call that it does not make; and one that takes
+namespaces of its own (unshare), which the kernel refuses to several threads, gets them.
 
-Method: the programs `last_thread` and `confined`, with a file that is declared: each must print the
-same as without the library, whose record says that the file was read ahead before.
+Method: the programs `last_thread` and `confined`, and a script, with a file that is declared: each
+must print the same as without the library, whose record says that the file was read ahead before.
 
 usage: threads_end_check.py LIBRARY uring|threads LAST_THREAD CONFINED
 """
@@ -17,6 +18,15 @@ from preloaded import Preloaded, evict, make_file, total, wait_until_settled
 
 INTENT = '[[file]]\npath = "events"\nwillneed = [[0, 0]]\nbudget = "1MiB"\npolicy = "{}"\n'
 LEFT_OUT = 77
+UNSHARES = """
+import ctypes, os, sys, zlib
+file = os.open(sys.argv[1], os.O_RDONLY)
+print(zlib.crc32(os.read(file, 1_000_000)))
+libc = ctypes.CDLL(None, use_errno=True)
+new_user = 0x10000000
+print(libc.unshare(new_user), ctypes.get_errno())
+print(zlib.crc32(os.read(file, 1_000_000)))
+"""
 
 
 def main() -> int:
@@ -28,9 +38,14 @@ def main() -> int:
         wait_until_settled(directory)
         for policy in ("auto", "page-cache"):
             preloaded = Preloaded(library, queue, directory / policy, INTENT.format(policy))
-            last_thread, confined = programs
-            for program, *words in ([last_thread], [last_thread, "cancel"], [confined]):
-                command = [str(Path(program).absolute()), str(directory / "events"), *words]
+            last_thread, confined = (str(Path(program).absolute()) for program in programs)
+            events = str(directory / "events")
+            for command in (
+                [last_thread, events],
+                [last_thread, events, "cancel"],
+                [confined, events],
+                [sys.executable, "-c", UNSHARES, events],
+            ):
                 plain = preloaded.run(command, with_library=False)
                 if plain[0] == LEFT_OUT:
                     continue

@@ -64,7 +64,9 @@ void PageReaders::tell_mistakes(const OpenedFiles::Opened& file,
                                 const std::vector<const ReadSection*>& sections) {
   std::vector<std::string> mistakes;
   for (const ReadSection* section : sections) {
-    for (const HintProblem& problem : section->problems) mistakes.push_back(to_string(problem));
+    for (const auto* problems : {&section->problems, &section->unknown}) {
+      for (const HintProblem& problem : *problems) mistakes.push_back(to_string(problem));
+    }
   }
   std::ranges::move(unfit_reads(sections, file.version.size), std::back_inserter(mistakes));
   if (mistakes.empty() || !told_.insert(file.version.id).second) return;

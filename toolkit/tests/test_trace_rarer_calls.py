@@ -50,10 +50,12 @@ def test_what_a_child_by_vfork_does_to_its_descriptors_is_not_of_its_parent(
         # The child puts a pipe on that number.
         subprocess.run(["true"], stdout=subprocess.PIPE, check=True)
         os.write(1, bytes(20))
+        os.close(file)
         """,
     )
     calls_told = told(trace, "data", "call", "result")
     assert [result for call, result in calls_told if call == "write"] == [10, 20]
+    assert ("close", 0) in calls_told
 
 
 def test_splices_have_the_rows_of_files_and_none_of_pipes(forebay: Forebay, tmp_path: Path) -> None:

@@ -305,7 +305,6 @@ std::optional<ReadRequest> PrefetchedFile::next_request() {
     if (!make_room(*next)) return std::nullopt;
     const auto memory = buffer_.take(transfer.length);
     if (!memory) return std::nullopt;
-    source_->prepare(held);
     std::vector<Extent> absent;
     if (leaves_.load() != Leaves::nothing) absent = absent_parts(*source_, held);
     live_.push_back({next_tag_, *std::move(next), held, *memory, tuner_.trial(),

@@ -192,6 +192,7 @@ void Prefetcher::start_requests() {
       if (static_cast<int>(under_way_.size()) >= queue_->depth()) return true;
       auto request = member->file->next_request();
       if (!request) return true;
+      request->source->prepare({request->offset, static_cast<Bytes>(request->into.size())});
       const std::uint64_t tag = next_tag_++;
       const std::uint64_t own_tag = std::exchange(request->tag, tag);
       // Before it begins: what it is read into must be kept, whatever fails.

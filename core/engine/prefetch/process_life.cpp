@@ -25,18 +25,17 @@ std::uint64_t beginning_of(pid_t process) {
   // The name, field 2, may hold anything; it ends with the last parenthesis.
   const char* at = std::strrchr(text.data(), ')');
   constexpr int name_field = 2, state_field = 3, threads_field = 20, beginning_field = 22;
-  bool is_only_leader = false;
+  bool is_dead = false;
   for (int field = name_field; field < beginning_field && at != nullptr;) {
     at = std::strchr(at, ' ');
     if (at == nullptr) break;
     ++at;
     ++field;
     // Nobody has waited for it yet; or its first thread has ended before others.
-    if (field == state_field) is_only_leader = *at == 'Z' || *at == 'X';
-    if (field == threads_field && is_only_leader)
-      is_only_leader = std::strtol(at, nullptr, 10) <= 1;
+    if (field == state_field) is_dead = *at == 'Z' || *at == 'X';
+    if (field == threads_field && is_dead) is_dead = std::strtol(at, nullptr, 10) <= 1;
   }
-  return at == nullptr || is_only_leader ? 0 : std::strtoull(at, nullptr, 10);
+  return at == nullptr || is_dead ? 0 : std::strtoull(at, nullptr, 10);
 }
 
 bool has_ended(pid_t process, std::uint64_t beginning) {

@@ -214,6 +214,7 @@ void end() {
 }
 
 void begin_vfork() {
+  detail::attach(0);  // Else the child would make the ring that says whose calls these are.
   if (is_alive() && own_ring != nullptr && own_ring->state == Ring::State::idle) {
     own_ring->state = Ring::State::vforked;
   }

@@ -32,8 +32,7 @@ void end();
 void before_exec();
 
 /// Around a vfork: until it has become another program or ended, the child is in this thread's
-/// memory and would speak in its name. Nothing is traced then. A thread without a ring has none to
-/// speak by.
+/// memory and would speak in its name. Nothing is traced then.
 void begin_vfork();
 void end_vfork();
 bool is_vforked();

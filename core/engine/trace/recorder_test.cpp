@@ -278,6 +278,18 @@ TEST_F(RecorderTest, NothingIsTracedInTheMemoryOfAVforkedChild) {
   EXPECT_EQ(kinds(spills[0], TraceDefinition::end), 1);
 }
 
+TEST_F(RecorderTest, NorOfOneWhoseParentHasMadeNoCallYet) {
+  const auto spills = traced([] {
+    begin_vfork();
+    add(event(1));
+    end_vfork();
+    add(event(2));
+    return true;
+  });
+  ASSERT_EQ(spills.size(), 1U);
+  EXPECT_EQ(spills[0].events.begin()->second.size(), 1U);
+}
+
 TEST_F(RecorderTest, WhatComesAfterTheEndIsSpilledAtOnce) {
   const auto spills = traced([] {
     end();

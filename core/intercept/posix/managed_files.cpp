@@ -63,7 +63,9 @@ std::optional<Access> access_to(int descriptor, off_t offset, size_t count) {
     return std::nullopt;
   }
   // Without a lock: a file server may never answer.
-  if (managed->times_tell_late) write_out(descriptor, {offset, static_cast<Bytes>(count)});
+  if (managed->times_tell_late && !write_out(descriptor, {offset, static_cast<Bytes>(count)})) {
+    return std::nullopt;
+  }
   const auto version = version_of(descriptor);
   if (!version) return std::nullopt;
   if (managed->is_undecided) decide(descriptor, *version, offset);
@@ -250,7 +252,10 @@ void tell_unfit(const FileVersion& version, const char* path,
   {
     Registry& state = *registry.load();
     const RegistryLock lock(state);
-    if (!lock || !state.compared.insert({version.id, version.size}).second) return;
+    if (!lock) return;
+    constexpr std::size_t most_compared = 1024;
+    if (state.compared.size() == most_compared) state.compared.clear();
+    if (!state.compared.insert({version.id, version.size, sections}).second) return;
   }
   const auto unfit = unfit_reads(sections, version.size);
   if (!unfit.empty()) write_mistakes_record(path, unfit);
@@ -473,10 +478,12 @@ bool before_confinement() {
 
 void after_no_confinement() { inside = false; }
 
-void before_unsharing() {
+bool before_unsharing() {
   Registry* state = registry.load();
-  if (state == nullptr || inside || !is_own_process(*state)) return;
+  if (state == nullptr || inside || !is_own_process(*state)) return false;
+  const bool has_threads = has_internal();
   end_threads(*state, "the program changed its namespaces", false);
+  return has_threads;
 }
 
 Serve serve_at(int descriptor, void* buffer, size_t count, off_t offset) {
@@ -531,6 +538,7 @@ PositionedServe serve_next(int descriptor, void* buffer, size_t count) {
     }
     // Whatever comes of it, the position is past it.
     result = {.claimed = claimed, .offset = offset, .is_followed = true};
+    if (offset != position && managed->times_tell_late) return;  // Other pages were written out.
     result.bytes = serve(*access, descriptor, buffer, claimed, offset);
   });
   return result;

@@ -9,7 +9,9 @@
 #include <threads.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdarg>
+#include <ctime>
 
 #include "core/intercept/posix/exec_words.hpp"
 #include "core/intercept/posix/exported.hpp"
@@ -17,6 +19,25 @@
 #include "core/intercept/posix/real_calls.hpp"
 
 using namespace forebay::posix;
+
+namespace {
+
+/// What the kernel refuses for a while after a thread of ours was waited for, which it counts until
+/// it has done with it.
+template <typename Call>
+int without_threads(Call call) {
+  constexpr int most_tries = 100;
+  constexpr timespec between_tries{0, 1'000'000};
+  const bool were_ended = before_unsharing();
+  int result = call();
+  for (int tries = 1; were_ended && result != 0 && errno == EINVAL && tries < most_tries; ++tries) {
+    ::nanosleep(&between_tries, nullptr);
+    result = call();
+  }
+  return result;
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -115,13 +136,11 @@ FOREBAY_EXPORTED int prctl(int command, ...) noexcept {
 // Some of what they do, the kernel lets only a process of one thread do.
 
 FOREBAY_EXPORTED int unshare(int flags) noexcept {
-  before_unsharing();
-  return real().unshare(flags);
+  return without_threads([=] { return real().unshare(flags); });
 }
 
 FOREBAY_EXPORTED int setns(int fd, int kind) noexcept {
-  before_unsharing();
-  return real().setns(fd, kind);
+  return without_threads([=] { return real().setns(fd, kind); });
 }
 
 }  // extern "C"

@@ -17,7 +17,6 @@
 #include "core/plan/extent_advice.hpp"
 #include "core/plan/fetch_plan.hpp"
 #include "core/plan/fetch_window.hpp"
-#include "core/storage/descriptor.hpp"
 #include "core/storage/fetch_source.hpp"
 #include "core/storage/read_progress.hpp"
 
@@ -225,10 +224,11 @@ bool is_brought_to_page_cache(const ReadIntent& wishes, Reader reader) {
   return !is_opened_early(reader) && is_for_page_cache(wishes, reader);
 }
 
-/// With the registry locked. Its first read will decide().
+/// With the registry locked. Its first read will decide(). `unread`: what is told if there is none.
 void follow_undecided(Registry& state, int descriptor, const FileVersion& version, const char* path,
-                      std::shared_ptr<const ReadIntent> wishes) {
-  follow(state, descriptor, {.declared = std::move(wishes), .path = path, .version = version});
+                      std::shared_ptr<const ReadIntent> wishes, const char* unread = "") {
+  follow(state, descriptor,
+         {.declared = std::move(wishes), .path = path, .version = version, .left_alone = unread});
 }
 
 /// What was kept of a file of these `wishes` may go on with this opening. It holds the file open,
@@ -254,7 +254,7 @@ void manage(int descriptor, const FileVersion& version, const char* path,
   // Without the lock: a file server may never answer.
   const TimesTell told = times_tell(descriptor);
   if (told == TimesTell::nothing) {
-    return leave_alone(path, "it is in memory, or of the kernel's own");
+    return leave_alone(path, "its times do not tell of changes: it is in memory, or the like");
   }
   const RegistryLock lock(state);
   if (!lock) return;
@@ -276,8 +276,11 @@ void manage(int descriptor, const FileVersion& version, const char* path,
   };
   if (is_brought_to_page_cache(*wishes, reader)) return by_page_cache();
   // Streams of C++ read by calls, and may show a pattern. What C streams read is not seen.
-  const bool shows_later = reader == Reader::stream || is_opened_early(reader);
-  if (shows_later || state.parked.is_reopened(version.id)) {
+  if (reader == Reader::stream) {
+    return follow_undecided(state, descriptor, version, path, wishes,
+                            "a stream read it, whose order cannot be found out");
+  }
+  if (is_opened_early(reader) || state.parked.is_reopened(version.id)) {
     return follow_undecided(state, descriptor, version, path, wishes);
   }
   auto presence = announced(state, version, *wishes);
@@ -548,8 +551,13 @@ bool stop_serving(FileId id) {
   bool was_served = false;
   for (ManagedFile* managed : state.files) {
     const std::lock_guard file_lock(managed->mutex);
-    if (managed->followed.file != nullptr && managed->id == id) {
+    if (!(managed->id == id)) continue;
+    if (managed->followed.file != nullptr) {
       managed->followed.file->stop("it was opened for writing");
+      was_served = true;
+    } else if (managed->is_undecided) {
+      managed->followed.left_alone = "it was opened for writing";
+      managed->is_over = true;
       was_served = true;
     }
   }
@@ -558,12 +566,6 @@ bool stop_serving(FileId id) {
     was_served = true;
   }
   return was_served;
-}
-
-void leave_alone(const char* path, const char* why) {
-  Registry& state = *registry.load();
-  const RegistryLock lock(state);
-  if (lock) state.left_alone.add({.path = path, .left_alone = why});
 }
 
 std::shared_ptr<AdvisedFile> move_to_page_cache(Registry& state, ManagedFile& managed,

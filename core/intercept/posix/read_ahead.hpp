@@ -46,10 +46,6 @@ void close_listed(int descriptor);
 /// Somebody in this process may write to it from now on. Whether it was read ahead until now.
 bool stop_serving(FileId id);
 
-/// Nothing is fetched of the file that was opened as `path`, though it is declared, for the reason
-/// `why`.
-void leave_alone(const char* path, const char* why);
-
 /// With the registry locked: whether a mapping shows it.
 bool is_mapped(const Registry& state, const std::shared_ptr<AdvisedFile>& file);
 

@@ -96,6 +96,12 @@ void list(Registry& state, int descriptor, ManagedFile* managed) {
   detail::listed_files[static_cast<unsigned>(descriptor)].store(managed, std::memory_order_release);
 }
 
+void leave_alone(const char* path, const char* why) {
+  Registry& state = *registry.load();
+  const RegistryLock lock(state);
+  if (lock) state.left_alone.add({.path = path, .left_alone = why});
+}
+
 void abandon(Registry& state, int descriptor) {
   ManagedFile* managed = detail::listed_files[static_cast<unsigned>(descriptor)].exchange(nullptr);
   if (managed == nullptr) return;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -106,8 +107,9 @@ struct Registry {
   std::atomic<unsigned> listed_end{0};
   std::vector<ShownFile> mappings;
   std::vector<AnnouncedFile> announced;
-  /// Files, and their sizes, of which it was told if what is declared does not fit them.
-  std::set<std::pair<FileId, Bytes>> compared;
+  /// Files, their sizes and what is declared of them: of these it was told if that does not fit.
+  /// The last ones, since some programs open millions.
+  std::set<std::tuple<FileId, Bytes, DeclaredReads::Sections>> compared;
   LateDevices late_devices;
   ParkedFiles parked;
   LeftAlone left_alone;
@@ -132,6 +134,10 @@ extern std::atomic<Registry*> registry;
 
 /// A child that shares our memory (vfork), or was forked past us, must leave our state alone.
 inline bool is_own_process(const Registry& state) { return ::getpid() == state.process; }
+
+/// Nothing is fetched of the file that was opened as `path`, though it is declared, for the reason
+/// `why`.
+void leave_alone(const char* path, const char* why);
 
 /// `descriptor` is closed by a call that can take no lock.
 void abandon(Registry& state, int descriptor);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/engine/trace/recorder.hpp"
 #include "core/model/trace_event.hpp"
 
 namespace forebay::trace {
@@ -53,10 +54,11 @@ std::uint64_t key_of_file(int descriptor);
 /// `copy` is a duplicate of `descriptor` now.
 void is_copied(int descriptor, int copy);
 
-/// `descriptor` may be something else from now on.
+/// `descriptor` may be something else from now on; not in a child that has our memory (vfork), but
+/// descriptors of its own.
 inline void is_over(int descriptor) {
   const auto index = static_cast<unsigned>(descriptor);
-  if (index < most_descriptors) {
+  if (index < most_descriptors && !is_vforked()) {
     detail::descriptor_kinds[index].store(DescriptorKind::unknown, std::memory_order_relaxed);
   }
 }
