@@ -417,4 +417,8 @@ HintPairs creation_pairs(const Hints& hints) {
 
 std::span<const HintKey> known_hints() { return keys; }
 
+bool is_known_hint(std::string_view key) {
+  return std::ranges::find(known_hints(), key, &HintKey::key) != known_hints().end();
+}
+
 }  // namespace forebay

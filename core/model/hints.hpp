@@ -114,5 +114,6 @@ struct HintKey {
   std::string_view meaning;
 };
 std::span<const HintKey> known_hints();
+bool is_known_hint(std::string_view key);
 
 }  // namespace forebay

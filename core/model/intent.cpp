@@ -101,10 +101,6 @@ Result<toml::table> parsed(std::string_view toml, std::string_view intent_path) 
                  ", the whole intent file is left out until then");
 }
 
-bool is_hint(std::string_view key) {
-  return std::ranges::find(known_hints(), key, &HintKey::key) != known_hints().end();
-}
-
 /// `path` from its last slash on, without it.
 std::string_view last_component(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
@@ -286,7 +282,7 @@ class ReadSectionReader {
         const auto text = hint_text(*node);
         section_.intent.policy = text ? policy_in(*text) : std::nullopt;
         if (!section_.intent.policy) report(*key, *node, "auto, page-cache or mercury");
-      } else if (key->str() != "path" && key->str() != "cache" && !is_hint(key->str())) {
+      } else if (key->str() != "path" && key->str() != "cache" && !is_known_hint(key->str())) {
         add_problem(section_.unknown, key->source().begin, *key, kind_of(*node), known_keys);
       }
     }

@@ -32,10 +32,6 @@ class PosixFetchSource final : public FetchSource {
     return moved;
   }
 
-  void prepare(Extent extent) override {
-    // Where it fails, so does the next one, before a read is served.
-    if (!is_direct_) static_cast<void>(write_out(fd_.get(), extent));
-  }
   std::optional<FileVersion> version() override { return version_of(fd_.get()); }
   Bytes resident(Extent extent) override { return resident_bytes(fd_.get(), extent); }
   Status advise(Extent extent, bool is_needed) override {
@@ -47,6 +43,7 @@ class PosixFetchSource final : public FetchSource {
   }
   bool advises_servers() const override { return servers_ != nullptr; }
   int descriptor() const override { return fd_.get(); }
+  bool is_direct() const override { return is_direct_; }
 
  private:
   const Descriptor fd_;
@@ -57,19 +54,13 @@ class PosixFetchSource final : public FetchSource {
 
 }  // namespace
 
-bool is_direct(const FetchSource& source) {
-  const int flags = ::fcntl(source.descriptor(), F_GETFL);
-  return flags >= 0 && (flags & O_DIRECT) != 0;
-}
-
 Result<std::unique_ptr<FetchSource>> open_fetch_source(int descriptor, const std::string& path,
                                                        Through way) {
   // The name may lead to another file by now; this link leads to the one that is open.
   const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
   int fd = -1;
-  const Bytes alignment = told_direct_alignment(descriptor).value_or(direct_alignment);
-  const bool can_be_direct = alignment > 0 && alignment <= direct_alignment;
-  if (way == Through::direct && can_be_direct) {
+  if (way == Through::direct &&
+      suits_direct_io(told_direct_alignment(descriptor).value_or(direct_alignment))) {
     fd = ::open(link.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
   }
   const bool is_direct = fd >= 0;

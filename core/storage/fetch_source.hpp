@@ -22,11 +22,6 @@ class FetchSource {
   /// count, which is less than asked where the file ends, and may be less elsewhere.
   virtual Result<Bytes> read(std::span<std::byte> into, Bytes offset) = 0;
 
-  /// Before requests of `extent` that are carried out by descriptor(). Where these come from the
-  /// page cache, what is stored there is written out, so that the next store to it sets the times
-  /// of the file.
-  virtual void prepare(Extent /*extent*/) {}
-
   virtual std::optional<FileVersion> version() = 0;
 
   /// Bytes of `extent` that the program gets at the speed of memory without us.
@@ -42,6 +37,9 @@ class FetchSource {
 
   /// For requests that the kernel carries out by itself; -1: there is none.
   virtual int descriptor() const = 0;
+
+  /// Whether its reads pass the page cache by.
+  virtual bool is_direct() const { return false; }
 };
 
 enum class Through {
@@ -49,9 +47,6 @@ enum class Through {
   widened_page_cache,  ///< One announcement, or read, brings twice as much as usual, at most.
   direct,              ///< Past the page cache, where the file system can do that; else widened.
 };
-
-/// Whether its reads pass the page cache by.
-bool is_direct(const FetchSource& source);
 
 /// Opens the file behind `descriptor` once more, for reading. `path` is for messages.
 Result<std::unique_ptr<FetchSource>> open_fetch_source(int descriptor, const std::string& path,

@@ -11,9 +11,9 @@
 namespace forebay {
 
 /// What tells one content of a file from the next: every write, truncation and change of times sets
-/// the time of change (ctime) to now, and no program can set it to anything else, where
-/// times_tell(). Two versions that are equal hold the same bytes if the earlier one was settled
-/// when it was looked at.
+/// the time of change (ctime) to now, and no program can set it to anything else: what does not is
+/// told apart by times_tell(). Two versions that are equal hold the same bytes if the earlier one
+/// was settled when it was looked at.
 struct FileVersion {
   FileId id;
   Bytes size = 0;

@@ -137,8 +137,7 @@ std::unique_ptr<StorageFile> past_page_cache(std::unique_ptr<StorageFile> file,
                                              Counters& counters) {
   Descriptor opened(::open(file->path().c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC));
   if (!opened.valid()) return file;
-  const Bytes alignment = told_direct_alignment(opened.get()).value_or(0);
-  if (alignment == 0 || alignment > direct_alignment) return file;
+  if (!suits_direct_io(told_direct_alignment(opened.get()).value_or(0))) return file;
   auto direct = adopt_posix_file(std::move(opened), OpenMode::write_only, file->path(), counters);
   // The name may lead to another file by now.
   if (!file->id() || file->id() != direct->id()) return file;

@@ -121,7 +121,7 @@ bool PrefetchedFile::begins_now(Bytes offset) {
 
 Bytes PrefetchedFile::copy(std::span<std::byte> into, Bytes offset,
                            std::unique_lock<std::mutex>& lock) {
-  std::optional<std::chrono::steady_clock::time_point> deadline;  // While nothing comes.
+  auto deadline = not_waiting;
   const Bytes end = offset + static_cast<Bytes>(into.size());
   std::int64_t waited = 0;
   Bytes at = offset;
@@ -131,11 +131,11 @@ Bytes PrefetchedFile::copy(std::span<std::byte> into, Bytes offset,
     if (!is_live && !begins_now(at)) break;
     if (!is_live) wake_();
     if (!is_live || !piece->ready) {
-      if (!deadline) deadline = std::chrono::steady_clock::now() + longest_wait;
+      if (deadline == not_waiting) deadline = std::chrono::steady_clock::now() + longest_wait;
       const std::int64_t start = steady_ns();
-      const auto status = arrived_.wait_until(lock, *deadline);
+      const auto status = arrived_.wait_until(lock, deadline);
       waited += steady_ns() - start;
-      if (status == std::cv_status::timeout) is_slow(*deadline);
+      if (status == std::cv_status::timeout) is_slow(deadline);
       if (status == std::cv_status::timeout || state_ != State::active) break;
       continue;  // The pieces may be others now.
     }
@@ -153,7 +153,7 @@ Bytes PrefetchedFile::copy(std::span<std::byte> into, Bytes offset,
       if (copied.end() == extent.end()) to_its_end = true;
     }
     at += count;
-    deadline.reset();
+    deadline = not_waiting;
     if (to_its_end && piece->served >= piece->wanted.needed()) release(piece);
   }
   figures_.waited_ns += waited;

@@ -192,7 +192,12 @@ void Prefetcher::start_requests() {
       if (static_cast<int>(under_way_.size()) >= queue_->depth()) return true;
       auto request = member->file->next_request();
       if (!request) return true;
-      request->source->prepare({request->offset, static_cast<Bytes>(request->into.size())});
+      if (const FetchSource& source = *request->source; !source.is_direct()) {
+        // The next store to what comes from the page cache sets the times of the file then. Where
+        // this fails it does so once more before a read is served.
+        const Extent extent{request->offset, static_cast<Bytes>(request->into.size())};
+        static_cast<void>(write_out(source.descriptor(), extent));
+      }
       const std::uint64_t tag = next_tag_++;
       const std::uint64_t own_tag = std::exchange(request->tag, tag);
       // Before it begins: what it is read into must be kept, whatever fails.

@@ -18,6 +18,8 @@ namespace forebay {
 /// A reader waits this long for the next of what is on its way, then it reads for itself: whoever
 /// fetches may have died or may be stopped, and must not hold the program up.
 constexpr std::chrono::seconds longest_wait{1};
+/// The deadline of a reader for which something has just come.
+constexpr auto not_waiting = std::chrono::steady_clock::time_point::max();
 /// In a row: then nothing is read ahead any more.
 constexpr int most_waits_in_vain = 3;
 /// A read that waits longer than this counts as a stall.

@@ -200,7 +200,7 @@ bool SharedFile::begin(Bytes offset) {
 
 Bytes SharedFile::copy(std::span<std::byte> into, Bytes offset,
                        std::unique_lock<std::mutex>& lock) {
-  std::optional<std::chrono::steady_clock::time_point> deadline;  // While nothing comes.
+  auto deadline = not_waiting;
   const std::int64_t waited_before = figures_.waited_ns;
   const Bytes end = offset + static_cast<Bytes>(into.size());
   Bytes at = offset;
@@ -213,7 +213,7 @@ Bytes SharedFile::copy(std::span<std::byte> into, Bytes offset,
           into.subspan(static_cast<std::size_t>(at - offset), static_cast<std::size_t>(count));
       if (!window_->copy(*piece, at, part)) continue;
       at += count;
-      deadline.reset();
+      deadline = not_waiting;
       // A read may be longer than the window.
       pass({offset, at - offset});
       if (state_ != State::reading) break;
@@ -221,8 +221,8 @@ Bytes SharedFile::copy(std::span<std::byte> into, Bytes offset,
     }
     const auto place = places_.of(at, front_);
     if (!piece && !(place && is_coming(*place))) break;
-    if (!deadline) deadline = std::chrono::steady_clock::now() + longest_wait;
-    if (!wait(lock, seen, *deadline, piece ? std::nullopt : place)) break;
+    if (deadline == not_waiting) deadline = std::chrono::steady_clock::now() + longest_wait;
+    if (!wait(lock, seen, deadline, piece ? std::nullopt : place)) break;
   }
   patience_.over(steady_ns());
   if (at > offset) waits_in_vain_ = 0;

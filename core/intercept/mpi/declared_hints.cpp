@@ -48,8 +48,7 @@ void apply_intent(DeclaredHints& declared, const std::string& text, const std::s
 
 /// Whether `key` is one that only an MPI library may know.
 bool is_for_mpi(const std::string& key) {
-  return !key.starts_with("forebay") &&
-         std::ranges::find(known_hints(), key, &HintKey::key) == known_hints().end();
+  return !key.starts_with("forebay") && !is_known_hint(key);
 }
 
 }  // namespace

@@ -71,7 +71,6 @@ class ProtectedSource final : public FetchSource {
   Result<Bytes> read(std::span<std::byte> into, Bytes offset) override {
     return source_.read(into, offset);
   }
-  void prepare(Extent extent) override { source_.prepare(extent); }
   std::optional<FileVersion> version() override { return source_.version(); }
   Bytes resident(Extent extent) override { return source_.resident(extent); }
   Status advise(Extent extent, bool is_needed) override {
@@ -79,6 +78,7 @@ class ProtectedSource final : public FetchSource {
   }
   bool advises_servers() const override { return source_.advises_servers(); }
   int descriptor() const override { return source_.descriptor(); }
+  bool is_direct() const override { return source_.is_direct(); }
 
  private:
   std::unique_ptr<Kept> kept_;  ///< Made here: at the end there may be no memory.

@@ -162,7 +162,7 @@ std::shared_ptr<ServedFile> fetch_together(Registry& state, int descriptor,
   auto source = open_protected_source(descriptor, path);
   // What others have fetched must not be older than the program's opening; and a page cache could
   // hold what no change of times tells of.
-  if (prefetcher == nullptr || !source || !is_direct(**source)) return nullptr;
+  if (prefetcher == nullptr || !source || !(*source)->is_direct()) return nullptr;
   if (const auto now = served_version_of(descriptor); !now || !(*now == version)) return nullptr;
   auto file = prefetcher->add_shared(path, *std::move(source), fitted(wishes, version), version,
                                      before, file_clock_ns());

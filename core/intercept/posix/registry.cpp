@@ -128,7 +128,8 @@ void follow(Registry& state, int descriptor, Followed followed) {
   ManagedFile* managed = state.pool.back();
   state.pool.pop_back();
   managed->id = followed.version.id;
-  managed->times_tell_late = state.late_devices.contains(managed->id.device);
+  managed->times_tell_late =
+      followed.advised == nullptr && state.late_devices.contains(managed->id.device);
   managed->position_is_shared = false;
   managed->is_over = false;
   managed->is_undecided = followed.declared != nullptr;

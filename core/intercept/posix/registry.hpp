@@ -40,11 +40,12 @@ class ManagedFile {
   std::atomic<int> abandoned{0};  ///< Of them, those that are closed.
   /// Another process has the position too, since a fork: only the kernel can move it.
   std::atomic<bool> position_is_shared{false};
-  std::atomic<bool> times_tell_late{false};  ///< Of stores, once they are written out.
-  std::atomic<bool> is_over{false};          ///< Nothing will be served any more.
-  std::atomic<bool> is_undecided{false};     ///< It is yet to be decided what is fetched.
-  int reads_undecided = 0;                   ///< Of other places than those declared.
-  int reads_inherited = 0;                   ///< By offset, in a child, before it is decided.
+  /// Of stores, once they are written out, and reads may be served from our memory.
+  std::atomic<bool> times_tell_late{false};
+  std::atomic<bool> is_over{false};       ///< Nothing will be served any more.
+  std::atomic<bool> is_undecided{false};  ///< It is yet to be decided what is fetched.
+  int reads_undecided = 0;                ///< Of other places than those declared.
+  int reads_inherited = 0;                ///< By offset, in a child, before it is decided.
   /// Recording, guarded by mutex: what a C stream reads by, or -1, and how far that is known.
   int stream = -1;
   off_t stream_read_to = 0;
@@ -73,9 +74,6 @@ struct ShownFile {
   std::shared_ptr<ReadProgress> progress;
   std::int64_t openings;  ///< Of `file`: what Followed::openings was.
 };
-
-/// Identifiers of devices whose files' times tell of stores once they are written out.
-using LateDevices = std::set<std::uint64_t>;
 
 /// A file that other processes are told of.
 struct AnnouncedFile {
@@ -110,7 +108,7 @@ struct Registry {
   /// Files, their sizes and what is declared of them: of these it was told if that does not fit.
   /// The last ones, since some programs open millions.
   std::set<std::tuple<FileId, Bytes, DeclaredReads::Sections>> compared;
-  LateDevices late_devices;
+  std::set<std::uint64_t> late_devices;  ///< Whose files' times tell of stores once written out.
   ParkedFiles parked;
   LeftAlone left_alone;
 };

@@ -127,6 +127,8 @@ void is_copied(int descriptor, int copy) {
                      : DescriptorKind::unknown);
 }
 
+void is_over(int descriptor) { set_kind(descriptor, DescriptorKind::unknown); }
+
 void describe_descriptors() {
   const auto directory = static_cast<int>(
       ::syscall(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));

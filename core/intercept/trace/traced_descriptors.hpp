@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/engine/trace/recorder.hpp"
 #include "core/model/trace_event.hpp"
 
 namespace forebay::trace {
@@ -54,14 +53,8 @@ std::uint64_t key_of_file(int descriptor);
 /// `copy` is a duplicate of `descriptor` now.
 void is_copied(int descriptor, int copy);
 
-/// `descriptor` may be something else from now on; not in a child that has our memory (vfork), but
-/// descriptors of its own.
-inline void is_over(int descriptor) {
-  const auto index = static_cast<unsigned>(descriptor);
-  if (index < most_descriptors && !is_vforked()) {
-    detail::descriptor_kinds[index].store(DescriptorKind::unknown, std::memory_order_relaxed);
-  }
-}
+/// `descriptor` may be something else from now on.
+void is_over(int descriptor);
 
 /// Says what is open in this process, as a trace begins.
 void describe_descriptors();

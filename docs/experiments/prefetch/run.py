@@ -119,8 +119,8 @@ def main(
     try:
         for _ in range(rounds if what is not What.TABLE else 0):
             if what is What.KERNEL:
-                stem = "memory" if memory_limit else "kernel"
-                add({"memory": "full-memory", "kernel": "full"}[stem] if full else stem, of_kernel)
+                stems = ("full", "full-memory") if full else ("kernel", "memory")
+                add(stems[memory_limit is not None], of_kernel)
             elif what is What.EXT4:
                 add("ext4", of_ext4)
             elif what is What.READERS:
