@@ -197,7 +197,7 @@ void ExtentAdvice::measure(const Told& told) {
   const Bytes bytes = transfer_of(told.piece.hull()).length;
   taken_ += bytes;
   if (!tuner_.arrive(told.trial, bytes, now_ns_, now_ns_)) return;
-  tuner_.decide(plan_.coming(RequestTuner::extents_to_weigh));
+  tuner_.decide(plan_.coming(RequestTuner::extents_to_weigh), plan_.left());
 }
 
 /// The reader was faster than we.

@@ -55,6 +55,8 @@ class FetchPlan {
 
   /// Up to `most` extents from here on.
   std::vector<Extent> coming(std::size_t most) const;
+  /// How many there are from here on.
+  std::size_t left() const { return extents_.size() - current_; }
   /// A place that is later in the order of reading than all that this plan has given out.
   ReadingPlace beyond() const { return {first_place_ + (laps_ + 1) * extents_.size(), 0}; }
   /// Places are counted from here on, not from 0: what was fetched by another plan comes before.

@@ -48,6 +48,9 @@ constexpr double most_unlike = 1.5;
 /// Too few to be worth a trial.
 constexpr std::size_t fewest_coming = 32;
 
+/// Of the time that fetching the rest takes with usual requests, what a trial may lose.
+constexpr double most_lost = 0.1;
+
 constexpr int first_between_trials = 128;
 constexpr int most_between_trials = 1 << 20;
 constexpr int times_longer = 2;  ///< Each time.
@@ -139,7 +142,7 @@ RequestTuner::Rates RequestTuner::MeanRates::mean() const {
   return {sum.requests / times, sum.bytes / times, sum.waiting / times};
 }
 
-void RequestTuner::decide(const std::vector<Extent>& coming) {
+void RequestTuner::decide(const std::vector<Extent>& coming, std::size_t left) {
   const auto found = rates();
   if (!found || stage_ == Stage::settled) return;
   if (stage_ == Stage::joined) return follow(coming, *found);
@@ -150,7 +153,7 @@ void RequestTuner::decide(const std::vector<Extent>& coming) {
     // A storage may be fast at first, when nobody has used it for a while.
     if (usual_rates_.mean().bytes > for_a_while * found->bytes) usual_rates_ = {};
     usual_rates_.add(*found);
-    if (larger_rates_.times == 0) return try_larger(coming);
+    if (larger_rates_.times == 0) return try_larger(coming, left);
   }
   const double followed = rate_follows_size();
   if (followed >= share_followed) return join(coming);
@@ -180,15 +183,31 @@ void RequestTuner::join(const std::vector<Extent>& coming) {
   follow(coming, larger_rates_.mean());
 }
 
-void RequestTuner::try_larger(const std::vector<Extent>& coming) {
-  const double usual = load_of(coming, usual_).mean();
+void RequestTuner::try_larger(const std::vector<Extent>& coming, std::size_t left) {
+  const RequestLoad usual = load_of(coming, usual_);
+  const double extents = static_cast<double>(left) / static_cast<double>(coming.size());
+  const double most_bytes_lost = most_lost * extents * usual.bytes;
   for (const Bytes gap : gaps) {
-    const RequestShape shape{most_joined_, gap};
-    if (load_of(coming, shape).mean() < fewest_times_larger * usual) continue;
-    larger_ = shape;
-    return try_shape(shape, Stage::larger);
+    // Of two where more would cost too much.
+    const Bytes pair = round_up(2 * (static_cast<Bytes>(usual.mean()) + gap), direct_alignment);
+    for (const Bytes most : {most_joined_, std::min(pair, most_joined_)}) {
+      const RequestShape shape{most, gap};
+      const RequestLoad load = load_of(coming, shape);
+      if (load.mean() < fewest_times_larger * usual.mean()) break;
+      if (bytes_lost(usual, load) > most_bytes_lost) continue;
+      larger_ = shape;
+      return try_shape(shape, Stage::larger);
+    }
   }
   settle();
+}
+
+/// By a trial of requests that make `larger` of what is `usual` if the storage brings no more bytes
+/// a second with them.
+double RequestTuner::bytes_lost(const RequestLoad& usual, const RequestLoad& larger) const {
+  const double least = usual_rates_.mean().bytes * static_cast<double>(shortest_ns) / 1e9;
+  const double bytes = std::max(least, static_cast<double>(fewest_arrivals) * larger.mean());
+  return bytes * std::max(0.0, 1 - larger.needed_share() / usual.needed_share());
 }
 
 /// With a shape that joins, for as long as it gains anything.
@@ -241,7 +260,7 @@ Bytes RequestTuner::gap_found() const { return has_found() ? shape_.gap.value_or
 
 void RequestTuner::begin_with(const Found& found, const std::vector<Extent>& coming) {
   const bool is_new = stage_ == Stage::usual && trial_ == 0 && arrivals_.empty();
-  const bool is_for_these = found.usual == usual_ && found.joined.most == most_joined_;
+  const bool is_for_these = found.usual == usual_ && found.joined.most <= most_joined_;
   if (!is_new || !is_for_these || coming.size() < fewest_coming) return;
   for (const RequestShape& shape : {found.usual, found.joined}) {
     const auto mean = found.times.mean_of(shape);

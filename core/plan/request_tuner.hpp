@@ -17,6 +17,7 @@ struct RequestLoad {
   double needed = 0;  ///< Of them, declared.
 
   double mean() const { return requests > 0 ? bytes / requests : 0; }
+  double needed_share() const { return bytes > 0 ? needed / bytes : 1; }
 };
 
 /// For `extents`, in that order.
@@ -52,8 +53,8 @@ class RequestTuner {
   bool arrive(int trial, Bytes bytes, std::int64_t now_ns, std::int64_t reader_ns);
 
   /// After arrive() said so. `coming`: the extents that will be fetched next, at most
-  /// extents_to_weigh.
-  void decide(const std::vector<Extent>& coming);
+  /// extents_to_weigh. `left`: how many there are in all, until the end.
+  void decide(const std::vector<Extent>& coming, std::size_t left);
 
   /// Another measures: what it says is between two extents that are joined; none: each has requests
   /// of its own. Nothing is measured here any more.
@@ -116,7 +117,8 @@ class RequestTuner {
   bool has_found() const;
   std::optional<Rates> rates() const;
   void try_shape(const RequestShape& shape, Stage stage);
-  void try_larger(const std::vector<Extent>& coming);
+  void try_larger(const std::vector<Extent>& coming, std::size_t left);
+  double bytes_lost(const RequestLoad& usual, const RequestLoad& larger) const;
   double rate_follows_size() const;
   void join(const std::vector<Extent>& coming);
   void follow(const std::vector<Extent>& coming, const Rates& rates);

@@ -157,7 +157,7 @@ Outcome fetch(const std::vector<Extent>& extents, std::optional<Bytes> gap, Stor
     now = std::max(now, request.answer);
     if (tuner.arrive(request.trial, request.bytes, static_cast<std::int64_t>(now * 1e9),
                      static_cast<std::int64_t>(waited * 1e9))) {
-      tuner.decide(plan.coming(RequestTuner::extents_to_weigh));
+      tuner.decide(plan.coming(RequestTuner::extents_to_weigh), plan.left());
     }
     now += byte_s * static_cast<double>(request.needed);
     held -= request.bytes;
@@ -227,6 +227,27 @@ TEST(RequestTuner, SmallScatteredReadsAreJoined) {
   const Outcome plain = fetch(extents, 0, throttled(300, 200e6));
   const Outcome tuned = fetch(extents, std::nullopt, throttled(300, 200e6));
   EXPECT_LT(tuned.seconds, 0.4 * plain.seconds);
+}
+
+/// Chunks of an array of which every fourth is read.
+std::vector<Extent> chunks(Bytes count) {
+  std::vector<Extent> extents;
+  for (Bytes i = 0; i < count; ++i) extents.push_back({i * 256 * KiB, 64 * KiB});
+  return extents;
+}
+
+TEST(RequestTuner, APlanThatIsTooShortToEarnATrialBackIsLeftAlone) {
+  const Outcome few = fetch(chunks(1000), std::nullopt, testbed(0.003, 400e6, 10));
+  EXPECT_EQ(few.bytes, few.needed);
+  const Outcome many = fetch(chunks(10'000), std::nullopt, testbed(0.003, 400e6, 10));
+  EXPECT_GT(many.bytes, many.needed);
+  EXPECT_EQ(many.last, usual);
+}
+
+TEST(RequestTuner, ATrialIsOfSmallerRequestsWhereTheLargestCostTooMuch) {
+  const Outcome plain = fetch(chunks(1000), 0, throttled(300, 200e6));
+  const Outcome tuned = fetch(chunks(1000), std::nullopt, throttled(300, 200e6));
+  EXPECT_LT(tuned.seconds, 0.6 * plain.seconds);
 }
 
 TEST(RequestTuner, AGapThatWasOrderedIsKept) {

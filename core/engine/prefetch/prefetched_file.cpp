@@ -347,7 +347,7 @@ void PrefetchedFile::ended(const ReadOutcome& outcome) {
     window_.arrive(piece->departure, outcome.moved, now);
     // Before that it is ourselves who hold the storage up.
     if (window_.is_open() && tuner_.arrive(piece->trial, outcome.moved, now, figures_.waited_ns)) {
-      tuner_.decide(plan_.coming(RequestTuner::extents_to_weigh));
+      tuner_.decide(plan_.coming(RequestTuner::extents_to_weigh), plan_.left());
       if (memory_ != nullptr) memory_->learn(version_.id.device, tuner_);
     }
     figures_.bytes_between += piece->wanted.hull().length - piece->wanted.needed();

@@ -45,7 +45,8 @@ void answer(RequestTuner& tuner, int requests, NsFor ns_for) {
   for (int i = 0; i < requests; ++i) {
     const auto bytes = static_cast<Bytes>(load_of(extents(), tuner.shape()).mean());
     now_ns += ns_for(bytes);
-    if (tuner.arrive(tuner.trial(), bytes, now_ns, now_ns)) tuner.decide(extents());
+    if (tuner.arrive(tuner.trial(), bytes, now_ns, now_ns))
+      tuner.decide(extents(), extents().size());
   }
 }
 

@@ -489,7 +489,7 @@ void SharedFile::ended(const ReadOutcome& outcome) {
   const bool is_open = window_->opened_bytes(block_) >= window_->bytes();
   if (window_->fetches() && is_open &&
       tuner_.arrive(done.trial, outcome.moved, now_ns, figures_.waited_ns)) {
-    tuner_.decide(plan_.coming(RequestTuner::extents_to_weigh));
+    tuner_.decide(plan_.coming(RequestTuner::extents_to_weigh), plan_.left());
     window_->tell_gap(tuner_.shape().gap);
     if (memory_ != nullptr) memory_->learn(version_.id.device, tuner_);
   }
