@@ -14,16 +14,12 @@
 #include <string>
 #include <thread>
 
+#include "core/model/noise.hpp"
+
 namespace forebay {
 namespace {
 
 using Lock = StorageFile::LockKind;
-
-std::vector<std::byte> noise(std::size_t size, std::mt19937& random) {
-  std::vector<std::byte> bytes(size);
-  for (auto& byte : bytes) byte = static_cast<std::byte>(random());
-  return bytes;
-}
 
 TEST(MemoryFile, AgreesWithPosixFile) {
   std::string path = testing::TempDir() + "forebay-memory-XXXXXX";
@@ -45,7 +41,7 @@ TEST(MemoryFile, AgreesWithPosixFile) {
   };
   for (int step = 0; step < 2000; ++step) {
     const Bytes offset = up_to(5000);
-    auto data = noise(static_cast<std::size_t>(up_to(300)), random);
+    auto data = noise(static_cast<std::size_t>(up_to(300)), random());
     switch (up_to(4)) {
       case 0:
         ASSERT_TRUE(posix.write_at(data, offset));

@@ -16,26 +16,16 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdint>
-#include <random>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/model/direct_io.hpp"
+#include "core/model/noise.hpp"
 #include "core/storage/aligned_memory.hpp"
 
 namespace forebay {
 namespace {
-
-std::vector<std::byte> noise(std::size_t size, unsigned seed) {
-  std::mt19937_64 random(seed);
-  std::vector<std::uint64_t> words(size / 8 + 1);
-  for (auto& word : words) word = random();
-  const auto bytes = std::as_bytes(std::span(words)).first(size);
-  return {bytes.begin(), bytes.end()};
-}
 
 /// A file in the temporary directory, and the same opened past the page cache.
 class Written {

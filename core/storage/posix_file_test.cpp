@@ -13,21 +13,14 @@
 #include <csignal>
 #include <cstring>
 #include <future>
-#include <random>
 #include <string>
 #include <vector>
 
+#include "core/model/noise.hpp"
 #include "core/storage/file.hpp"
 
 namespace forebay {
 namespace {
-
-std::vector<std::byte> noise(std::size_t size, unsigned seed) {
-  std::mt19937 random(seed);
-  std::vector<std::byte> bytes(size);
-  for (auto& byte : bytes) byte = static_cast<std::byte>(random());
-  return bytes;
-}
 
 class PosixFileTest : public testing::Test {
  protected:

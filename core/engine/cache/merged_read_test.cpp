@@ -17,6 +17,7 @@
 #include "core/engine/cache/log_contents.hpp"
 #include "core/engine/cache/log_directory.hpp"
 #include "core/engine/cache/replay.hpp"
+#include "core/model/noise.hpp"
 
 namespace forebay {
 namespace {
@@ -25,13 +26,6 @@ using Content = std::vector<std::byte>;
 using ::testing::HasSubstr;
 
 constexpr Bytes payload = 1024;
-
-Content noise(std::size_t size, unsigned seed) {
-  std::mt19937_64 random(seed);
-  Content content(size);
-  for (std::byte& byte : content) byte = static_cast<std::byte>(random());
-  return content;
-}
 
 /// Flips one bit in the middle of the payload of the record, counted from 0.
 void flip_in(LogStore& log, std::size_t record) {

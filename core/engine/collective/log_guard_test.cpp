@@ -10,13 +10,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <mutex>
-#include <random>
 
 #include "core/engine/cache/log_contents.hpp"
 #include "core/engine/cache/memory_log_store.hpp"
 #include "core/engine/collective/thread_exchange.hpp"
 #include "core/engine/redundancy/parity_reader.hpp"
 #include "core/engine/redundancy/rebuild.hpp"
+#include "core/model/noise.hpp"
 
 namespace forebay {
 namespace {
@@ -124,13 +124,6 @@ struct World {
     return stores.back().get();
   }
 };
-
-Content noise(std::size_t length, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  Content content(length);
-  for (std::byte& byte : content) byte = static_cast<std::byte>(random());
-  return content;
-}
 
 TEST(LogGuard, ProtectsUnequalLogsAgainstTheLossOfAnyNode) {
   for (const auto& [nodes, per_node, members, parities] :

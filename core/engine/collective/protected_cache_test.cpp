@@ -13,13 +13,13 @@
 #include <iterator>
 #include <mutex>
 #include <random>
-#include <span>
 
 #include "core/engine/cache/recovery.hpp"
 #include "core/engine/cache/sidecar.hpp"
 #include "core/engine/collective/coherent_cache_rig.hpp"
 #include "core/engine/collective/thread_exchange.hpp"
 #include "core/engine/redundancy/lost_logs.hpp"
+#include "core/model/noise.hpp"
 
 namespace forebay {
 namespace {
@@ -29,14 +29,6 @@ using Content = std::vector<std::byte>;
 using Moment = CoherentCache::Moment;
 
 constexpr Bytes granule = cache_granule;
-
-Content noise(std::size_t length, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::vector<std::uint64_t> words(length / sizeof(std::uint64_t) + 1);
-  std::ranges::generate(words, random);
-  const auto bytes = std::as_bytes(std::span(words)).first(length);
-  return {bytes.begin(), bytes.end()};
-}
 
 class ProtectedCacheTest : public CacheTest {
  protected:

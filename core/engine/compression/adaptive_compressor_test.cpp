@@ -6,7 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
+
+#include "core/model/noise.hpp"
 
 namespace forebay {
 namespace {
@@ -16,13 +17,6 @@ using Content = std::vector<std::byte>;
 Content shrinking(std::size_t length) {
   Content content(length);
   for (std::size_t i = 0; i < length; ++i) content[i] = static_cast<std::byte>(i / 100);
-  return content;
-}
-
-Content noise(std::size_t length) {
-  std::mt19937_64 random(7);
-  Content content(length);
-  for (std::byte& byte : content) byte = static_cast<std::byte>(random());
   return content;
 }
 
@@ -54,7 +48,7 @@ TEST(AdaptiveCompressor, ExpandsToWhatWentIn) {
 }
 
 TEST(AdaptiveCompressor, LeavesWhatDoesNotShrink) {
-  Content plain = noise(100'000);
+  Content plain = noise(100'000, 7);
   AdaptiveCompressor compressor(Toggle::enable);
   Content storage;
   const iovec piece = piece_of(plain, 0, plain.size());

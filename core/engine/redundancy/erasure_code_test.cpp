@@ -13,16 +13,12 @@
 #include <numeric>
 #include <random>
 
+#include "core/model/noise.hpp"
+
 namespace forebay {
 namespace {
 
 using Content = std::vector<std::byte>;
-
-Content noise(std::size_t length, std::mt19937_64& random) {
-  Content content(length);
-  for (std::byte& byte : content) byte = static_cast<std::byte>(random());
-  return content;
-}
 
 struct Coded {
   std::vector<Content> blocks;
@@ -32,7 +28,7 @@ struct Coded {
 Coded make_coded(const ErasureCode& code, std::size_t longest, std::mt19937_64& random) {
   Coded coded;
   for (int member = 0; member < code.members(); ++member) {
-    coded.blocks.push_back(noise(random() % (longest + 1), random));
+    coded.blocks.push_back(noise(random() % (longest + 1), random()));
   }
   for (int parity = 0; parity < code.parities(); ++parity) {
     Content piece(longest);

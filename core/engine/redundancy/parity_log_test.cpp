@@ -8,18 +8,12 @@
 #include <cerrno>
 
 #include "core/engine/redundancy/protection_rig.hpp"
+#include "core/model/noise.hpp"
 
 namespace forebay {
 namespace {
 
 using Content = ProtectionRig::Content;
-
-Content noise(std::size_t length, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  Content content(length);
-  for (std::byte& byte : content) byte = static_cast<std::byte>(random());
-  return content;
-}
 
 /// A few steps of unequal length; the status of the last stripe.
 Status play(ProtectionRig& rig, int stripes) {

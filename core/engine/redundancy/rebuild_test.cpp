@@ -14,19 +14,13 @@
 #include <numeric>
 
 #include "core/engine/redundancy/protection_rig.hpp"
+#include "core/model/noise.hpp"
 
 namespace forebay {
 namespace {
 
 using Content = ProtectionRig::Content;
 using Written = ProtectionRig::Written;
-
-Content noise(std::size_t length, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  Content content(length);
-  for (std::byte& byte : content) byte = static_cast<std::byte>(random());
-  return content;
-}
 
 std::vector<Written> data_of(const std::vector<LogEntry>& entries) {
   std::vector<Written> data;
