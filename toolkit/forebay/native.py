@@ -18,14 +18,12 @@ BACK_ENDS = {
 
 
 def _places(kind: str) -> list[Path]:
-    """Directories that may hold native parts of `kind` ("lib", "bin"), best first: the installed
-    package (an editable install has two directories), then FOREBAY_LIBRARY_DIR and what stands
-    beside it in a build tree."""
-    places = [Path(part) / kind for part in forebay.__path__]
+    """Directories that may hold native parts of `kind` ("lib", "bin"), best first:
+    FOREBAY_LIBRARY_DIR and what stands beside it in a build tree, as the library itself looks for
+    its back ends, then the installed package (an editable install has two directories)."""
     named = os.environ.get("FOREBAY_LIBRARY_DIR")
-    if named:
-        places += [Path(named), Path(named).parent / kind]
-    return places
+    places = [Path(named), Path(named).parent / kind] if named else []
+    return places + [Path(part) / kind for part in forebay.__path__]
 
 
 def find(name: str, kind: str = "lib") -> Path | None:

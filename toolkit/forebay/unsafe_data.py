@@ -57,10 +57,10 @@ class Unsafe:
 def left_in_logs(
     variables: Mapping[str, str], records: Iterable[Record], failed: bool, since_unix_s: float
 ) -> Unsafe:
-    """Logs made since then that hold bytes which are in no file. Looks where logs usually are and
-    where the run's declarations say; not at all where it went well and declares no cache. Notices
-    of other nodes' logs are found beside the files of this node's logs and of the records, and in
-    the working directory."""
+    """Logs made since then that hold bytes which are in no file. Looks where logs usually are,
+    where the run's declarations say, and where notices do; not at all where it went well and
+    declares no cache. Notices are found beside the files of this node's logs and of the records,
+    and in the working directory."""
     records = list(records)
     pairs = _declared(variables, records)
     if not failed and not any(key in _CACHE for key, _ in pairs):
@@ -69,23 +69,29 @@ def left_in_logs(
     places |= {Path(value) for key, value in pairs if key in _PATH and Path(value).is_dir()}
     try:
         found = cache.survey(cache.Selection(directories=sorted(places)))
-        here = [
-            log
-            for log in found.in_state(*_HOLDING)
-            if log.get("made_unix_s", 0) >= int(since_unix_s)
-        ]
+        here = _made_since(since_unix_s, found)
         beside = {Path.cwd(), *(Path(record.path).parent for record in records)}
         beside |= {Path(log["file"]).parent for log in here}
         files = _announced_in(beside)
-        notices = cache.survey(cache.Selection(directories=sorted(places), files=files)).missing
+        announced = cache.survey(cache.Selection(directories=sorted(places), files=files))
     except ForebayError:  # No forebay-cache is installed.
         return Unsafe()
+    if not files:
+        return Unsafe(here)
     elsewhere = [
         notice
-        for notice in notices
+        for notice in announced.missing
         if notice["state"] == "elsewhere" and notice["since_unix_s"] >= int(since_unix_s)
     ]
-    return Unsafe(here, elsewhere if files else [])
+    known = {log["path"] for log in here}
+    here += [log for log in _made_since(since_unix_s, announced) if log["path"] not in known]
+    return Unsafe(here, elsewhere)
+
+
+def _made_since(unix_s: float, found: cache.Survey) -> list[cache.Entry]:
+    """Logs that hold something, as far as they are not older."""
+    logs = found.in_state(*_HOLDING)
+    return [log for log in logs if log.get("made_unix_s", 0) >= int(unix_s)]
 
 
 def _announced_in(directories: Iterable[Path]) -> list[Path]:

@@ -80,6 +80,7 @@ Result<std::vector<LeftLog>> lock_all(const std::vector<const FoundLog*>& logs) 
   for (const FoundLog* log : logs) {
     auto store = LogDirectory::open(log->directory, log->summary.name, LogDirectory::Use::replace);
     if (!store) return tl::unexpected(store.error());
+    if (auto said = (*store)->say_recovering(); !said) return tl::unexpected(said.error());
     locked.push_back({.name = log->summary.name,
                       .store = std::move(*store),
                       .purpose = log->summary.contents.identity.purpose});

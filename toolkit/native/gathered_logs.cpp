@@ -20,6 +20,7 @@ struct Protection {
 };
 
 Result<Protection> read_protection(const std::vector<LeftLog>& locked,
+                                   const std::vector<const DirtyNotice*>& notices,
                                    const ScanProgress& progress) {
   Protection protection;
   for (const LeftLog& log : locked) {
@@ -29,6 +30,9 @@ Result<Protection> read_protection(const std::vector<LeftLog>& locked,
     if (!contents && contents.error().kind == ErrorKind::no_such_file) continue;
     if (!contents) return tl::unexpected(contents.error());
     protection.parity.push_back(std::move(*contents));
+  }
+  for (const DirtyNotice* notice : notices) {
+    tell_flushed(protection.parity, notice->log, notice->flushed);
   }
   protection.known = protected_logs(protection.parity);
   return protection;
@@ -74,7 +78,7 @@ class Gathering {
   }
 
   Result<GatheredLogs> run(const GatherProgress& progress) {
-    auto protection = read_protection(gathered_.logs, progress.checked);
+    auto protection = read_protection(gathered_.logs, notices(), progress.checked);
     if (!protection) return tl::unexpected(protection.error());
     std::vector<std::string> names = take_lost(*protection);
     if (gathered_.missing.empty() || choices_.partial) {
@@ -100,6 +104,14 @@ class Gathering {
   }
 
  private:
+  std::vector<const DirtyNotice*> notices() const {
+    std::vector<const DirtyNotice*> all = logs_.missing;
+    for (const FoundLog* log : logs_.logs) {
+      if (log->notice) all.push_back(&*log->notice);
+    }
+    return all;
+  }
+
   bool in_file(const std::string& log) const {
     return std::ranges::find(replayed_, log) != replayed_.end();
   }

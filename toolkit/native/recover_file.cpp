@@ -31,6 +31,9 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
+/// Whether a program has opened the file to write, while it is being recovered.
+constexpr std::chrono::milliseconds between_looks(50);
+
 Result<std::unique_ptr<StorageFile>> open_target(const FileLogs& logs,
                                                  const RecoverOptions& options,
                                                  Counters& counters) {
@@ -54,16 +57,14 @@ bool is_in_reach(const FileIdentity& file) {
 using Turns = std::map<int, std::vector<LeftLog>, std::greater<>>;
 
 /// What protects logs goes with the last, and so does what has `nothing` for the file.
-Result<Turns> by_age(const Sidecar& sidecar, std::vector<LeftLog> logs,
-                     const std::vector<std::string>& nothing) {
-  const auto overtaken = overtaken_logs(sidecar);
-  if (!overtaken) return tl::unexpected(overtaken.error());
+Turns by_age(const std::map<std::string, int>& overtaken, std::vector<LeftLog> logs,
+             const std::vector<std::string>& nothing) {
   Turns turns;
   turns[0];
   for (LeftLog& log : logs) {
-    const auto times = overtaken->find(log.name);
+    const auto times = overtaken.find(log.name);
     const bool is_newest =
-        times == overtaken->end() || std::ranges::find(nothing, log.name) != nothing.end();
+        times == overtaken.end() || std::ranges::find(nothing, log.name) != nothing.end();
     turns[is_newest ? 0 : times->second].push_back(std::move(log));
   }
   return turns;
@@ -211,6 +212,9 @@ json recover_file(const FileLogs& logs, const RecoverOptions& options, ProgressP
     return recovered(result, logs.file.path, drop_turn(sidecar, std::move(*locked), false), {},
                      started);
   }
+  // Of a program that opens the file from here on it was not said what is to be done.
+  const auto marks = overtaken_logs(sidecar);
+  if (!marks) return refused(result, "failed", to_string(marks.error()));
   Bytes stored = 0;
   for (const FoundLog* log : logs.all()) stored += log->summary.contents.stored_bytes;
   Bytes checked = 0;
@@ -226,9 +230,10 @@ json recover_file(const FileLogs& logs, const RecoverOptions& options, ProgressP
   if (!gathered) return refused(result, "failed", to_string(gathered.error()));
   const Obstacle met = obstacle(*gathered, options.choices);
   if (!met.why.empty()) return refused(result, met.state, met.why);
-  auto turns = by_age(sidecar, std::move(gathered->logs), logs.that_hold_nothing());
-  if (!turns) return refused(result, "failed", to_string(turns.error()));
-  if (turns->size() > 1 && options.overtaken.empty()) {
+  std::vector<std::string> names;
+  for (const LeftLog& log : gathered->logs) names.push_back(log.name);
+  Turns turns = by_age(*marks, std::move(gathered->logs), logs.that_hold_nothing());
+  if (turns.size() > 1 && options.overtaken.empty()) {
     return refused(result, "overtaken",
                    "programs have opened it to write since these logs were left, and what the logs "
                    "hold may be older than what it holds now");
@@ -240,9 +245,17 @@ json recover_file(const FileLogs& logs, const RecoverOptions& options, ProgressP
   auto file = open_target(logs, options, counters);
   if (!file) return refused(result, "failed", to_string(file.error()));
   *file = past_page_cache(std::move(*file), counters);
+  if (options.into.empty()) {
+    *file = until_overtaken(std::move(*file), sidecar, *marks, std::move(names), between_looks);
+  }
   const auto report =
-      recover_in_turn(**file, sidecar, std::move(*turns), choices_for(options, gathered->needed()),
+      recover_in_turn(**file, sidecar, std::move(turns), choices_for(options, gathered->needed()),
                       options.overtaken == "drop", progress);
+  if (!report && report.error().kind == ErrorKind::exists) {
+    return refused(result, "overtaken",
+                   to_string(report.error()) +
+                       ", and what it writes is not written over: what the logs hold may be older");
+  }
   if (report && report->kept > 0) result.update(kept_json(logs, *gathered));
   return recovered(std::move(result), (*file)->path(), report, *gathered, started);
 }

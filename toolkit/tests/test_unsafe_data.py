@@ -88,6 +88,15 @@ def test_logs_of_emulated_nodes_are_found_too(
     assert Path(log["path"]).is_relative_to(node)
 
 
+def test_logs_where_only_a_notice_leads_are_found_too(
+    forebay: Forebay, dying: list[str], tmp_path: Path
+) -> None:
+    answer = forebay("run", "--json", "r.json", "--", *dying)
+    assert f"{tmp_path / 'out.dat'} is not complete" in answer.errors
+    (log,) = read_json(tmp_path / "r.json")["unsafe_logs"]
+    assert Path(log["path"]).is_relative_to(tmp_path / "local")
+
+
 def test_an_intent_file_says_where_logs_are_too(
     forebay: Forebay, dying: list[str], tmp_path: Path
 ) -> None:

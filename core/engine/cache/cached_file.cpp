@@ -128,11 +128,10 @@ Status CachedFile::write_pieces(std::span<const iovec> pieces, Bytes offset) {
     rest = slice(pieces, outcome.logged, length);
     pieces = rest;
     if (outcome.full) {
-      const auto room = make_room();
-      if (!room) return tl::unexpected(kept_in_log(room.error()));
-      if (*room) continue;
-      outcome.status = tl::unexpected(
-          Error{ErrorKind::no_space, 0, "others hold the capacity of the cache at " + log_.path()});
+      const auto missing = make_room();
+      if (!missing) return tl::unexpected(kept_in_log(missing.error()));
+      if (!*missing) continue;
+      outcome.status = tl::unexpected(**missing);
     }
     if (auto degraded = degrade(outcome.status.error()); !degraded) return degraded;
   }
@@ -395,6 +394,8 @@ Status CachedFile::announce() {
     const LogIdentity& identity = log_.identity();
     const auto now = std::chrono::duration_cast<std::chrono::seconds>(
         std::chrono::system_clock::now().time_since_epoch());
+    // It has to outlive the node where what is in the log is relied upon beyond that.
+    const bool durable = options_.sync == SyncScope::node || options_.is_protected;
     auto announced = sidecar_.announce({.file = identity.file,
                                         .log = identity.log,
                                         .log_path = log_.path(),
@@ -403,27 +404,36 @@ Status CachedFile::announce() {
                                         .process = identity.process,
                                         .rank = identity.rank,
                                         .since_unix_s = now.count(),
-                                        .is_protected = options_.is_protected});
+                                        .is_protected = options_.is_protected,
+                                        .flushed = log_.flushed_sequence()},
+                                       durable);
     if (!announced) return announced;
   }
   announced_ = true;
   return {};
 }
 
-/// Waits until the log may take more. False: others hold the capacity, and keep it.
-Result<bool> CachedFile::make_room() {
+/// Waits until the log may take more. A value: why it will not. Errors: what it holds could not be
+/// brought to the file.
+Result<std::optional<Error>> CachedFile::make_room() {
   const std::scoped_lock lock(room_mutex_);
   const auto oldest = log_.oldest_segment_end();
-  if (!oldest) return log_.wait_for_capacity(options_.patience);
+  if (!oldest) {
+    const auto there = log_.wait_for_capacity(options_.patience);
+    if (!there) return std::optional(there.error());
+    if (*there) return std::nullopt;
+    return std::optional(
+        Error{ErrorKind::no_space, 0, "others hold the capacity of the cache at " + log_.path()});
+  }
   if (auto drained = extents_.drain(*oldest); !drained) return tl::unexpected(drained.error());
   if (auto durable = make_durable(); !durable) return tl::unexpected(durable.error());
-  if (log_.oldest_segment_end() != oldest) return true;
+  if (log_.oldest_segment_end() != oldest) return std::nullopt;
   // What lies over its records is not committed, and has to go to the file with them.
   if (auto drained = extents_.drain(extents_.last_order()); !drained) {
     return tl::unexpected(drained.error());
   }
   if (auto durable = make_durable(); !durable) return tl::unexpected(durable.error());
-  return true;
+  return std::nullopt;
 }
 
 /// The log cannot take what is being written: from now on it goes to the file.

@@ -128,7 +128,7 @@ class CachedFile final : public StorageFile {
   LogWriter::Outcome take_in(std::span<const iovec> pieces, Bytes offset);
   LogWriter::Outcome append(std::span<const iovec> pieces, Bytes offset);
   Status sync_file();
-  Result<bool> make_room();
+  Result<std::optional<Error>> make_room();
   Status degrade(const Error& reason);
   Status commit_locked(std::uint64_t next_epoch);
   Status sync_locked();

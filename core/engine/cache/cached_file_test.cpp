@@ -314,6 +314,28 @@ TEST(CachedFile, GivesUpWaitingForCapacityThatOthersKeep) {
   ASSERT_TRUE(file->close());
 }
 
+TEST(CachedFile, GoesOnWithoutALogWhereTheDeviceIsFullOnceTheCapacityIsFree) {
+  CacheRig rig;
+  rig.options.patience = std::chrono::hours(1);
+  // After the status and the flush mark: the segment.
+  rig.log_plan = std::make_shared<FaultPlan>(std::vector<Fault>{
+      {.call = StorageCall::allocate, .nth = 2, .os_errno = ENOSPC, .lasting = true}});
+  const auto greedy = *ResourceHolder::join(rig.capacity);
+  ASSERT_TRUE(greedy->take(rig.capacity->amount()));
+  const auto file = rig.open();
+  std::thread other([&] {
+    while (!greedy->wanted_by_others()) std::this_thread::yield();
+    greedy->give_back(rig.capacity->amount());
+  });
+  const Status written = file->write_at(filled(500, 1), 0);
+  other.join();
+  EXPECT_TRUE(written) << "the file itself has room";
+  EXPECT_TRUE(file->state().write_through);
+  EXPECT_EQ(file->state().reason.kind, ErrorKind::no_space);
+  EXPECT_EQ(rig.file->content(), filled(500, 1));
+  ASSERT_TRUE(file->close());
+}
+
 TEST(CachedFile, WaitsForItsOwnFlushWhereTheLogIsFull) {
   CacheRig rig;
   rig.options.flush = CacheFlush::onclose;

@@ -29,9 +29,9 @@ tl::unexpected<Error> refuse(const std::string& path, const std::string& why) {
 constexpr const char* lock_name = "lock";
 
 /// Sets or asks for the lock on the whole of a lock file.
-bool lock_call(int descriptor, int command, struct flock& lock) {
+bool lock_call(int descriptor, int command, struct flock& lock, short type = F_WRLCK) {
   lock = {};
-  lock.l_type = F_WRLCK;
+  lock.l_type = type;
   lock.l_whence = SEEK_SET;
   return ::fcntl(descriptor, command, &lock) == 0;
 }
@@ -229,9 +229,18 @@ Status LogDirectory::rename_log(const std::string& name) {
   return {};
 }
 
-bool LogDirectory::in_use() const {
+LogDirectory::User LogDirectory::user() const {
   struct flock lock;
-  return lock_.valid() && lock_call(lock_.get(), F_OFD_GETLK, lock) && lock.l_type != F_UNLCK;
+  if (!lock_.valid() || !lock_call(lock_.get(), F_OFD_GETLK, lock)) return User::nobody;
+  if (lock.l_type == F_UNLCK) return User::nobody;
+  return lock.l_type == F_RDLCK ? User::recovery : User::program;
+}
+
+Status LogDirectory::say_recovering() {
+  struct flock lock;
+  // Without a lock file its maker died before it wrote anything, and nobody holds it.
+  if (!lock_.valid() || lock_call(lock_.get(), F_OFD_SETLK, lock, F_RDLCK)) return {};
+  return fail(errno, "lock " + path_);
 }
 
 Result<LogFile> LogDirectory::create(const std::string& name, Bytes size) {

@@ -43,7 +43,8 @@ class CacheDirectory {
 
 /// One log in a CacheDirectory. While it is in use, the file "lock" in it is locked (open file
 /// description lock), so that nobody replays what is still being written; the kernel drops the lock
-/// when the process dies. The lock file is none of the store's names.
+/// when the process dies. A recovery shares its lock for reading, which excludes programs and other
+/// recoveries as well, so that it is told apart. The lock file is none of the store's names.
 class LogDirectory final : public LogStore {
  public:
   /// Makes and locks it. `name` must be new. The log's own storage calls are counted apart.
@@ -60,8 +61,17 @@ class LogDirectory final : public LogStore {
   /// Gives it another name, which must be new.
   Status rename_log(const std::string& name);
 
-  /// Whether anybody but this LogDirectory holds the lock.
-  bool in_use() const;
+  /// Who but this LogDirectory holds the lock.
+  enum class User {
+    nobody,
+    program,
+    recovery,  ///< It called say_recovering().
+  };
+  User user() const;
+  bool in_use() const { return user() != User::nobody; }
+
+  /// The lock, which it holds, is that of a recovery from here on.
+  Status say_recovering();
 
   Result<LogFile> create(const std::string& name, Bytes size) override;
   /// Storage comes as it is written to on tmpfs, as long as half of that is free.

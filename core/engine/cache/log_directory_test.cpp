@@ -164,6 +164,19 @@ TEST_F(LogDirectoryTest, KeepsALogForTheOneWhoUsesIt) {
   EXPECT_TRUE(LogDirectory::open(cache(), "a", Use::replace));
 }
 
+TEST_F(LogDirectoryTest, TellsARecoveryFromAProgram) {
+  ASSERT_TRUE(LogDirectory::create(cache(), "a"));
+  const auto user = [&] { return (*LogDirectory::open(cache(), "a", Use::look))->user(); };
+  EXPECT_EQ(user(), LogDirectory::User::nobody);
+  const auto log = LogDirectory::open(cache(), "a", Use::replace);
+  ASSERT_TRUE(log);
+  EXPECT_EQ(user(), LogDirectory::User::program);
+  ASSERT_TRUE((*log)->say_recovering());
+  EXPECT_EQ(user(), LogDirectory::User::recovery);
+  EXPECT_EQ(LogDirectory::open(cache(), "a", Use::replace).error().kind, ErrorKind::exists)
+      << "one recovery at a time";
+}
+
 TEST_F(LogDirectoryTest, ListsRenamesAndRemovesItsFiles) {
   const auto log = LogDirectory::create(cache(), "a");
   ASSERT_TRUE(log);

@@ -1,10 +1,14 @@
 #include "core/engine/cache/overtaken_logs.hpp"
 
 #include <algorithm>
+#include <mutex>
+#include <optional>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "core/engine/cache/sidecar_entry.hpp"
+#include "core/storage/forwarding_file.hpp"
 
 namespace forebay {
 namespace {
@@ -23,7 +27,70 @@ Result<std::vector<std::string>> logs_of(const std::string& path) {
   return listed_logs(*content);
 }
 
+/// Thread-safe.
+class UntilOvertaken final : public ForwardingFile {
+ public:
+  UntilOvertaken(std::unique_ptr<StorageFile> file, Sidecar sidecar,
+                 std::map<std::string, int> known, std::vector<std::string> logs,
+                 std::chrono::milliseconds interval)
+      : ForwardingFile(std::move(file)),
+        sidecar_(std::move(sidecar)),
+        known_(std::move(known)),
+        logs_(std::move(logs)),
+        interval_(interval) {}
+
+  Status write_pieces(std::span<const iovec> pieces, Bytes offset) override {
+    if (auto clear = look(); !clear) return clear;
+    return ForwardingFile::write_pieces(pieces, offset);
+  }
+  Status resize(Bytes size) override {
+    if (auto clear = look(); !clear) return clear;
+    return ForwardingFile::resize(size);
+  }
+  Status allocate(Bytes size) override {
+    if (auto clear = look(); !clear) return clear;
+    return ForwardingFile::allocate(size);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  Status look() {
+    const std::scoped_lock lock(mutex_);
+    if (!clear_ || (looked_ && Clock::now() - *looked_ < interval_)) return clear_;
+    const auto now = overtaken_logs(sidecar_);
+    if (!now) return tl::unexpected(now.error());
+    looked_ = Clock::now();
+    const auto times = [](const std::map<std::string, int>& marks, const std::string& log) {
+      const auto found = marks.find(log);
+      return found == marks.end() ? 0 : found->second;
+    };
+    if (std::ranges::any_of(
+            logs_, [&](const auto& log) { return times(*now, log) > times(known_, log); })) {
+      clear_ = tl::unexpected(
+          Error{ErrorKind::exists, 0, "a program has opened the file to write meanwhile"});
+    }
+    return clear_;
+  }
+
+  const Sidecar sidecar_;
+  const std::map<std::string, int> known_;
+  const std::vector<std::string> logs_;
+  const std::chrono::milliseconds interval_;
+  std::mutex mutex_;
+  Status clear_;                             ///< Guarded by mutex_, as is what follows.
+  std::optional<Clock::time_point> looked_;  ///< Last.
+};
+
 }  // namespace
+
+std::unique_ptr<StorageFile> until_overtaken(std::unique_ptr<StorageFile> file, Sidecar sidecar,
+                                             std::map<std::string, int> known,
+                                             std::vector<std::string> logs,
+                                             std::chrono::milliseconds interval) {
+  return std::make_unique<UntilOvertaken>(std::move(file), std::move(sidecar), std::move(known),
+                                          std::move(logs), interval);
+}
 
 Result<std::map<std::string, int>> overtaken_logs(const Sidecar& sidecar) {
   std::map<std::string, int> times;
@@ -38,10 +105,11 @@ Result<std::map<std::string, int>> overtaken_logs(const Sidecar& sidecar) {
 }
 
 Status mark_overtaken(const Sidecar& sidecar, const std::string& by,
-                      const std::vector<std::string>& logs) {
+                      const std::vector<std::string>& logs, bool anew) {
   const auto known = overtaken_logs(sidecar);
   if (!known) return tl::unexpected(known.error());
-  if (std::ranges::all_of(logs, [&](const auto& log) { return known->contains(log); })) return {};
+  const auto is_known = [&](const std::string& log) { return known->contains(log); };
+  if (!anew && std::ranges::all_of(logs, is_known)) return {};
   return put_entry(sidecar.path(), by + std::string(mark_ending),
                    sealed_entry(mark_entry, {{"logs", logs}}), true);
 }

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "core/storage/volatile_file.hpp"
+
 namespace forebay {
 namespace {
 
@@ -49,6 +51,24 @@ TEST_F(OvertakenLogsTest, AreTheOlderTheMoreOftenTheyWere) {
   EXPECT_EQ(*overtaken_logs(sidecar_), (std::map<std::string, int>{{"first", 2}, {"second", 1}}));
   ASSERT_TRUE(mark_overtaken(sidecar_, "job-4", {}));
   EXPECT_EQ(marks(), 2);
+}
+
+TEST_F(OvertakenLogsTest, EndTheRecoveryThatHasThem) {
+  leave("first");
+  ASSERT_TRUE(mark_overtaken(sidecar_, "job-2", {"first"}));
+  const auto inode = std::make_shared<VolatileInode>();
+  const auto file = until_overtaken(open_volatile_file(inode), sidecar_, *overtaken_logs(sidecar_),
+                                    {"first"}, std::chrono::milliseconds(0));
+  const std::vector<std::byte> bytes(100);
+  ASSERT_TRUE(file->write_at(bytes, 0)) << "that was known";
+  leave("second");
+  ASSERT_TRUE(mark_overtaken(sidecar_, "job-3", {"second"}));
+  ASSERT_TRUE(file->write_at(bytes, 100)) << "that is another's";
+  ASSERT_TRUE(mark_overtaken(sidecar_, "job-4", {"first"}, true));
+  EXPECT_EQ(file->write_at(bytes, 200).error().kind, ErrorKind::exists);
+  EXPECT_EQ(file->resize(0).error().kind, ErrorKind::exists);
+  EXPECT_EQ(file->allocate(1000).error().kind, ErrorKind::exists);
+  EXPECT_EQ(inode->content().size(), 200U);
 }
 
 TEST_F(OvertakenLogsTest, AreForgottenWithTheirNotices) {

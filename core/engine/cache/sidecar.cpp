@@ -35,7 +35,8 @@ std::string encode_notice(const DirtyNotice& notice) {
                                      {"process", notice.process},
                                      {"rank", notice.rank},
                                      {"since_unix_s", notice.since_unix_s},
-                                     {"protected", notice.is_protected}});
+                                     {"protected", notice.is_protected},
+                                     {"flushed", notice.flushed}});
 }
 
 Result<DirtyNotice> parse_notice(std::string_view text) {
@@ -54,6 +55,7 @@ Result<DirtyNotice> parse_notice(std::string_view text) {
   // Older ones do not say these.
   get_field(*content, "protected", notice.is_protected);
   get_field(*content, "file_made_unix_ns", notice.file.made_unix_ns);
+  get_field(*content, "flushed", notice.flushed);
   return notice;
 }
 
@@ -62,9 +64,9 @@ Sidecar::Sidecar(const std::string& file_path) {
   directory_ = (file.parent_path() / ("." + file.filename().string() + ".forebay-dirty")).string();
 }
 
-Status Sidecar::announce(const DirtyNotice& notice) {
+Status Sidecar::announce(const DirtyNotice& notice, bool durable) {
   return put_entry(directory_, notice.log + std::string(notice_ending), encode_notice(notice),
-                   false);
+                   durable);
 }
 
 Status Sidecar::withdraw(const std::string& log) {

@@ -26,6 +26,8 @@ struct DirtyNotice {
   std::int64_t since_unix_s = 0;
   /// Other nodes keep what rebuilds the log, or will: it may take any log of the file to do so.
   bool is_protected = false;
+  /// Records of the log up to this one were durable in the file when the notice was put there.
+  std::uint64_t flushed = 0;
 
   bool operator==(const DirtyNotice&) const = default;
 };
@@ -44,8 +46,9 @@ class Sidecar {
 
   const std::string& path() const { return directory_; }
 
-  /// Puts the notice there, in place of an earlier one of that log.
-  Status announce(const DirtyNotice& notice);
+  /// Puts the notice there, in place of an earlier one of that log. `durable`: it survives whatever
+  /// the log does.
+  Status announce(const DirtyNotice& notice, bool durable = false);
   /// Takes the notice of `log` away, and the directory with the last one. Nothing there: no error.
   Status withdraw(const std::string& log);
   /// All notices that can be read, by log; what cannot be is told in `problems`.

@@ -32,6 +32,7 @@ DirtyNotice some_notice(const std::string& log) {
   notice.rank = 3;
   notice.since_unix_s = 1'700'000'000;
   notice.is_protected = true;
+  notice.flushed = 17;
   return notice;
 }
 
@@ -202,6 +203,7 @@ RC_GTEST_PROP(DirtyNoticeProperty, is_read_as_it_was_written, ()) {
   notice.file.inode = *rc::gen::arbitrary<std::uint64_t>();
   notice.file.made_unix_ns = *rc::gen::arbitrary<std::int64_t>();
   notice.is_protected = *rc::gen::arbitrary<bool>();
+  notice.flushed = *rc::gen::arbitrary<std::uint64_t>();
   notice.host = draw();
   notice.process = *rc::gen::arbitrary<std::int64_t>();
   notice.rank = *rc::gen::arbitrary<int>();

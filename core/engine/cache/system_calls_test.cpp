@@ -250,7 +250,9 @@ class Place {
   std::string side(Side side) const { return side == node ? local_ : global_; }
 
   /// Null where the log cannot be made: who opens the file then goes without.
-  std::unique_ptr<CachedFile> open(CacheFlush policy) { return open(policy, file(), "log"); }
+  std::unique_ptr<CachedFile> open(CacheFlush policy, SyncScope sync = SyncScope::file) {
+    return open(policy, sync, file(), "log");
+  }
 
   /// What is kept for later logs goes.
   void end_process() { reserve_.reset(); }
@@ -285,7 +287,7 @@ class Place {
   }
 
  private:
-  std::unique_ptr<CachedFile> open(CacheFlush policy, const std::string& path,
+  std::unique_ptr<CachedFile> open(CacheFlush policy, SyncScope sync, const std::string& path,
                                    const std::string& name) {
     const auto directory = CacheDirectory::open(side(node), CacheDirectory::Access::create);
     if (!directory) return nullptr;
@@ -298,6 +300,7 @@ class Place {
     log.file = *identity;
     CacheOptions options;
     options.flush = policy;
+    options.sync = sync;
     options.flush_threads = 1;
     options.flush_bytes = 4 * KiB;
     options.log = {16 * KiB, 1 * KiB, Toggle::disable, reserve_};
@@ -321,7 +324,7 @@ class Place {
     reserve_->use(capacity_);
     const std::string other = file() + "-before";
     const Descriptor made(::open(other.c_str(), O_CREAT | O_WRONLY, 0600));
-    const auto cached = open(CacheFlush::onclose, other, "log-before");
+    const auto cached = open(CacheFlush::onclose, SyncScope::file, other, "log-before");
     ASSERT_NE(cached, nullptr);
     for (int i = 0; i < 4; ++i) {  // Fewer than the next log needs.
       const std::vector<std::byte> bytes(4000, static_cast<std::byte>(200 + i));
@@ -404,6 +407,29 @@ bool run(const Case& now, Side side, Kind kind, int nth) {
   place.recover();
   EXPECT_EQ(possible.wrong(place.content()), "") << "recovered";
   return plan.met();
+}
+
+/// Times that something on the global side is made durable by the first write to a log.
+int durable_by_a_write(SyncScope scope) {
+  Place place(Device::disk);
+  Injected none;
+  none.places = {place.side(node), place.side(global)};
+  none.side = global;
+  none.kind = sync_call;
+  none.nth = INT_MAX;
+  auto file = place.open(CacheFlush::onclose, scope);
+  injected = &none;
+  const std::vector<std::byte> bytes(100);
+  EXPECT_TRUE(file->write_at(bytes, 0));
+  injected = nullptr;
+  EXPECT_TRUE(file->close());
+  return none.calls;
+}
+
+/// Else who opens the file after a crash of the node would not know of the log, and write.
+TEST(Notice, IsAsDurableAsTheLogIsToBe) {
+  EXPECT_EQ(durable_by_a_write(SyncScope::file), 0);
+  EXPECT_EQ(durable_by_a_write(SyncScope::node), 2) << "the notice, and its name";
 }
 
 struct Failing {

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include "core/engine/cache/emulated_node.hpp"
@@ -15,21 +18,40 @@
 namespace forebay {
 namespace {
 
-/// By a process of this node.
-bool in_use(const DirtyNotice& notice) {
+/// Seconds by which the clocks of a cluster's nodes may differ, of which one is a rounding.
+constexpr std::int64_t most_apart_s = 2;
+
+/// A recovery sees the mark of who opens its file before its next write, but for one that is on
+/// its way.
+constexpr std::chrono::seconds longest_end_of_recovery(30);
+constexpr std::chrono::milliseconds between_looks(10);
+
+using User = LogDirectory::User;
+
+/// On this node.
+User user_of(const DirtyNotice& notice) {
   const std::filesystem::path place = std::filesystem::path(notice.log_path).parent_path();
   const auto directory = CacheDirectory::open(place.string(), CacheDirectory::Access::existing);
-  if (!directory) return false;
+  if (!directory) return User::nobody;
   const auto log = LogDirectory::open(*directory, notice.log, LogDirectory::Use::look);
-  return log && (*log)->in_use();
+  return log ? (*log)->user() : User::nobody;
 }
 
 struct Found {
-  std::vector<std::string> left;     ///< Logs of programs that have ended.
-  std::vector<std::string> running;  ///< Of another job, which still writes them.
+  std::vector<std::string> left;       ///< Logs of programs that have ended.
+  std::vector<std::string> running;    ///< Of another job, which still writes them.
+  std::vector<DirtyNotice> recovered;  ///< Those that a recovery of this node has.
+
+  bool nothing() const { return left.empty() && running.empty() && recovered.empty(); }
+  std::vector<std::string> all() const {
+    std::vector<std::string> logs = left;
+    logs.insert(logs.end(), running.begin(), running.end());
+    for (const DirtyNotice& notice : recovered) logs.push_back(notice.log);
+    return logs;
+  }
 };
 
-Found find(const FileIdentity& file, const Sidecar& sidecar) {
+Found find(const FileIdentity& file, const Sidecar& sidecar, std::int64_t started_unix_s) {
   Found found;
   const auto notices = sidecar.read();
   if (!notices) return found;
@@ -40,7 +62,11 @@ Found find(const FileIdentity& file, const Sidecar& sidecar) {
     // its own for the devices of a network.
     if (!same_file(notice.file, file) || (here && notice.file.device != file.device)) continue;
     const bool same_job = !notice.job.empty() && notice.job == job;
-    if (here ? !in_use(notice) : !same_job) {
+    const bool ours = same_job && notice.since_unix_s + most_apart_s >= started_unix_s;
+    const User user = here ? user_of(notice) : User::nobody;
+    if (user == User::recovery) {
+      found.recovered.push_back(notice);
+    } else if (here ? user == User::nobody : !ours) {
       found.left.push_back(notice.log);
     } else if (here && !same_job && !notice.job.empty() && !job.empty()) {
       found.running.push_back(notice.log);
@@ -55,40 +81,62 @@ std::string told(std::size_t logs, const char* whom) {
                      logs == 1 ? "" : "s", whom, logs == 1 ? "s" : "");
 }
 
+/// Once its logs are marked, a recovery lets go of them. False: it has not.
+bool await_end(const std::vector<DirtyNotice>& recovered) {
+  const auto end = std::chrono::steady_clock::now() + longest_end_of_recovery;
+  const auto is_at_it = [](const DirtyNotice& notice) { return user_of(notice) == User::recovery; };
+  while (std::ranges::any_of(recovered, is_at_it)) {
+    if (std::chrono::steady_clock::now() >= end) return false;
+    std::this_thread::sleep_for(between_looks);
+  }
+  return true;
+}
+
+/// They are older than what is written from here on. What there is to tell of that.
+std::string mark(const Sidecar& sidecar, const Found& found) {
+  const bool anew = !found.recovered.empty();
+  const auto marked = mark_overtaken(sidecar, new_log_name(), found.all(), anew);
+  if (!marked) {
+    return fmt::format(" (logs could not be marked as older than what is written now: {})",
+                       to_string(marked.error()));
+  }
+  if (await_end(found.recovered)) return {};
+  return " (the recovery has not stopped: what is written now may be written over)";
+}
+
 }  // namespace
 
-std::string warn_of_left_logs(const std::string& path, bool writing) {
+std::string warn_of_left_logs(const std::string& path, bool writing, std::int64_t started_unix_s) {
   const auto file = identify(path);
   if (!file) return {};
   const Sidecar sidecar(file->path);
   std::error_code ignored;
   if (!std::filesystem::exists(sidecar.path(), ignored)) return {};
-  Found found = find(*file, sidecar);
-  if (found.left.empty() && found.running.empty()) {
+  Found found = find(*file, sidecar, started_unix_s);
+  if (found.nothing()) {
     // Marks of logs that are gone concern nobody; whoever looks next tries again.
     if (writing) (void)forget_overtaken(sidecar);
     return {};
   }
-  std::string text;
+  const std::string problem = writing ? mark(sidecar, found) : "";
+  // Of those that were being recovered the file has all by now, or the recovery has left them.
+  if (writing && !found.recovered.empty()) found = find(*file, sidecar, started_unix_s);
+  std::vector<std::string> words;
   if (!found.left.empty()) {
-    text = fmt::format(
+    words.push_back(fmt::format(
         "{}; {}: forebay cache recover {}", told(found.left.size(), "an earlier program"),
         writing ? "stop, and bring them there before it is written again" : "bring them there",
-        path);
+        path));
   }
   if (!found.running.empty()) {
-    text += fmt::format("{}{} yet: wait until it has closed the file", text.empty() ? "" : "; ",
-                        told(found.running.size(), "another job, which is running,"));
+    words.push_back(told(found.running.size(), "another job, which is running,") +
+                    " yet: wait until it has closed the file");
   }
-  if (!writing) return text;
-  std::vector<std::string>& logs = found.left;
-  logs.insert(logs.end(), found.running.begin(), found.running.end());
-  const auto marked = mark_overtaken(sidecar, new_log_name(), logs);
-  if (!marked) {
-    text += fmt::format(" (they could not be marked as older than what is written now: {})",
-                        to_string(marked.error()));
+  if (!found.recovered.empty()) {
+    words.push_back(told(found.recovered.size(), "an earlier program") +
+                    " yet, and are being recovered: wait until that is done");
   }
-  return text;
+  return fmt::format("{}{}", fmt::join(words, "; "), problem);
 }
 
 }  // namespace forebay

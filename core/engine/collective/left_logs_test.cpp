@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "core/engine/cache/log_directory.hpp"
 #include "core/engine/cache/overtaken_logs.hpp"
@@ -18,6 +19,8 @@ namespace forebay {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::int64_t started = 1'800'000'000;
 
 class LeftLogsTest : public ::testing::Test {
  protected:
@@ -36,8 +39,10 @@ class LeftLogsTest : public ::testing::Test {
     notice.log = log;
     notice.log_path = directory_->path() + "/" + log;
     notice.host = this_host();
+    notice.since_unix_s = started + 1;
     return notice;
   }
+  std::string warn(bool writing) const { return warn_of_left_logs(path_, writing, started); }
   void announce(const DirtyNotice& notice) const { ASSERT_TRUE(Sidecar(path_).announce(notice)); }
   std::map<std::string, int> overtaken() const { return *overtaken_logs(Sidecar(path_)); }
 
@@ -51,28 +56,28 @@ class LeftLogsTest : public ::testing::Test {
 };
 
 TEST_F(LeftLogsTest, AreToldOfOnceTheirProgramHasEnded) {
-  EXPECT_EQ(warn_of_left_logs(path_, true), "");
+  EXPECT_EQ(warn(true), "");
   auto log = LogDirectory::create(directory_, "one");
   ASSERT_TRUE(log);
   announce(notice_of("one"));
-  EXPECT_EQ(warn_of_left_logs(path_, true), "") << "it is being written";
+  EXPECT_EQ(warn(true), "") << "it is being written";
   EXPECT_TRUE(overtaken().empty());
 
   log->reset();
   const std::string command = "forebay cache recover " + path_;
-  EXPECT_EQ(warn_of_left_logs(path_, false),
+  EXPECT_EQ(warn(false),
             "1 write-behind log of an earlier program holds bytes that are not in the file; bring "
             "them there: " +
                 command);
   EXPECT_TRUE(overtaken().empty()) << "who reads overtakes nobody";
-  EXPECT_EQ(warn_of_left_logs(path_, true),
+  EXPECT_EQ(warn(true),
             "1 write-behind log of an earlier program holds bytes that are not in the file; stop, "
             "and bring them there before it is written again: " +
                 command);
   EXPECT_EQ(overtaken(), (std::map<std::string, int>{{"one", 1}}));
 
   ASSERT_TRUE(Sidecar(path_).withdraw("one"));
-  EXPECT_EQ(warn_of_left_logs(path_, true), "");
+  EXPECT_EQ(warn(true), "");
   EXPECT_FALSE(fs::exists(Sidecar(path_).path())) << "the mark goes with it";
 }
 
@@ -83,18 +88,68 @@ TEST_F(LeftLogsTest, AreToldOfWhileAnotherJobWritesThem) {
   DirtyNotice notice = notice_of("one");
   notice.job = "4711";
   announce(notice);
-  EXPECT_EQ(warn_of_left_logs(path_, true), "");
+  EXPECT_EQ(warn(true), "");
   ASSERT_EQ(::setenv("SLURM_JOB_ID", "4711", 1), 0);
-  EXPECT_EQ(warn_of_left_logs(path_, true), "") << "it is this job's";
+  EXPECT_EQ(warn(true), "") << "it is this job's";
   ASSERT_EQ(::setenv("SLURM_JOB_ID", "4712", 1), 0);
   const std::string running =
       "1 write-behind log of another job, which is running, holds bytes that are not in the file "
       "yet: wait until it has closed the file";
-  EXPECT_EQ(warn_of_left_logs(path_, false), running);
+  EXPECT_EQ(warn(false), running);
   EXPECT_TRUE(overtaken().empty());
-  EXPECT_EQ(warn_of_left_logs(path_, true), running);
+  EXPECT_EQ(warn(true), running);
   EXPECT_EQ(overtaken(), (std::map<std::string, int>{{"one", 1}}));
   ::unsetenv("SLURM_JOB_ID");
+}
+
+/// As `forebay cache recover` does.
+std::unique_ptr<LogDirectory> recovering(const std::shared_ptr<CacheDirectory>& directory) {
+  auto log = LogDirectory::open(directory, "one", LogDirectory::Use::replace);
+  if (!log || !(*log)->say_recovering()) return nullptr;
+  return std::move(*log);
+}
+
+TEST_F(LeftLogsTest, AreToldOfWhileTheyAreRecovered) {
+  ASSERT_TRUE(LogDirectory::create(directory_, "one"));
+  announce(notice_of("one"));
+  const auto recovery = recovering(directory_);
+  ASSERT_NE(recovery, nullptr);
+  EXPECT_EQ(warn(false),
+            "1 write-behind log of an earlier program holds bytes that are not in the file yet, "
+            "and are being recovered: wait until that is done");
+  EXPECT_TRUE(overtaken().empty());
+}
+
+TEST_F(LeftLogsTest, AreLeftByARecoveryBeforeTheFileIsWritten) {
+  ASSERT_TRUE(LogDirectory::create(directory_, "one"));
+  announce(notice_of("one"));
+  ASSERT_NE(warn(true), "");
+  ASSERT_EQ(overtaken(), (std::map<std::string, int>{{"one", 1}}));
+  auto recovery = recovering(directory_);
+  ASSERT_NE(recovery, nullptr);
+  std::thread stops([&] {
+    while (overtaken().at("one") < 2) std::this_thread::yield();
+    recovery.reset();
+  });
+  const std::string told = warn(true);
+  stops.join();
+  EXPECT_NE(told.find("1 write-behind log of an earlier program"), std::string::npos);
+  EXPECT_EQ(told.find("recovery"), std::string::npos) << "nobody has it any more: " << told;
+}
+
+TEST_F(LeftLogsTest, AreNoMatterOnceTheirRecoveryIsDone) {
+  ASSERT_TRUE(LogDirectory::create(directory_, "one"));
+  announce(notice_of("one"));
+  auto recovery = recovering(directory_);
+  ASSERT_NE(recovery, nullptr);
+  std::thread ends([&] {
+    while (overtaken().empty()) std::this_thread::yield();
+    EXPECT_TRUE(recovery->destroy());
+    EXPECT_TRUE(Sidecar(path_).withdraw("one"));
+    recovery.reset();
+  });
+  EXPECT_EQ(warn(true), "");
+  ends.join();
 }
 
 TEST_F(LeftLogsTest, MayBeOnOtherNodesOrLost) {
@@ -104,10 +159,15 @@ TEST_F(LeftLogsTest, MayBeOnOtherNodesOrLost) {
   elsewhere.job = "4711";
   ++elsewhere.file.device;  // The same file system, by another host's numbers.
   announce(elsewhere);
-  EXPECT_NE(warn_of_left_logs(path_, false).find("2 write-behind logs"), std::string::npos);
+  EXPECT_NE(warn(false).find("2 write-behind logs"), std::string::npos);
   ASSERT_EQ(::setenv("SLURM_JOB_ID", "4711", 1), 0);
-  EXPECT_NE(warn_of_left_logs(path_, false).find("1 write-behind log "), std::string::npos)
+  EXPECT_NE(warn(false).find("1 write-behind log "), std::string::npos)
       << "a rank of this job writes the other";
+  elsewhere.since_unix_s = started - 3;
+  announce(elsewhere);
+  EXPECT_NE(warn(true).find("2 write-behind logs"), std::string::npos)
+      << "a program that the job ran before this one left it";
+  EXPECT_EQ(overtaken(), (std::map<std::string, int>{{"elsewhere", 1}, {"lost", 1}}));
   ::unsetenv("SLURM_JOB_ID");
 }
 
@@ -115,7 +175,7 @@ TEST_F(LeftLogsTest, OfAFileThatIsGoneAreNoMatter) {
   DirtyNotice old = notice_of("old");
   ++old.file.inode;
   announce(old);
-  EXPECT_EQ(warn_of_left_logs(path_, true), "");
+  EXPECT_EQ(warn(true), "");
 }
 
 }  // namespace

@@ -123,10 +123,13 @@ class ProtectedCacheTest : public CacheTest {
     }
     Recovery recovery;
     Sidecar sidecar(path_);
-    const auto known = protected_logs(parity);
-    std::vector<std::string> lost;
     const auto notices = sidecar.read();
     EXPECT_TRUE(notices);
+    for (const DirtyNotice& notice : notices->notices) {
+      tell_flushed(parity, notice.log, notice.flushed);
+    }
+    const auto known = protected_logs(parity);
+    std::vector<std::string> lost;
     for (const DirtyNotice& notice : notices->notices) {
       if (left.contains(notice.log)) continue;
       recovery.said_to_be_protected += notice.is_protected ? 1 : 0;
@@ -283,6 +286,25 @@ TEST_F(ProtectedCacheTest, WhatCameToTheFileByItselfIsNotWrittenOver) {
   EXPECT_EQ(recover_all().rebuilt, 1U);
   EXPECT_EQ(part_of_file(0, direct.size()), direct);
   EXPECT_EQ(part_of_file(granule, last.size()), last);
+}
+
+TEST_F(ProtectedCacheTest, WhatAnotherRankWroteInBetweenIsNotWrittenOver) {
+  const Content old = noise(1000, 1);
+  const Content others = noise(1000, 2);
+  run(2, [&](Rank& rank) {
+    if (rank.number() == 0) rank.write(old, 0);
+    rank.commit();
+    // Whoever writes in the other's granule has it brought to the file first.
+    rank.exchange.barrier();
+    if (rank.number() == 1) rank.write(others, 0);
+    rank.exchange.barrier();
+    if (rank.number() == 0) rank.write(noise(1000, 3), 2000);
+    rank.exchange.barrier();
+    EXPECT_EQ(part_of_file(0, others.size()), others);
+  });
+  lose({0});
+  EXPECT_EQ(recover_all().not_protected, 0U);
+  EXPECT_EQ(part_of_file(0, others.size()), others);
 }
 
 TEST_F(ProtectedCacheTest, MoreThanTheCapacityGoesToTheFileAndStaysProtected) {

@@ -342,6 +342,17 @@ class Rebuilding {
 
 }  // namespace
 
+void tell_flushed(std::span<ParityContents> parity, const std::string& log,
+                  std::uint64_t sequence) {
+  for (ParityContents& contents : parity) {
+    for (StoredStripe& stored : contents.stripes) {
+      for (StripeMember& member : stored.stripe.members) {
+        if (member.identity.log == log) member.flushed = std::max(member.flushed, sequence);
+      }
+    }
+  }
+}
+
 std::map<std::string, ProtectedLog> protected_logs(std::span<const ParityContents> parity) {
   std::map<std::string, ProtectedLog> logs;
   const auto each = [&](const auto& use) {

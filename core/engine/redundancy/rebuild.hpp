@@ -24,6 +24,10 @@ struct ProtectedLog {
   bool clean() const { return bytes == 0; }
 };
 
+/// Records of `log` up to `sequence` were durable in the file, as its notice says: stripes need not
+/// know of a flush that ranks did not agree on, after which others may have written there.
+void tell_flushed(std::span<ParityContents> parity, const std::string& log, std::uint64_t sequence);
+
 /// By name.
 std::map<std::string, ProtectedLog> protected_logs(std::span<const ParityContents> parity);
 

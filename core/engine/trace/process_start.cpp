@@ -12,29 +12,10 @@
 #include <span>
 
 #include "core/engine/trace/trace_clock.hpp"
+#include "core/model/process_age.hpp"
 
 namespace forebay::trace {
 namespace {
-
-/// /proc/self/stat: "pid (name) state ...", the 22nd field is the time of its start. The name may
-/// hold anything. [proc(5)]
-std::int64_t start_of_process() {
-  std::array<char, 1024> text{};
-  const auto fd =
-      static_cast<int>(::syscall(SYS_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC));
-  if (fd < 0) return 0;
-  const long length = ::syscall(SYS_read, fd, text.data(), text.size());
-  ::syscall(SYS_close, fd);
-  std::string_view rest(text.data(), static_cast<std::size_t>(std::max(length, 0L)));
-  rest.remove_prefix(std::min(rest.rfind(')') + 1, rest.size()));
-  constexpr int fields_before = 20;
-  for (int i = 0; i < fields_before; ++i) {
-    rest.remove_prefix(std::min(rest.find(' ') + 1, rest.size()));
-  }
-  std::int64_t jiffies = 0;
-  std::from_chars(rest.data(), rest.data() + rest.size(), jiffies);
-  return jiffies;
-}
 
 /// As launchers tell it.
 std::int32_t rank_told() {
@@ -66,7 +47,7 @@ ProcessText::ProcessText(TickSource source) {
   const TickPair now = tick_pair();
   start_.process = ::syscall(SYS_getpid);
   start_.parent = ::syscall(SYS_getppid);
-  start_.started_jiffies = start_of_process();
+  start_.started_jiffies = started_jiffies();
   start_.ticks = now.ticks;
   start_.monotonic_ns = now.monotonic_ns;
   start_.realtime_ns = clock_ns(CLOCK_REALTIME) - (clock_ns(CLOCK_MONOTONIC) - now.monotonic_ns);

@@ -32,6 +32,7 @@
 #include "core/intercept/mpi/real_mpi.hpp"
 #include "core/intercept/mpi/unfinished_files.hpp"
 #include "core/intercept/posix/later_fetch.hpp"
+#include "core/model/process_age.hpp"
 #include "core/storage/descriptor.hpp"
 #include "core/storage/file.hpp"
 #include "core/storage/layout.hpp"
@@ -349,7 +350,8 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
   // No rank holds anything back for another handle any more, and none writes before all have agreed
   // on how.
   if (record.mode == Mode::engine && file->exchange->rank() == 0 && path) {
-    std::string warning = warn_of_left_logs(*path, (amode & MPI_MODE_RDONLY) == 0);
+    std::string warning =
+        warn_of_left_logs(*path, (amode & MPI_MODE_RDONLY) == 0, started_unix_s());
     if (!warning.empty()) {
       show(*file->exchange, {warning}, record.path);
       record.notes.push_back(std::move(warning));
