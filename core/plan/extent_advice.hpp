@@ -38,7 +38,7 @@ class ExtentAdvice final : public ReadAdvice {
   Bytes held() const override { return held_; }
   std::vector<Item> end() override;
   void was_there(bool already) override;
-  std::optional<Bytes> gap() const override { return tuner_.shape().gap; }
+  std::optional<Bytes> gap() const override { return tuner_.gap_for_others(); }
   void take_gap(std::optional<Bytes> gap) override;
   bool foresaw(Extent extent) const override;
   std::vector<Extent> expected() const override;

@@ -58,6 +58,12 @@ constexpr int times_longer = 2;  ///< Each time.
 /// So many of the largest requests have room in the memory.
 constexpr Bytes largest_requests = 6;
 
+/// By a trial, where `coming` make `usual`.
+double most_bytes_lost(const RequestLoad& usual, const std::vector<Extent>& coming,
+                       std::size_t left) {
+  return most_lost * usual.bytes * static_cast<double>(left) / static_cast<double>(coming.size());
+}
+
 }  // namespace
 
 RequestLoad load_of(const std::vector<Extent>& extents, const RequestShape& shape) {
@@ -163,6 +169,10 @@ void RequestTuner::decide(const std::vector<Extent>& coming, std::size_t left) {
   const bool is_sure = measured > 2 && followed < share_ignored;
   if (is_sure || measured >= most_measured) return settle();
   if (stage_ == Stage::larger) return try_shape(usual_, Stage::usual);
+  const RequestLoad usual = load_of(coming, usual_);
+  if (bytes_lost(usual, load_of(coming, larger_)) > most_bytes_lost(usual, coming, left)) {
+    return settle();
+  }
   try_shape(larger_, Stage::larger);
 }
 
@@ -185,8 +195,7 @@ void RequestTuner::join(const std::vector<Extent>& coming) {
 
 void RequestTuner::try_larger(const std::vector<Extent>& coming, std::size_t left) {
   const RequestLoad usual = load_of(coming, usual_);
-  const double extents = static_cast<double>(left) / static_cast<double>(coming.size());
-  const double most_bytes_lost = most_lost * extents * usual.bytes;
+  const double most_bytes = most_bytes_lost(usual, coming, left);
   for (const Bytes gap : gaps) {
     // Of two where more would cost too much.
     const Bytes pair = round_up(2 * (static_cast<Bytes>(usual.mean()) + gap), direct_alignment);
@@ -194,7 +203,7 @@ void RequestTuner::try_larger(const std::vector<Extent>& coming, std::size_t lef
       const RequestShape shape{most, gap};
       const RequestLoad load = load_of(coming, shape);
       if (load.mean() < fewest_times_larger * usual.mean()) break;
-      if (bytes_lost(usual, load) > most_bytes_lost) continue;
+      if (bytes_lost(usual, load) > most_bytes) continue;
       larger_ = shape;
       return try_shape(shape, Stage::larger);
     }

@@ -56,6 +56,12 @@ class RequestTuner {
   /// extents_to_weigh. `left`: how many there are in all, until the end.
   void decide(const std::vector<Extent>& coming, std::size_t left);
 
+  /// What is to be told others of that: nothing of a trial which is of smaller requests than they
+  /// would make.
+  std::optional<Bytes> gap_for_others() const {
+    return shape_.most < most_joined_ ? std::nullopt : shape_.gap;
+  }
+
   /// Another measures: what it says is between two extents that are joined; none: each has requests
   /// of its own. Nothing is measured here any more.
   void obey(std::optional<Bytes> gap);

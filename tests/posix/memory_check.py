@@ -21,7 +21,8 @@ from preloaded import Preloaded, evict, make_file, total, wait_until_settled
 SIZE = 2 << 20
 STEP = 256 << 10
 STEPS = 160
-WORDS = (b"error while loading shared libraries", b"memory exhausted")
+# The loader's two ways of saying it, and that of cat.
+WORDS = (b"error while loading shared libraries", b"out of memory", b"memory exhausted")
 INTENT = '[[file]]\npath = "events"\nwillneed = [{}]\nbudget = "1MiB"\n'
 
 

@@ -73,11 +73,11 @@ def left_in_logs(
         beside = {Path.cwd(), *(Path(record.path).parent for record in records)}
         beside |= {Path(log["file"]).parent for log in here}
         files = _announced_in(beside)
+        if not files:
+            return Unsafe(here)
         announced = cache.survey(cache.Selection(directories=sorted(places), files=files))
     except ForebayError:  # No forebay-cache is installed.
         return Unsafe()
-    if not files:
-        return Unsafe(here)
     elsewhere = [
         notice
         for notice in announced.missing

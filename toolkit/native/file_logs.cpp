@@ -75,12 +75,15 @@ std::vector<FileLogs> by_file(const FoundLogs& found) {
   return files;
 }
 
-Result<std::vector<LeftLog>> lock_all(const std::vector<const FoundLog*>& logs) {
+Result<std::vector<LeftLog>> lock_all(const std::vector<const FoundLog*>& logs,
+                                      LogDirectory::User user) {
   std::vector<LeftLog> locked;
   for (const FoundLog* log : logs) {
     auto store = LogDirectory::open(log->directory, log->summary.name, LogDirectory::Use::replace);
     if (!store) return tl::unexpected(store.error());
-    if (auto said = (*store)->say_recovering(); !said) return tl::unexpected(said.error());
+    if (user == LogDirectory::User::recovery) {
+      if (auto said = (*store)->say_recovering(); !said) return tl::unexpected(said.error());
+    }
     locked.push_back({.name = log->summary.name,
                       .store = std::move(*store),
                       .purpose = log->summary.contents.identity.purpose});

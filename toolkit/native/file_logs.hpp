@@ -32,7 +32,9 @@ struct FileLogs {
 /// What was found, by file; what cannot be read and has no notice belongs to none.
 std::vector<FileLogs> by_file(const FoundLogs& found);
 
-/// Error: exists, where a process that lives uses one.
-Result<std::vector<LeftLog>> lock_all(const std::vector<const FoundLog*>& logs);
+/// `user`: who has them from then on, as others see it. Error: exists, where a process that lives
+/// uses one.
+Result<std::vector<LeftLog>> lock_all(const std::vector<const FoundLog*>& logs,
+                                      LogDirectory::User user = LogDirectory::User::program);
 
 }  // namespace forebay

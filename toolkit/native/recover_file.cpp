@@ -202,7 +202,14 @@ json recover_file(const FileLogs& logs, const RecoverOptions& options, ProgressP
   if (no_target && !(logs.done_with() && is_in_reach(logs.file))) {
     return refused(result, state.c_str(), "the file that was written is not there any more");
   }
-  auto locked = lock_all(logs.all());
+  // Before anybody can see the recovery: of a program that opens the file from here on, the user
+  // has not said what is to be done.
+  const auto marks = overtaken_logs(sidecar);
+  if (!marks) return refused(result, "failed", to_string(marks.error()));
+  // Another file is nobody's business.
+  const bool is_seen = options.into.empty();
+  auto locked =
+      lock_all(logs.all(), is_seen ? LogDirectory::User::recovery : LogDirectory::User::program);
   if (!locked) {
     const bool used = locked.error().kind == ErrorKind::exists;
     return refused(result, used ? "in use" : "failed", to_string(locked.error()));
@@ -212,9 +219,6 @@ json recover_file(const FileLogs& logs, const RecoverOptions& options, ProgressP
     return recovered(result, logs.file.path, drop_turn(sidecar, std::move(*locked), false), {},
                      started);
   }
-  // Of a program that opens the file from here on it was not said what is to be done.
-  const auto marks = overtaken_logs(sidecar);
-  if (!marks) return refused(result, "failed", to_string(marks.error()));
   Bytes stored = 0;
   for (const FoundLog* log : logs.all()) stored += log->summary.contents.stored_bytes;
   Bytes checked = 0;
@@ -245,7 +249,7 @@ json recover_file(const FileLogs& logs, const RecoverOptions& options, ProgressP
   auto file = open_target(logs, options, counters);
   if (!file) return refused(result, "failed", to_string(file.error()));
   *file = past_page_cache(std::move(*file), counters);
-  if (options.into.empty()) {
+  if (is_seen) {
     *file = until_overtaken(std::move(*file), sidecar, *marks, std::move(names), between_looks);
   }
   const auto report =
@@ -254,7 +258,8 @@ json recover_file(const FileLogs& logs, const RecoverOptions& options, ProgressP
   if (!report && report.error().kind == ErrorKind::exists) {
     return refused(result, "overtaken",
                    to_string(report.error()) +
-                       ", and what it writes is not written over: what the logs hold may be older");
+                       ", and what it writes is not written over: what the logs hold may be older, "
+                       "and a part of it may be in the file by now");
   }
   if (report && report->kept > 0) result.update(kept_json(logs, *gathered));
   return recovered(std::move(result), (*file)->path(), report, *gathered, started);

@@ -305,8 +305,7 @@ Status CachedFile::sync() {
 
 Status CachedFile::sync_locked() {
   if (auto committed = commit_locked(epoch_); !committed) return committed;
-  const bool to_node = options_.sync == SyncScope::node || options_.flush == CacheFlush::none;
-  if (to_node && !write_through_ && log_.sync()) {
+  if (syncs_to_node() && !write_through_ && log_.sync()) {
     const std::scoped_lock lock(sync_mutex_);  // A thread may be about to make it durable.
     const Status synced = written_directly_ ? sync_file() : Status{};
     return synced ? take_lost() : synced;
@@ -395,7 +394,7 @@ Status CachedFile::announce() {
     const auto now = std::chrono::duration_cast<std::chrono::seconds>(
         std::chrono::system_clock::now().time_since_epoch());
     // It has to outlive the node where what is in the log is relied upon beyond that.
-    const bool durable = options_.sync == SyncScope::node || options_.is_protected;
+    const bool durable = syncs_to_node() || options_.is_protected;
     auto announced = sidecar_.announce({.file = identity.file,
                                         .log = identity.log,
                                         .log_path = log_.path(),
@@ -479,7 +478,7 @@ Status CachedFile::settle() {
   if (auto lost = take_lost(); !lost) return lost;
   publish(true);
   if (!announced_.exchange(false) || !options_.announce) return {};
-  // A sidecar that stays is a false alarm, and no loss.
+  // A notice that stays is a false alarm, until the next one takes its place.
   (void)sidecar_.withdraw(log_.identity().log);
   return {};
 }

@@ -125,6 +125,10 @@ class CachedFile final : public StorageFile {
   Status write_through_locked(std::span<const iovec> pieces, Bytes offset);
   Status make_way();
   Status announce();
+  /// A sync is of the log alone.
+  bool syncs_to_node() const {
+    return options_.sync == SyncScope::node || options_.flush == CacheFlush::none;
+  }
   LogWriter::Outcome take_in(std::span<const iovec> pieces, Bytes offset);
   LogWriter::Outcome append(std::span<const iovec> pieces, Bytes offset);
   Status sync_file();

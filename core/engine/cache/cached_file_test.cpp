@@ -9,6 +9,7 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -323,11 +324,13 @@ TEST(CachedFile, GoesOnWithoutALogWhereTheDeviceIsFullOnceTheCapacityIsFree) {
   const auto greedy = *ResourceHolder::join(rig.capacity);
   ASSERT_TRUE(greedy->take(rig.capacity->amount()));
   const auto file = rig.open();
+  std::atomic<bool> is_over{false};
   std::thread other([&] {
-    while (!greedy->wanted_by_others()) std::this_thread::yield();
+    while (!greedy->wanted_by_others() && !is_over) std::this_thread::yield();
     greedy->give_back(rig.capacity->amount());
   });
   const Status written = file->write_at(filled(500, 1), 0);
+  is_over = true;
   other.join();
   EXPECT_TRUE(written) << "the file itself has room";
   EXPECT_TRUE(file->state().write_through);

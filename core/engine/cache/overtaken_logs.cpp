@@ -1,8 +1,8 @@
 #include "core/engine/cache/overtaken_logs.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
-#include <optional>
 #include <set>
 #include <span>
 #include <utility>
@@ -51,35 +51,46 @@ class UntilOvertaken final : public ForwardingFile {
     if (auto clear = look(); !clear) return clear;
     return ForwardingFile::allocate(size);
   }
+  void lengthen(Bytes size) override {
+    if (look()) ForwardingFile::lengthen(size);
+  }
 
  private:
   using Clock = std::chrono::steady_clock;
 
+  /// One thread looks; the others go by what was seen before.
   Status look() {
-    const std::scoped_lock lock(mutex_);
-    if (!clear_ || (looked_ && Clock::now() - *looked_ < interval_)) return clear_;
-    const auto now = overtaken_logs(sidecar_);
-    if (!now) return tl::unexpected(now.error());
-    looked_ = Clock::now();
-    const auto times = [](const std::map<std::string, int>& marks, const std::string& log) {
-      const auto found = marks.find(log);
-      return found == marks.end() ? 0 : found->second;
-    };
-    if (std::ranges::any_of(
-            logs_, [&](const auto& log) { return times(*now, log) > times(known_, log); })) {
-      clear_ = tl::unexpected(
-          Error{ErrorKind::exists, 0, "a program has opened the file to write meanwhile"});
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (lock && !overtaken_ && Clock::now() >= next_) {
+      const auto begun = Clock::now();
+      const auto now = overtaken_logs(sidecar_);
+      if (!now) return tl::unexpected(now.error());
+      const auto is_marked = [&](const std::string& log) {
+        return times_of(*now, log) > times_of(known_, log);
+      };
+      overtaken_ = std::ranges::any_of(logs_, is_marked);
+      // There is a notice of each rank, and the file system may be slow.
+      constexpr int times_longer = 10;
+      const auto took = Clock::now() - begun;
+      next_ = begun + took + std::max<Clock::duration>(interval_, times_longer * took);
     }
-    return clear_;
+    if (!overtaken_) return {};
+    return tl::unexpected(
+        Error{ErrorKind::exists, 0, "a program has opened the file to write meanwhile"});
+  }
+
+  static int times_of(const std::map<std::string, int>& marks, const std::string& log) {
+    const auto found = marks.find(log);
+    return found == marks.end() ? 0 : found->second;
   }
 
   const Sidecar sidecar_;
   const std::map<std::string, int> known_;
   const std::vector<std::string> logs_;
   const std::chrono::milliseconds interval_;
+  std::atomic<bool> overtaken_{false};
   std::mutex mutex_;
-  Status clear_;                             ///< Guarded by mutex_, as is what follows.
-  std::optional<Clock::time_point> looked_;  ///< Last.
+  Clock::time_point next_{};  ///< Guarded by mutex_.
 };
 
 }  // namespace

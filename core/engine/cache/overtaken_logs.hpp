@@ -28,7 +28,8 @@ Result<std::map<std::string, int>> overtaken_logs(const Sidecar& sidecar);
 
 /// `file`, the one that `logs` are of, as long as nobody marks any of them: then whatever would
 /// change it fails (exists), and what others write is not written over. Marks are looked for before
-/// a change, but not again within `interval`. `known`: the marks that do not count.
+/// a change, but not again within `interval`, nor within ten times what a look takes. `known`: the
+/// marks that do not count.
 std::unique_ptr<StorageFile> until_overtaken(std::unique_ptr<StorageFile> file, Sidecar sidecar,
                                              std::map<std::string, int> known,
                                              std::vector<std::string> logs,

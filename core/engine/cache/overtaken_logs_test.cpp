@@ -68,6 +68,7 @@ TEST_F(OvertakenLogsTest, EndTheRecoveryThatHasThem) {
   EXPECT_EQ(file->write_at(bytes, 200).error().kind, ErrorKind::exists);
   EXPECT_EQ(file->resize(0).error().kind, ErrorKind::exists);
   EXPECT_EQ(file->allocate(1000).error().kind, ErrorKind::exists);
+  file->lengthen(1000);
   EXPECT_EQ(inode->content().size(), 200U);
 }
 

@@ -50,6 +50,13 @@ Status write_all(int descriptor, std::string_view text, const std::string& path)
   return {};
 }
 
+/// Some file systems do so by themselves, and know no such call (EINVAL).
+Status make_names_durable(const std::string& directory) {
+  const Descriptor names(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (names.valid() && (::fsync(names.get()) == 0 || errno == EINVAL)) return {};
+  return fail(errno, "make durable " + directory);
+}
+
 /// What an entry is called while a process writes it; the process's number follows.
 std::string unfinished_name(const std::string& name) { return "." + name.substr(0, 200) + "-"; }
 
@@ -132,13 +139,10 @@ Status put_entry(const std::string& directory, const std::string& name, std::str
     ::unlink(temporary.c_str());
     return status;
   }
-  if (durable) {
-    const Descriptor names(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!names.valid() || ::fsync(names.get()) != 0) {
-      return fail(errno, "make durable " + directory);
-    }
-  }
-  return {};
+  if (!durable) return {};
+  if (auto named = make_names_durable(directory); !named) return named;
+  // Its own name, too: it may be new.
+  return make_names_durable(std::filesystem::path(directory).parent_path());
 }
 
 Result<std::optional<std::string>> get_entry(const std::string& path, bool own) {

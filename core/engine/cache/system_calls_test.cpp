@@ -429,7 +429,7 @@ int durable_by_a_write(SyncScope scope) {
 /// Else who opens the file after a crash of the node would not know of the log, and write.
 TEST(Notice, IsAsDurableAsTheLogIsToBe) {
   EXPECT_EQ(durable_by_a_write(SyncScope::file), 0);
-  EXPECT_EQ(durable_by_a_write(SyncScope::node), 2) << "the notice, and its name";
+  EXPECT_EQ(durable_by_a_write(SyncScope::node), 3) << "the notice, its name, and its directory's";
 }
 
 struct Failing {

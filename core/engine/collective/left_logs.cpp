@@ -1,6 +1,7 @@
 #include "core/engine/collective/left_logs.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -21,9 +22,9 @@ namespace {
 /// Seconds by which the clocks of a cluster's nodes may differ, of which one is a rounding.
 constexpr std::int64_t most_apart_s = 2;
 
-/// A recovery sees the mark of who opens its file before its next write, but for one that is on
-/// its way.
-constexpr std::chrono::seconds longest_end_of_recovery(30);
+/// A recovery sees the mark of who opens its file before its next write: so it lets go of its logs
+/// then, or writes no more once it gets to it.
+constexpr std::chrono::seconds longest_end_of_recovery(10);
 constexpr std::chrono::milliseconds between_looks(10);
 
 using User = LogDirectory::User;
@@ -41,6 +42,7 @@ struct Found {
   std::vector<std::string> left;       ///< Logs of programs that have ended.
   std::vector<std::string> running;    ///< Of another job, which still writes them.
   std::vector<DirtyNotice> recovered;  ///< Those that a recovery of this node has.
+  bool is_elsewhere = false;           ///< One of those that are left is on another node.
 
   bool nothing() const { return left.empty() && running.empty() && recovered.empty(); }
   std::vector<std::string> all() const {
@@ -68,6 +70,7 @@ Found find(const FileIdentity& file, const Sidecar& sidecar, std::int64_t starte
       found.recovered.push_back(notice);
     } else if (here ? user == User::nobody : !ours) {
       found.left.push_back(notice.log);
+      found.is_elsewhere = found.is_elsewhere || !here;
     } else if (here && !same_job && !notice.job.empty() && !job.empty()) {
       found.running.push_back(notice.log);
     }
@@ -94,14 +97,27 @@ bool await_end(const std::vector<DirtyNotice>& recovered) {
 
 /// They are older than what is written from here on. What there is to tell of that.
 std::string mark(const Sidecar& sidecar, const Found& found) {
-  const bool anew = !found.recovered.empty();
+  // A recovery of another node is not seen from here; it goes by marks that are new.
+  const bool anew = !found.recovered.empty() || found.is_elsewhere;
   const auto marked = mark_overtaken(sidecar, new_log_name(), found.all(), anew);
   if (!marked) {
     return fmt::format(" (logs could not be marked as older than what is written now: {})",
                        to_string(marked.error()));
   }
   if (await_end(found.recovered)) return {};
-  return " (the recovery has not stopped: what is written now may be written over)";
+  return " (the recovery still has them, and ends before its next write)";
+}
+
+/// After `before`, of which the recovery has let go. Where a log is gone its notice goes next.
+Found find_again(const Found& before, const FileIdentity& file, const Sidecar& sidecar,
+                 std::int64_t started_unix_s) {
+  Found found = find(file, sidecar, started_unix_s);
+  for (const DirtyNotice& notice : before.recovered) {
+    std::error_code unknown;
+    const bool is_there = std::filesystem::exists(notice.log_path, unknown) || unknown;
+    if (!is_there) std::erase(found.left, notice.log);
+  }
+  return found;
 }
 
 }  // namespace
@@ -119,8 +135,10 @@ std::string warn_of_left_logs(const std::string& path, bool writing, std::int64_
     return {};
   }
   const std::string problem = writing ? mark(sidecar, found) : "";
-  // Of those that were being recovered the file has all by now, or the recovery has left them.
-  if (writing && !found.recovered.empty()) found = find(*file, sidecar, started_unix_s);
+  if (writing && !found.recovered.empty()) {
+    found = find_again(found, *file, sidecar, started_unix_s);
+    if (found.nothing()) (void)forget_overtaken(sidecar);
+  }
   std::vector<std::string> words;
   if (!found.left.empty()) {
     words.push_back(fmt::format(

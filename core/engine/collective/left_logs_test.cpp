@@ -6,9 +6,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <thread>
 
 #include "core/engine/cache/log_directory.hpp"
@@ -45,6 +47,12 @@ class LeftLogsTest : public ::testing::Test {
   std::string warn(bool writing) const { return warn_of_left_logs(path_, writing, started); }
   void announce(const DirtyNotice& notice) const { ASSERT_TRUE(Sidecar(path_).announce(notice)); }
   std::map<std::string, int> overtaken() const { return *overtaken_logs(Sidecar(path_)); }
+
+  /// Gives up once it would have been so long ago.
+  static void await(const std::function<bool()>& is_so) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (!is_so() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  }
 
   static fs::path new_directory() {
     std::string name = fs::temp_directory_path() / "forebay-left-XXXXXX";
@@ -128,7 +136,7 @@ TEST_F(LeftLogsTest, AreLeftByARecoveryBeforeTheFileIsWritten) {
   auto recovery = recovering(directory_);
   ASSERT_NE(recovery, nullptr);
   std::thread stops([&] {
-    while (overtaken().at("one") < 2) std::this_thread::yield();
+    await([&] { return overtaken().at("one") == 2; });
     recovery.reset();
   });
   const std::string told = warn(true);
@@ -143,7 +151,7 @@ TEST_F(LeftLogsTest, AreNoMatterOnceTheirRecoveryIsDone) {
   auto recovery = recovering(directory_);
   ASSERT_NE(recovery, nullptr);
   std::thread ends([&] {
-    while (overtaken().empty()) std::this_thread::yield();
+    await([&] { return !overtaken().empty(); });
     EXPECT_TRUE(recovery->destroy());
     EXPECT_TRUE(Sidecar(path_).withdraw("one"));
     recovery.reset();

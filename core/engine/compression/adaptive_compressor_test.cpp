@@ -6,7 +6,6 @@
 
 #include <gtest/gtest.h>
 
-
 #include "core/model/noise.hpp"
 
 namespace forebay {

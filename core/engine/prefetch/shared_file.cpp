@@ -490,7 +490,7 @@ void SharedFile::ended(const ReadOutcome& outcome) {
   if (window_->fetches() && is_open &&
       tuner_.arrive(done.trial, outcome.moved, now_ns, figures_.waited_ns)) {
     tuner_.decide(plan_.coming(RequestTuner::extents_to_weigh), plan_.left());
-    window_->tell_gap(tuner_.shape().gap);
+    window_->tell_gap(tuner_.gap_for_others());
     if (memory_ != nullptr) memory_->learn(version_.id.device, tuner_);
   }
   if (version != version_) halt("the file was changed");

@@ -18,7 +18,10 @@ Result<std::unique_ptr<LogDirectory>> make_anew(const std::shared_ptr<CacheDirec
   } else if (stale.error().kind != ErrorKind::no_such_file) {
     return tl::unexpected(stale.error());
   }
-  return LogDirectory::create(directory, name);
+  auto made = LogDirectory::create(directory, name);
+  if (!made) return made;
+  if (auto said = (*made)->say_recovering(); !said) return tl::unexpected(said.error());
+  return made;
 }
 
 /// What is made of one log.

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <random>
 
 #include "core/engine/redundancy/protection_rig.hpp"
 #include "core/model/noise.hpp"

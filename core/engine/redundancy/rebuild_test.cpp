@@ -12,6 +12,7 @@
 
 #include <cerrno>
 #include <numeric>
+#include <random>
 
 #include "core/engine/redundancy/protection_rig.hpp"
 #include "core/model/noise.hpp"

@@ -12,7 +12,7 @@
 #include <span>
 
 #include "core/engine/trace/trace_clock.hpp"
-#include "core/model/process_age.hpp"
+#include "core/storage/process_age.hpp"
 
 namespace forebay::trace {
 namespace {

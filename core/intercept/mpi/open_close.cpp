@@ -32,10 +32,10 @@
 #include "core/intercept/mpi/real_mpi.hpp"
 #include "core/intercept/mpi/unfinished_files.hpp"
 #include "core/intercept/posix/later_fetch.hpp"
-#include "core/model/process_age.hpp"
 #include "core/storage/descriptor.hpp"
 #include "core/storage/file.hpp"
 #include "core/storage/layout.hpp"
+#include "core/storage/process_age.hpp"
 
 namespace forebay {
 namespace {

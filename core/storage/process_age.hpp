@@ -14,10 +14,10 @@
 
 namespace forebay {
 
-/// When this process was started, in clock ticks since the system was: with the process, the same
-/// after an exec. 0: it cannot be told. Takes no memory from the heap, and calls nothing that a
-/// program could have replaced. [proc(5), /proc/self/stat: "pid (name) state ...", the 22nd field;
-/// the name may hold anything]
+/// When this process was started, in clock ticks since the system was. An exec changes nothing.
+/// With its number it names a process for good. 0: it cannot be told. Takes no memory from the
+/// heap, and calls nothing that a program could have replaced. [proc(5), /proc/self/stat: "pid
+/// (name) state ...", the 22nd field; the name may hold anything]
 inline std::int64_t started_jiffies() {
   std::array<char, 1024> text{};
   const auto fd =

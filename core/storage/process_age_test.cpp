@@ -1,7 +1,7 @@
 // Goal: what was left before this process was started is told from what came since. Method: a child
 // is started after its parent, and neither in the future.
 
-#include "core/model/process_age.hpp"
+#include "core/storage/process_age.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -15,6 +15,8 @@ TEST(ProcessAge, IsThatOfTheProcess) {
   const std::int64_t parent_unix_s = started_unix_s();
   // Two clocks are read, and each is rounded.
   EXPECT_LE(parent_unix_s, ::time(nullptr) + 1);
+  constexpr std::int64_t a_day = 24 * 3600;
+  EXPECT_GT(parent_unix_s, ::time(nullptr) - a_day);
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
