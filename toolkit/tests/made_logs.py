@@ -135,9 +135,8 @@ def crc32c(data: bytes) -> int:
     return value ^ 0xFFFFFFFF
 
 
-def leave_newer(left: Left) -> bytes:
-    """Another program opens the file after the first has left its log, writes all of it, and leaves
-    a log, too. Returns what it wrote."""
+def mark_overtaken(left: Left) -> None:
+    """Another program opens the file to write after the first has left its log."""
     content = json.dumps({"logs": ["log-0"]}, separators=(",", ":"))
     mark = {
         "format": "forebay overtaken logs",
@@ -146,6 +145,12 @@ def leave_newer(left: Left) -> bytes:
         "checksum": f"{crc32c(content.encode()):08x}",
     }
     (left.notices / "newer.overtaken").write_text(json.dumps(mark))
+
+
+def leave_newer(left: Left) -> bytes:
+    """Another program opens the file after the first has left its log, writes all of it, and leaves
+    a log, too. Returns what it wrote."""
+    mark_overtaken(left)
     newer = random.Random(2).randbytes(10 * BLOCK)
     dataclasses.replace(left, data=newer).leave("--committed-blocks", "10", "--log", "log-1")
     return newer

@@ -5,8 +5,13 @@ import dataclasses
 import fcntl
 import json
 import random
+import signal
+import struct
 import subprocess
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,6 +22,7 @@ from made_logs import (
     Left,
     environ_with_tool,
     leave_newer,
+    mark_overtaken,
 )
 
 
@@ -370,6 +376,50 @@ def test_logs_that_others_wrote_past_can_be_given_up(forebay: Forebay, finished:
     assert finished.file.read_bytes() == newer
     assert finished.logs() == []
     assert not finished.notices.exists()
+
+
+@contextmanager
+def held_for_writing(file: Path) -> Iterator[None]:
+    """Nobody gets it opened to write meanwhile, by a lease of the kernel's."""
+    before = signal.signal(signal.SIGIO, signal.SIG_IGN)  # It tells that somebody tries.
+    with file.open("rb") as opened:
+        try:
+            fcntl.fcntl(opened, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        except OSError as error:
+            pytest.skip(f"no leases here: {error}")
+        try:
+            yield
+        finally:
+            fcntl.fcntl(opened, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+            signal.signal(signal.SIGIO, before)
+
+
+def lock_of(log: Path) -> int:
+    """The kind of lock that somebody else has (docs/formats/write-behind-log.md)."""
+    get_open_file_lock, kinds = 36, "hhqqi"  # F_OFD_GETLK, struct flock
+    with (log / "lock").open("r+b") as opened:
+        asked = struct.pack(kinds, fcntl.F_WRLCK, 0, 0, 0, 0)
+        found = fcntl.fcntl(opened, get_open_file_lock, asked)
+    return int(struct.unpack(kinds, found)[0])
+
+
+def test_a_program_that_opens_the_file_to_write_ends_its_recovery(
+    forebay: Forebay, finished: Left
+) -> None:
+    log = finished.local / USER_DIRECTORY / "log-0"
+    with ThreadPoolExecutor(1) as other:
+        with held_for_writing(finished.file):
+            recovery = other.submit(forebay, "cache", "recover", finished.file)
+            end = time.monotonic() + 60
+            while lock_of(log) != fcntl.F_RDLCK and time.monotonic() < end:
+                pass
+            mark_overtaken(finished)
+        answer = recovery.result()
+    assert answer.code == 1
+    assert "a program has opened the file to write meanwhile" in answer.output
+    assert finished.file.read_bytes() == b""
+    assert finished.logs() == ["log-0"]
+    assert lock_of(log) == fcntl.F_UNLCK
 
 
 def test_dropping_overtaken_logs_takes_the_mark_away(forebay: Forebay, finished: Left) -> None:
