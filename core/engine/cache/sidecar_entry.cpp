@@ -142,7 +142,7 @@ Status put_entry(const std::string& directory, const std::string& name, std::str
   if (!durable) return {};
   if (auto named = make_names_durable(directory); !named) return named;
   // Its own name, too: it may be new.
-  return make_names_durable(std::filesystem::path(directory).parent_path());
+  return make_names_durable(directory + "/..");
 }
 
 Result<std::optional<std::string>> get_entry(const std::string& path, bool own) {
