@@ -25,4 +25,9 @@ bool descriptors_run_short() {
   return static_cast<rlim_t>(taken) >= limit.rlim_cur / 2;
 }
 
+Status make_names_durable(int directory, const std::string& path) {
+  if (::fsync(directory) == 0 || errno == EINVAL) return {};
+  return fail(errno, "make durable " + path);
+}
+
 }  // namespace forebay

@@ -3,7 +3,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <string>
 #include <utility>
+
+#include "core/model/error.hpp"
 
 namespace forebay {
 
@@ -43,5 +46,9 @@ class Descriptor {
 /// The process has taken half of the descriptors that it may have (RLIMIT_NOFILE). What is left is
 /// the program's: it opens as many files as its limit allows, and does not know of ours.
 bool descriptors_run_short();
+
+/// The names in `directory`, which is open as `path`. Where a file system knows no such thing
+/// (EINVAL), it has its own ways.
+Status make_names_durable(int directory, const std::string& path);
 
 }  // namespace forebay

@@ -57,15 +57,13 @@ bool is_in_reach(const FileIdentity& file) {
 using Turns = std::map<int, std::vector<LeftLog>, std::greater<>>;
 
 /// What protects logs goes with the last, and so does what has `nothing` for the file.
-Turns by_age(const std::map<std::string, int>& overtaken, std::vector<LeftLog> logs,
+Turns by_age(const std::map<std::string, int>& times, std::vector<LeftLog> logs,
              const std::vector<std::string>& nothing) {
   Turns turns;
   turns[0];
   for (LeftLog& log : logs) {
-    const auto times = overtaken.find(log.name);
-    const bool is_newest =
-        times == overtaken.end() || std::ranges::find(nothing, log.name) != nothing.end();
-    turns[is_newest ? 0 : times->second].push_back(std::move(log));
+    const bool is_newest = std::ranges::find(nothing, log.name) != nothing.end();
+    turns[is_newest ? 0 : times.at(log.name)].push_back(std::move(log));
   }
   return turns;
 }
@@ -234,9 +232,12 @@ json recover_file(const FileLogs& logs, const RecoverOptions& options, ProgressP
   if (!gathered) return refused(result, "failed", to_string(gathered.error()));
   const Obstacle met = obstacle(*gathered, options.choices);
   if (!met.why.empty()) return refused(result, met.state, met.why);
-  std::vector<std::string> names;
-  for (const LeftLog& log : gathered->logs) names.push_back(log.name);
-  Turns turns = by_age(*marks, std::move(gathered->logs), logs.that_hold_nothing());
+  std::map<std::string, int> times;  // That they were overtaken.
+  for (const LeftLog& log : gathered->logs) {
+    const auto marked = marks->find(log.name);
+    times[log.name] = marked == marks->end() ? 0 : marked->second;
+  }
+  Turns turns = by_age(times, std::move(gathered->logs), logs.that_hold_nothing());
   if (turns.size() > 1 && options.overtaken.empty()) {
     return refused(result, "overtaken",
                    "programs have opened it to write since these logs were left, and what the logs "
@@ -250,7 +251,7 @@ json recover_file(const FileLogs& logs, const RecoverOptions& options, ProgressP
   if (!file) return refused(result, "failed", to_string(file.error()));
   *file = past_page_cache(std::move(*file), counters);
   if (is_seen) {
-    *file = until_overtaken(std::move(*file), sidecar, *marks, std::move(names), between_looks);
+    *file = until_overtaken(std::move(*file), sidecar, std::move(times), between_looks);
   }
   const auto report =
       recover_in_turn(**file, sidecar, std::move(turns), choices_for(options, gathered->needed()),

@@ -102,12 +102,6 @@ Result<std::vector<std::string>> names_in(int directory, const std::string& path
   return names;
 }
 
-/// The names in a directory. Where a file system knows no such thing, it has its own ways.
-Status make_durable(int directory, const std::string& path) {
-  if (::fsync(directory) == 0 || errno == EINVAL) return {};
-  return fail(errno, "make durable " + path);
-}
-
 /// Of the file system that the directory is on. One without a limit has no size.
 bool half_free(int directory) {
   struct statfs file_system{};
@@ -145,7 +139,7 @@ Result<std::shared_ptr<CacheDirectory>> CacheDirectory::open(const std::string& 
   std::string path = (unknown ? base : real.string()) + "/" + name;
   if (access == Access::create) {
     if (::mkdirat(parent.get(), name.c_str(), S_IRWXU) == 0) {
-      if (auto durable = make_durable(parent.get(), base); !durable) {
+      if (auto durable = make_names_durable(parent.get(), base); !durable) {
         return tl::unexpected(durable.error());
       }
     } else if (errno != EEXIST) {
@@ -328,10 +322,10 @@ Status LogDirectory::remove(const std::string& name) {
 }
 
 Status LogDirectory::sync() {
-  if (auto durable = make_durable(directory_.get(), path_); !durable) return durable;
+  if (auto durable = make_names_durable(directory_.get(), path_); !durable) return durable;
   if (is_found_) return {};
   // Its own name is no better than what it holds.
-  auto found = make_durable(parent_->directory_.get(), parent_->path());
+  auto found = make_names_durable(parent_->directory_.get(), parent_->path());
   is_found_ = found.has_value();
   return found;
 }

@@ -31,11 +31,9 @@ Result<std::vector<std::string>> logs_of(const std::string& path) {
 class UntilOvertaken final : public ForwardingFile {
  public:
   UntilOvertaken(std::unique_ptr<StorageFile> file, Sidecar sidecar,
-                 std::map<std::string, int> known, std::vector<std::string> logs,
-                 std::chrono::milliseconds interval)
+                 std::map<std::string, int> logs, std::chrono::milliseconds interval)
       : ForwardingFile(std::move(file)),
         sidecar_(std::move(sidecar)),
-        known_(std::move(known)),
         logs_(std::move(logs)),
         interval_(interval) {}
 
@@ -65,10 +63,10 @@ class UntilOvertaken final : public ForwardingFile {
       const auto begun = Clock::now();
       const auto now = overtaken_logs(sidecar_);
       if (!now) return tl::unexpected(now.error());
-      const auto is_marked = [&](const std::string& log) {
-        return times_of(*now, log) > times_of(known_, log);
-      };
-      overtaken_ = std::ranges::any_of(logs_, is_marked);
+      overtaken_ = std::ranges::any_of(*now, [this](const auto& marked) {
+        const auto log = logs_.find(marked.first);
+        return log != logs_.end() && marked.second > log->second;
+      });
       // There is a notice of each rank, and the file system may be slow.
       constexpr int times_longer = 10;
       const auto took = Clock::now() - begun;
@@ -79,14 +77,8 @@ class UntilOvertaken final : public ForwardingFile {
         Error{ErrorKind::exists, 0, "a program has opened the file to write meanwhile"});
   }
 
-  static int times_of(const std::map<std::string, int>& marks, const std::string& log) {
-    const auto found = marks.find(log);
-    return found == marks.end() ? 0 : found->second;
-  }
-
   const Sidecar sidecar_;
-  const std::map<std::string, int> known_;
-  const std::vector<std::string> logs_;
+  const std::map<std::string, int> logs_;
   const std::chrono::milliseconds interval_;
   std::atomic<bool> overtaken_{false};
   std::mutex mutex_;
@@ -96,11 +88,10 @@ class UntilOvertaken final : public ForwardingFile {
 }  // namespace
 
 std::unique_ptr<StorageFile> until_overtaken(std::unique_ptr<StorageFile> file, Sidecar sidecar,
-                                             std::map<std::string, int> known,
-                                             std::vector<std::string> logs,
+                                             std::map<std::string, int> logs,
                                              std::chrono::milliseconds interval) {
-  return std::make_unique<UntilOvertaken>(std::move(file), std::move(sidecar), std::move(known),
-                                          std::move(logs), interval);
+  return std::make_unique<UntilOvertaken>(std::move(file), std::move(sidecar), std::move(logs),
+                                          interval);
 }
 
 Result<std::map<std::string, int>> overtaken_logs(const Sidecar& sidecar) {

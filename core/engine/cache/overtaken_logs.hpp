@@ -26,13 +26,12 @@ Status mark_overtaken(const Sidecar& sidecar, const std::string& by,
 /// Logs that are overtaken, and how often: the more often, the older they are.
 Result<std::map<std::string, int>> overtaken_logs(const Sidecar& sidecar);
 
-/// `file`, the one that `logs` are of, as long as nobody marks any of them: then whatever would
-/// change it fails (exists), and what others write is not written over. Marks are looked for before
-/// a change, but not again within `interval`, nor within ten times what a look takes. `known`: the
-/// marks that do not count.
+/// `file`, the one that `logs` are of, as long as none of them is marked more often than is said
+/// there: then whatever would change it fails (exists), and what others write is not written over.
+/// Marks are looked for before a change, but not again within `interval`, nor within ten times what
+/// a look takes.
 std::unique_ptr<StorageFile> until_overtaken(std::unique_ptr<StorageFile> file, Sidecar sidecar,
-                                             std::map<std::string, int> known,
-                                             std::vector<std::string> logs,
+                                             std::map<std::string, int> logs,
                                              std::chrono::milliseconds interval);
 
 /// Marks go of which no log has a notice any more.

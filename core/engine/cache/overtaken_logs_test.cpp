@@ -57,8 +57,8 @@ TEST_F(OvertakenLogsTest, EndTheRecoveryThatHasThem) {
   leave("first");
   ASSERT_TRUE(mark_overtaken(sidecar_, "job-2", {"first"}));
   const auto inode = std::make_shared<VolatileInode>();
-  const auto file = until_overtaken(open_volatile_file(inode), sidecar_, *overtaken_logs(sidecar_),
-                                    {"first"}, std::chrono::milliseconds(0));
+  const auto file = until_overtaken(open_volatile_file(inode), sidecar_, {{"first", 1}},
+                                    std::chrono::milliseconds(0));
   const std::vector<std::byte> bytes(100);
   ASSERT_TRUE(file->write_at(bytes, 0)) << "that was known";
   leave("second");

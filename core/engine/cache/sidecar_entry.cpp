@@ -50,11 +50,10 @@ Status write_all(int descriptor, std::string_view text, const std::string& path)
   return {};
 }
 
-/// Some file systems do so by themselves, and know no such call (EINVAL).
-Status make_names_durable(const std::string& directory) {
+Status make_names_in_durable(const std::string& directory) {
   const Descriptor names(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (names.valid() && (::fsync(names.get()) == 0 || errno == EINVAL)) return {};
-  return fail(errno, "make durable " + directory);
+  if (!names.valid()) return fail(errno, "open " + directory);
+  return make_names_durable(names.get(), directory);
 }
 
 /// What an entry is called while a process writes it; the process's number follows.
@@ -140,9 +139,9 @@ Status put_entry(const std::string& directory, const std::string& name, std::str
     return status;
   }
   if (!durable) return {};
-  if (auto named = make_names_durable(directory); !named) return named;
+  if (auto named = make_names_in_durable(directory); !named) return named;
   // Its own name, too: it may be new.
-  return make_names_durable(directory + "/..");
+  return make_names_in_durable(directory + "/..");
 }
 
 Result<std::optional<std::string>> get_entry(const std::string& path, bool own) {

@@ -350,8 +350,8 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
   // No rank holds anything back for another handle any more, and none writes before all have agreed
   // on how.
   if (record.mode == Mode::engine && file->exchange->rank() == 0 && path) {
-    std::string warning =
-        warn_of_left_logs(*path, (amode & MPI_MODE_RDONLY) == 0, started_unix_s());
+    static const std::int64_t started = started_unix_s();
+    std::string warning = warn_of_left_logs(*path, (amode & MPI_MODE_RDONLY) == 0, started);
     if (!warning.empty()) {
       show(*file->exchange, {warning}, record.path);
       record.notes.push_back(std::move(warning));
