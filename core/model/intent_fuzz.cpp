@@ -1,7 +1,10 @@
-// Feeds arbitrary text to the reader of intent files, for a file that patterns can match.
+// Feeds arbitrary text to the reader of intent files, for a file that patterns can match, and looks
+// for what of it does not fit that file.
 
+#include <array>
 #include <cassert>
 #include <cstdint>
+#include <limits>
 
 #include "core/model/hints.hpp"
 #include "core/model/read_intent.hpp"
@@ -21,6 +24,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const auto& extent : section.intent.willneed) {
       assert(extent.offset >= 0 && extent.length >= 0);
     }
+  }
+  constexpr std::array paths = {"/scratch/run/ckpt_0001.h5"};
+  for (const forebay::Bytes bytes :
+       {forebay::Bytes{0}, forebay::Bytes{1'000'000}, std::numeric_limits<forebay::Bytes>::max()}) {
+    const auto chosen = forebay::sections_for(*sections, paths, bytes);
+    for (const auto& told : forebay::unfit_reads(chosen, bytes)) assert(!told.empty());
+    const auto together = forebay::combined(chosen);
+    assert(together.willneed.empty() == (forebay::declaring(chosen) == nullptr));
   }
   forebay::Hints again;
   assert(apply_hints(again, to_pairs(result->hints), "fuzz").empty());

@@ -4,7 +4,26 @@
 #include <cassert>
 #include <utility>
 
+#include "core/model/direct_io.hpp"
+
 namespace forebay {
+namespace {
+
+/// Each block that is announced is looked for among these.
+constexpr Bytes most_kept = 4096;
+
+}  // namespace
+
+BlockAdvice::Shape BlockAdvice::shape_of(const ReadIntent& wishes) {
+  Shape shape;
+  shape.block =
+      round_up(std::clamp<Bytes>(wishes.block.value_or(shape.block), 1, GiB), direct_alignment);
+  if (wishes.budget) {
+    shape.cached = static_cast<int>(std::clamp<Bytes>(*wishes.budget / shape.block, 1, most_kept));
+  }
+  shape.ahead = std::clamp(wishes.ahead.value_or(shape.ahead), 0, shape.cached);
+  return shape;
+}
 
 BlockAdvice::BlockAdvice(std::vector<Extent> willneed, Bytes file_size, Shape shape)
     : willneed_(std::move(willneed)),
@@ -30,9 +49,9 @@ std::vector<ReadAdvice::Item> BlockAdvice::observe(Extent read) {
   std::vector<Item> result;
   const Bytes last = (inside.end() - 1) / shape_.block;
   Bytes index = inside.offset / shape_.block;
-  for (int beyond = 0; beyond <= shape_.ahead; ++index) {
+  const Bytes last_of_file = (file_size_ - 1) / shape_.block;
+  for (int beyond = 0; beyond <= shape_.ahead && index <= last_of_file; ++index) {
     const Extent block = block_at(index);
-    if (block.empty()) break;
     if (index >= last) ++beyond;
     if (!is_declared(block) || std::ranges::find(announced_, index) != announced_.end()) continue;
     announced_.push_back(index);

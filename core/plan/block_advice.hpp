@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/model/extent.hpp"
+#include "core/model/read_intent.hpp"
 #include "core/plan/read_advice.hpp"
 
 namespace forebay {
@@ -18,6 +19,10 @@ class BlockAdvice final : public ReadAdvice {
     int cached = 8;         ///< CacheSize: blocks announced and not given up, at most.
     int ahead = 4;          ///< ReadAheadSize: blocks announced beyond those that are read.
   };
+
+  /// As declared, or as above: blocks of whole pages, of 1 GiB at most, no more ahead than are
+  /// kept.
+  static Shape shape_of(const ReadIntent& wishes);
 
   /// `willneed` as in FetchPlan; none is the whole file.
   BlockAdvice(std::vector<Extent> willneed, Bytes file_size, Shape shape);

@@ -48,6 +48,30 @@ TEST(BlockAdvice, EnormousExtentsGoToTheEndOfTheFile) {
   EXPECT_THAT(advice.observe({25, 1}), ElementsAre(need(3), need(4)));
 }
 
+TEST(BlockAdvice, EnormousWishesAreCutToWhatCanBeCarriedOut) {
+  constexpr Bytes most = std::numeric_limits<Bytes>::max();
+  ReadIntent wishes;
+  wishes.block = most;
+  wishes.ahead = std::numeric_limits<int>::max();
+  wishes.budget = most;
+  const auto shape = BlockAdvice::shape_of(wishes);
+  EXPECT_EQ(shape.block, GiB);
+  EXPECT_LE(shape.ahead, shape.cached);
+  BlockAdvice advice({}, most, shape);
+  EXPECT_EQ(advice.observe({0, 1}).size(), static_cast<std::size_t>(shape.ahead) + 1);
+}
+
+TEST(BlockAdvice, WishesAreOfWholePages) {
+  ReadIntent wishes;
+  wishes.block = 5000;
+  wishes.budget = 64 * KiB;
+  wishes.ahead = 3;
+  const auto shape = BlockAdvice::shape_of(wishes);
+  EXPECT_EQ(shape.block, 8 * KiB);
+  EXPECT_EQ(shape.cached, 8);
+  EXPECT_EQ(shape.ahead, 3);
+}
+
 TEST(BlockAdvice, NothingIsAnnouncedBehindTheEndOfTheFile) {
   BlockAdvice advice({}, 25, shape);
   EXPECT_THAT(advice.observe({12, 100}), ElementsAre(need(1), Advice{{20, 5}, true}));

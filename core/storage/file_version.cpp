@@ -29,6 +29,14 @@ constexpr std::array<std::uint32_t, 17> without_times = {
 constexpr std::array<std::uint32_t, 4> with_times_at_once = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,
                                                              BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC};
 
+/// Its mappings are the storage itself (DAX): once a page may be stored to, nothing is told of any
+/// store.
+bool is_mapped_as_it_lies(int descriptor) {
+  struct statx status{};
+  return ::statx(descriptor, "", AT_EMPTY_PATH, 0, &status) == 0 &&
+         (status.stx_attributes & STATX_ATTR_DAX) != 0;
+}
+
 std::int64_t nanoseconds(const timespec& time) { return time.tv_sec * second_ns + time.tv_nsec; }
 
 }  // namespace
@@ -67,7 +75,7 @@ TimesTell times_tell(int descriptor) {
   const auto is_in = [kind](const auto& kinds) {
     return std::ranges::find(kinds, kind) != kinds.end();
   };
-  if (is_in(without_times)) return TimesTell::nothing;
+  if (is_in(without_times) || is_mapped_as_it_lies(descriptor)) return TimesTell::nothing;
   if (kind == OVERLAYFS_SUPER_MAGIC) {
     // What lies below may be memory, of which this is not told.
     const bool is_on_device = told_direct_alignment(descriptor).value_or(0) > 0;

@@ -4,6 +4,7 @@
  * with no order between threads; then all threads move data through one handle, by explicit
  * offsets, by the individual and by the shared pointer, and every block written must be in the file
  * once; so it is when a second handle of the file is opened meanwhile, and when threads use both.
+ * What was closed early is whole for each of the threads that reach it at once, by MPI and past it.
  * Files are opened and closed by one thread: ROMIO's threads wait for each other for ever
  * where one is in an open and another in a close. */
 #define _GNU_SOURCE
@@ -184,6 +185,56 @@ static void share_by_two_handles(struct thread* all) {
   OK(MPI_File_close(&shared));
 }
 
+enum { early_bytes = 8 << 20 };
+
+static char early_path[sizeof check_path + 16];
+
+static unsigned char early_byte(int turn, int i) { return (unsigned char)(1 + (turn + i) % 251); }
+
+static void verify_early(const unsigned char* bytes, int turn) {
+  for (int i = 0; i < early_bytes; ++i) CHECK(bytes[i] == early_byte(turn, i));
+}
+
+static void* read_past_mpi(void* turn) {
+  unsigned char* bytes = malloc(early_bytes);
+  FILE* stream = fopen(early_path, "rb");
+  CHECK(bytes != NULL && stream != NULL);
+  CHECK(fread(bytes, 1, early_bytes, stream) == early_bytes);
+  verify_early(bytes, *(const int*)turn);
+  CHECK(fclose(stream) == 0);
+  free(bytes);
+  return NULL;
+}
+
+/* Each rank has a file of its own. */
+static void reach_at_once_what_was_closed_early(void) {
+  unsigned char* bytes = malloc(early_bytes);
+  MPI_Info info;
+  MPI_File file;
+  pthread_t reader;
+  CHECK(bytes != NULL);
+  OK(MPI_Info_create(&info));
+  OK(MPI_Info_set(info, "e10_cache", "enable"));
+  OK(MPI_Info_set(info, "e10_cache_path", "/dev/shm"));
+  OK(MPI_Info_set(info, "forebay_cache_flush", "deferred"));
+  snprintf(early_path, sizeof early_path, "%s.early.%d", check_path, check_rank);
+  for (int turn = 0; turn < 10; ++turn) {
+    for (int i = 0; i < early_bytes; ++i) bytes[i] = early_byte(turn, i);
+    OK(MPI_File_open(MPI_COMM_SELF, early_path, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file));
+    OK(MPI_File_write_at(file, 0, bytes, early_bytes, MPI_BYTE, MPI_STATUS_IGNORE));
+    OK(MPI_File_close(&file));
+    CHECK(pthread_create(&reader, NULL, read_past_mpi, &turn) == 0);
+    OK(MPI_File_open(MPI_COMM_SELF, early_path, MPI_MODE_RDONLY, MPI_INFO_NULL, &file));
+    OK(MPI_File_read_at(file, 0, bytes, early_bytes, MPI_BYTE, MPI_STATUS_IGNORE));
+    verify_early(bytes, turn);
+    OK(MPI_File_close(&file));
+    CHECK(pthread_join(reader, NULL) == 0);
+    CHECK(remove(early_path) == 0);
+  }
+  OK(MPI_Info_free(&info));
+  free(bytes);
+}
+
 int main(int argc, char** argv) {
   struct thread all[threads];
   int provided = MPI_THREAD_SINGLE;
@@ -211,6 +262,7 @@ int main(int argc, char** argv) {
     OK(MPI_File_close(&shared));
   }
   share_by_two_handles(all);
+  reach_at_once_what_was_closed_early();
   for (int t = 0; t < threads; ++t) OK(MPI_Comm_free(&all[t].comm));
   OK(MPI_Info_free(&exchanged));
   return check_finish();

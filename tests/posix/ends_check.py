@@ -38,16 +38,26 @@ if os.fork() == 0:
     + "os._exit(os.wait()[1] >> 8)"
 )
 ANOTHER = READS + "os.execv('/bin/sh', ['sh', '-c', 'echo ready; read word; exit 3'])"
-#: The same by the one call that Python does not make.
-ANOTHER_AT = (
+#: The same by the calls that Python does not make.
+BY_THE_LIBRARY = (
     READS
     + """
 import ctypes
 libc = ctypes.CDLL(None)
-words = (ctypes.c_char_p * 4)(b"sh", b"-c", b"echo ready; read word; exit 3", None)
+each = [b"sh", b"-c", b"echo ready; read word; exit 3", None]
+words = (ctypes.c_char_p * 4)(*each)
+environment = ctypes.c_void_p.in_dll(libc, "environ")
 at_cwd = -100
-libc.execveat(at_cwd, b"/bin/sh", words, ctypes.c_void_p.in_dll(libc, "environ"), 0)
 """
+)
+CALLS = (
+    'libc.execveat(at_cwd, b"/bin/sh", words, environment, 0)',
+    'libc.execvp(b"sh", words)',
+    'libc.execvpe(b"sh", words, environment)',
+    'libc.fexecve(os.open("/bin/sh", os.O_RDONLY), words, environment)',
+    'libc.execl(b"/bin/sh", *each)',
+    'libc.execlp(b"sh", *each)',
+    'libc.execle(b"/bin/sh", *each, environment)',
 )
 GOES_ON = (
     READS
@@ -88,6 +98,7 @@ class Checks:
 
     def is_replaced(self, script: str) -> None:
         """What was open counts no more when the other program has begun."""
+        by = script.splitlines()[-1]
         with subprocess.Popen(
             [sys.executable, "-c", script],
             cwd=self._preloaded.directory,
@@ -100,9 +111,11 @@ class Checks:
             while process.stdout.readline() not in ("ready\n", ""):
                 pass
             if len(records := self._preloaded.take_records()) != 1:
-                self.failures.append(f"another program: {records}")
-            self.look("another program")
+                self.failures.append(f"{by}: {records}")
+            self.look(by)
             process.communicate("go\n")
+            if process.returncode != 3:
+                self.failures.append(f"{by}: no other program, but status {process.returncode}")
 
     def is_recorded(self) -> None:
         """What was read before the end."""
@@ -139,7 +152,9 @@ def main() -> int:
             # Served before and after another program was started, but not after it was not.
             checks.ends(f"{policy}, goes on", GOES_ON, 3 * by_memory)
             checks.is_replaced(ANOTHER)
-            checks.is_replaced(ANOTHER_AT)
+            checks.is_replaced(BY_THE_LIBRARY + CALLS[0])
+        for call in CALLS[1:]:
+            checks.is_replaced(BY_THE_LIBRARY + call)
         checks.is_recorded()
     print("\n".join(checks.failures) or "all is told")
     return 1 if checks.failures else 0

@@ -5,7 +5,7 @@
 // usage: handlers FILE FORKS UNDECLARED
 // Opens, reads and closes UNDECLARED in a handler with a small stack of its own. Then reads FILE,
 // which is declared, over and over by the thread that the signals interrupt, each time by an
-// opening of its own, beside allocations; a handler opens, reads and closes it, too, closes a
+// opening of its own and by one that stays, beside allocations; a handler does the same, closes a
 // descriptor that was left for it, and forks as many times. Ends with status 0 if all bytes were
 // right.
 
@@ -33,6 +33,8 @@ const char* path = nullptr;
 std::atomic<int> left_open{-1};
 std::atomic<int> forks{0};
 std::atomic<bool> failed{false};
+/// Open from the beginning to the end. What the program does with it a handler does, too.
+int common = -1;
 /// Then a handler must not call fork(): it waits for malloc's locks in every program that has a
 /// thread, hence in each that is read ahead (fork(2)).
 std::atomic<bool> is_allocating{false};
@@ -47,6 +49,15 @@ void read_once() {
   ::close(file);
 }
 
+void read_common() {
+  std::array<char, piece> found{};
+  if (::lseek(common, 0, SEEK_CUR) != 0 ||
+      ::pread(common, found.data(), piece, 0) != static_cast<ssize_t>(piece) ||
+      std::memcmp(found.data(), first.data(), piece) != 0) {
+    failed = true;
+  }
+}
+
 void arm() {
   const itimerval soon{{0, 0}, {0, 500}};
   ::setitimer(ITIMER_REAL, &soon, nullptr);
@@ -57,6 +68,7 @@ void on_alarm(int /*signal*/) {
   const int left = left_open.exchange(-1);
   if (left >= 0) ::close(left);
   read_once();
+  read_common();
   if (forks.load() > 0) {
     --forks;
     const pid_t child = is_allocating.load() ? ::_Fork() : ::fork();
@@ -112,8 +124,8 @@ int main(int argc, char** argv) {
   path = argv[1];
   forks = std::atoi(argv[2]);
   undeclared = argv[3];
-  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
-  if (::pread(file, first.data(), piece, 0) != static_cast<ssize_t>(piece)) return 2;
+  common = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (::pread(common, first.data(), piece, 0) != static_cast<ssize_t>(piece)) return 2;
   if (!is_read_on_small_stack()) {
     std::puts("not read on a small stack");
     return 1;
@@ -131,9 +143,10 @@ int main(int argc, char** argv) {
     is_allocating = false;
     if (left_open.load() < 0) left_open = ::open(path, O_RDONLY | O_CLOEXEC);
     read_once();
+    for (int again = 0; again < 20; ++again) read_common();
   }
   ::signal(SIGALRM, SIG_IGN);
-  ::close(file);
+  ::close(common);
   if (failed.load()) std::puts("other bytes, or an error");
   return failed.load() ? 1 : 0;
 }

@@ -1,5 +1,5 @@
-"""Goal: files that are read ahead may be opened, read and closed in signal handlers, which may also
-fork, and open others on a stack of 8 KiB.
+"""Goal: files that are read ahead, or whose reads are written down, may be opened, read, sought and
+closed in signal handlers, which may also fork, and open others on a stack of 8 KiB.
 
 Method: the program `handlers` with a timer of half a millisecond, over a declared file and one that
 is not; it must end by itself, with the right bytes, and records must tell of reads.
@@ -36,6 +36,11 @@ def main() -> int:
                 failures.append(f"{policy or 'own memory'}: status {code}: {said!r} {errors!r}")
             if total(preloaded.take_records(), "reads") == 0:
                 failures.append(f"{policy or 'own memory'}: no record tells of reads")
+        preloaded = Preloaded(library, queue, directory / "recorded", "")
+        preloaded.environment["FOREBAY_RECORD_READS"] = "1"
+        code, said, errors = preloaded.run(command)
+        if code != 0 or not any(preloaded.records.glob("*.trace")):
+            failures.append(f"written down: status {code}: {said!r} {errors!r}")
     print("\n".join(failures) or "all as it should be")
     return 1 if failures else 0
 

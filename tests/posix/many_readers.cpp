@@ -283,7 +283,7 @@ bool make_files(const char* directory) {
   return true;
 }
 
-/// All open at a time.
+/// All open at a time. Says how many.
 bool files(const char* directory) {
   std::vector<int> all;
   while (all.size() < may_be_open(files_made)) {
@@ -291,6 +291,7 @@ bool files(const char* directory) {
     if (fd < 0) return false;
     all.push_back(fd);
   }
+  std::printf("%zu\n", all.size());
   std::array<char, 100> bytes{};
   for (const int fd : all) {
     if (::pread(fd, bytes.data(), bytes.size(), 5000) != 100 || bytes[0] != 0) return false;
@@ -300,6 +301,7 @@ bool files(const char* directory) {
   return std::ranges::all_of(all, [](int fd) { return ::close(fd) == 0; });
 }
 
+/// The same of one file.
 bool openings(const char* path) {
   const std::size_t most = may_be_open(10'000);
   std::vector<int> all;
@@ -309,6 +311,7 @@ bool openings(const char* path) {
     if (fd < 0) return false;
     all.push_back(fd);
   }
+  std::printf("%zu\n", all.size());
   bool good = true;
   for (std::size_t i = 0; i < all.size() && good; ++i) {
     const auto offset = static_cast<off_t>(i * 283);

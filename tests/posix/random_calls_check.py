@@ -4,9 +4,10 @@ Method: for each seed some pairs of equal files, one of each pair named by the i
 random_calls makes the same random calls on both and compares. What is written to is not served for
 a while, hence several files, programs that write little or much, and some that wait in between.
 Intents differ by seed: the whole file, extents that are right and wrong, nothing but a size of
-memory, and by memory or by the page cache. Some seeds run once more in company: another process has
-the files open, so that what is declared goes to memory that processes share. A failure prints its
-seed; --seed N repeats it.
+memory, and by memory, by the page cache or by advice to the kernel; some wish for enormous blocks.
+Some seeds run once more in company: another process has the files open, so that what is declared
+goes to memory that processes share; and all of them while their reads are written down. A failure
+prints its seed; --seed N repeats it.
 
 usage: random_calls_check.py LIBRARY uring|threads PROGRAM [--seed N]
 """
@@ -32,6 +33,8 @@ SIZE = 4_000_000
 WRITERS = [0, 5, 25, 60]
 #: Of these something is declared, and by whom it is read is left open.
 IN_COMPANY = [0, 1, 6, 7, 10]
+#: Of these all that has a size is as large as can be written.
+ENORMOUS = [3, 9, 10, 11]
 COMPANION = """
 import os, sys
 for name in sys.argv[1:]:
@@ -68,6 +71,11 @@ def intent_of(seed: int) -> str:
         lines.append(f"willneed = {pairs}")
     if seed % 5 == 4:
         lines.append('policy = "page-cache"')
+    if seed % 5 == 3:
+        lines.append('policy = "mercury"')
+    if seed in ENORMOUS:
+        most = 2**63 - 1
+        return "\n".join([*lines, f"budget = {most}", f"block = {most}", f"gap = {most}"])
     lines.append(f'budget = "{draw.choice(["64KiB", "1MiB", "4MiB"])}"')
     lines.append(f'block = "{draw.choice(["4KiB", "16KiB", "100KiB"])}"')
     return "\n".join(lines)
@@ -110,6 +118,16 @@ def main() -> int:
             if code != 0:
                 failures += 1
                 print(f"seed {seed} in company: status {code}: {errors.decode(errors='replace')}")
+        preloaded.environment["FOREBAY_RECORD_READS"] = "1"
+        for seed in seeds:
+            shape = [str(seed), str(CALLS), str(WRITERS[seed % len(WRITERS)]), "at-once"]
+            code, _, errors = preloaded.run([program, *shape, *names[seed]])
+            if code != 0:
+                failures += 1
+                print(f"seed {seed} written down: status {code}: {errors.decode(errors='replace')}")
+        if not any(preloaded.records.glob("*.trace")):
+            failures += 1
+            print("nothing was written down")
         # Its children end by _exit.
         for path in (directory / file for files in names.values() for file in files):
             status = path.stat()

@@ -352,4 +352,5 @@ def _line_of_requests(file: PrefetchedFile) -> Text:
         at_least = "at least " if "bytes_unused" in file.at_least else ""
         text += f", {at_least}{show_bytes(unused)} of it for nothing"
     place = "page cache" if file.known["stalls"] is None else "memory"
-    return Text(f"{text}; {place} {show_bytes(file.memory_peak)}")
+    of_one = " of one opening" if file.openings > 1 else ""
+    return Text(f"{text}; {place} {show_bytes(file.memory_peak)}{of_one}")

@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdio>
+#include <limits>
 #include <thread>
 
 #include "core/engine/prefetch/named_memory.hpp"
@@ -374,7 +375,8 @@ bool NodeReaders::measures() {
 }
 
 void NodeReaders::tell_gap(std::optional<Bytes> gap) {
-  segment_->gap_and_one.store(gap ? *gap + 1 : 0);
+  constexpr Bytes most = std::numeric_limits<Bytes>::max() - 1;
+  segment_->gap_and_one.store(gap ? std::min(*gap, most) + 1 : 0);
 }
 
 std::optional<Bytes> NodeReaders::told_gap() const {

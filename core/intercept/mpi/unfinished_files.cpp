@@ -27,6 +27,11 @@ void set_waiting(bool waits) {
   if (wait_at_paths != nullptr) wait_at_paths(waits ? wait_for : nullptr, &__ehdr_start, &etext);
 }
 
+/// Names may change, and a link has one of its own: `there` is what `path` names now.
+bool is_at(const OpenFile& file, const std::string& path, const std::optional<FileId>& there) {
+  return file.record.path == path || (there && file.id == there);
+}
+
 }  // namespace
 
 thread_local bool NoWaits::hold_ = false;
@@ -34,16 +39,13 @@ thread_local bool NoWaits::hold_ = false;
 void UnfinishedFiles::add(std::shared_ptr<OpenFile> file, std::unique_ptr<HeldBack> held_back) {
   const NoWaits none;
   const LateCounters reported = late_counters(file->record.counters);
-  std::vector<Unfinished> files;
-  files.push_back({std::move(file), std::move(held_back), reported});
-  put_back(std::move(files));
+  const std::scoped_lock lock(mutex_);
+  files_.push_back({std::move(file), std::move(held_back), reported});
+  tell_waiting();
 }
 
-void UnfinishedFiles::put_back(std::vector<Unfinished> files) {
-  const std::scoped_lock lock(mutex_);
-  std::ranges::move(files, std::back_inserter(files_));
-  set_waiting(!files_.empty());
-}
+/// With mutex_ held.
+void UnfinishedFiles::tell_waiting() const { set_waiting(!files_.empty() || !under_way_.empty()); }
 
 void UnfinishedFiles::report_growth(const Unfinished& unfinished) {
   const LateCounters now = late_counters(unfinished.file->record.counters);
@@ -56,22 +58,24 @@ void UnfinishedFiles::report_growth(const Unfinished& unfinished) {
 
 bool UnfinishedFiles::empty() const {
   const std::scoped_lock lock(mutex_);
-  return files_.empty();
+  return files_.empty() && under_way_.empty();
 }
 
-/// Takes those out that are `which`, to be finished.
+/// Takes those out that are `which`, to be finished, once no other thread is at one of them: what
+/// it could not finish is among those again.
 template <typename Which>
 std::vector<UnfinishedFiles::Unfinished> UnfinishedFiles::take(const Which& which) {
   const NoWaits none;
-  const std::scoped_lock lock(mutex_);
+  std::unique_lock lock(mutex_);
+  finished_.wait(lock, [&] {
+    return std::ranges::none_of(under_way_, [&](const auto& file) { return which(*file); });
+  });
   const auto theirs = std::ranges::stable_partition(
-      files_, [&](const Unfinished& unfinished) { return !which(unfinished); });
+      files_, [&](const Unfinished& unfinished) { return !which(*unfinished.file); });
   std::vector<Unfinished> files(std::move_iterator(theirs.begin()),
                                 std::move_iterator(theirs.end()));
   files_.erase(theirs.begin(), theirs.end());
-  for (const Unfinished& unfinished : files) {
-    if (unfinished.file->id) under_way_.push_back(*unfinished.file->id);
-  }
+  for (const Unfinished& unfinished : files) under_way_.push_back(unfinished.file);
   return files;
 }
 
@@ -80,13 +84,13 @@ Status UnfinishedFiles::finish(std::vector<Unfinished> files, const std::string&
   Status worst;
   const auto there = id_at(path.c_str());
   std::vector<Unfinished> failed;
-  std::vector<FileId> ended;
+  std::vector<std::shared_ptr<OpenFile>> ended;
   for (Unfinished& unfinished : files) {
     const Status finished = unfinished.held_back->finish();
     if (unfinished.file->reporting) report_growth(unfinished);
-    if (unfinished.file->id) ended.push_back(*unfinished.file->id);
+    ended.push_back(unfinished.file);
     if (finished) continue;
-    if (unfinished.is_at(path, there)) {
+    if (is_at(*unfinished.file, path, there)) {
       worst = finished;
     } else {
       std::fprintf(stderr, "forebay: %s\n", to_string(finished.error()).c_str());
@@ -94,10 +98,11 @@ Status UnfinishedFiles::finish(std::vector<Unfinished> files, const std::string&
     unfinished.reported = late_counters(unfinished.file->record.counters);
     failed.push_back(std::move(unfinished));
   }
-  put_back(std::move(failed));
   {
     const std::scoped_lock lock(mutex_);
-    for (const FileId& id : ended) under_way_.erase(std::ranges::find(under_way_, id));
+    std::ranges::move(failed, std::back_inserter(files_));
+    for (const auto& file : ended) under_way_.erase(std::ranges::find(under_way_, file));
+    tell_waiting();
   }
   finished_.notify_all();
   return worst;
@@ -106,9 +111,8 @@ Status UnfinishedFiles::finish(std::vector<Unfinished> files, const std::string&
 Status UnfinishedFiles::finish_family(const std::string& path) {
   const std::string family = family_of(path);
   const auto there = id_at(path.c_str());
-  return finish(take([&](const Unfinished& unfinished) {
-                  return family_of(unfinished.file->record.path) == family ||
-                         unfinished.is_at(path, there);
+  return finish(take([&](const OpenFile& file) {
+                  return family_of(file.record.path) == family || is_at(file, path, there);
                 }),
                 path);
 }
@@ -118,11 +122,13 @@ int UnfinishedFiles::finish_at(const char* path) {
   // that the file is one of these.
   const auto there = id_at(path);
   if (!there) return 0;
-  const auto is_there = [&](const Unfinished& unfinished) { return unfinished.file->id == there; };
+  const auto is_there = [&](const OpenFile& file) { return file.id == there; };
   {
-    std::unique_lock lock(mutex_);
-    finished_.wait(lock, [&] { return std::ranges::find(under_way_, *there) == under_way_.end(); });
-    if (std::ranges::none_of(files_, is_there)) return 0;
+    const std::scoped_lock lock(mutex_);
+    if (std::ranges::none_of(files_, [&](const auto& one) { return is_there(*one.file); }) &&
+        std::ranges::none_of(under_way_, [&](const auto& file) { return is_there(*file); })) {
+      return 0;
+    }
   }
   const Status finished = finish(take(is_there), path);
   if (finished) return 0;
@@ -131,7 +137,7 @@ int UnfinishedFiles::finish_at(const char* path) {
 }
 
 void UnfinishedFiles::finish_all() {
-  (void)finish(take([](const Unfinished&) { return true; }), "");  // No file has that name.
+  (void)finish(take([](const OpenFile&) { return true; }), "");  // No file has that name.
 }
 
 void UnfinishedFiles::abandon_all() {
@@ -139,7 +145,7 @@ void UnfinishedFiles::abandon_all() {
   std::vector<Unfinished> files;
   const std::scoped_lock lock(mutex_);
   files.swap(files_);
-  set_waiting(false);
+  tell_waiting();
 }
 
 UnfinishedFiles& unfinished_files() {

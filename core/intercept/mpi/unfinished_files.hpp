@@ -37,12 +37,14 @@ class UnfinishedFiles {
   /// `file`, whose report was written if there is to be one; what comes after it is added.
   void add(std::shared_ptr<OpenFile> file, std::unique_ptr<HeldBack> held_back);
 
+  /// None is on its way, nor waited for by any thread.
   bool empty() const;
 
   /// Waits for the file at `path`, whatever it was called when it was opened, and for all files of
   /// its family: those in its directory whose names differ from its name in numbers alone, as those
-  /// of a series of checkpoints do. Error: that of the file itself; another one's is told on
-  /// standard error. What failed may be tried again.
+  /// of a series of checkpoints do; also for those that another thread has begun to wait for.
+  /// Error: that of the file itself; another one's is told on standard error. What failed may be
+  /// tried again.
   Status finish_family(const std::string& path);
 
   /// Waits for the file that the program is about to reach by `path` in another way than by MPI.
@@ -60,22 +62,17 @@ class UnfinishedFiles {
     std::shared_ptr<OpenFile> file;
     std::unique_ptr<HeldBack> held_back;
     LateCounters reported;  ///< What the file's record has of them.
-
-    /// Names may change, and a link has one of its own: `there` is what `path` names now.
-    bool is_at(const std::string& path, const std::optional<FileId>& there) const {
-      return file->record.path == path || (there && file->id == there);
-    }
   };
   static void report_growth(const Unfinished& unfinished);
   template <typename Which>
   std::vector<Unfinished> take(const Which& which);
   Status finish(std::vector<Unfinished> files, const std::string& path);
-  void put_back(std::vector<Unfinished> files);
+  void tell_waiting() const;
 
   mutable std::mutex mutex_;
   std::condition_variable finished_;
-  std::vector<Unfinished> files_;  ///< Guarded by mutex_, as is what follows.
-  std::vector<FileId> under_way_;  ///< Some thread waits for these.
+  std::vector<Unfinished> files_;                     ///< Guarded by mutex_, as is what follows.
+  std::vector<std::shared_ptr<OpenFile>> under_way_;  ///< Some thread waits for these.
 };
 
 UnfinishedFiles& unfinished_files();

@@ -34,6 +34,7 @@ struct Followed {
   /// opened the file again for what it goes on with.
   std::int64_t openings = 1;
   std::string left_alone = {};  ///< Why nothing is fetched of what was declared.
+  bool is_told = false;         ///< The program has ended, and a record tells of it.
 };
 
 /// Nothing was fetched of what was declared, nor are its reads written down.

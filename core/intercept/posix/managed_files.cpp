@@ -212,8 +212,9 @@ void write_last_records(bool at_once) {
   if (state == nullptr || inside || !is_own_process(*state)) return;
   const Inside guard;
   while_memory_lasts([=] {
-    for (unsigned fd = 0; recording && fd < state->listed_end; ++fd)
-      stream_read(static_cast<int>(fd));
+    for (unsigned fd = 0; recording && fd < state->listed_end; ++fd) {
+      stream_ends(static_cast<int>(fd));
+    }
     const RegistryLock lock(*state);
     if (!lock) {
       const std::string ended =
@@ -235,6 +236,7 @@ void write_last_records(bool at_once) {
       } else {
         write_record(managed->followed);
       }
+      managed->followed.is_told = true;
       managed->followed.presence.reset();
       managed->followed.company.reset();
     }
@@ -282,13 +284,15 @@ void look_at(int descriptor, int directory, const char* path, int flags, Reader 
   if (writes) {
     const bool was_served = stop_serving(version.id);
     const bool reads = (flags & O_ACCMODE) == O_RDWR && (flags & O_TRUNC) == 0;
-    if (reads && !was_served && !sections.empty()) leave_alone(path, "it was opened for writing");
+    if (reads && !was_served && !sections.empty()) {
+      leave_alone(name.named(), "it was opened for writing");
+    }
   } else if ((flags & (O_DIRECT | O_SYNC | O_DSYNC)) != 0) {
-    leave_alone(path, "it was opened with O_DIRECT, O_SYNC or O_DSYNC");
+    leave_alone(name.named(), "it was opened with O_DIRECT, O_SYNC or O_DSYNC");
   } else {
     declared->tell(sections, fetches_later);
-    manage(descriptor, version, path, sections, reader);
-    tell_unfit(version, path, sections);
+    manage(descriptor, version, name.named(), sections, reader);
+    tell_unfit(version, name.named(), sections);
   }
 }
 
@@ -313,7 +317,7 @@ bool is_hidden(int descriptor) { return is_kept(descriptor) && !inside; }
 void closing(int descriptor) {
   if (listed(descriptor) == nullptr || !is_own_process(*registry.load())) return;
   const int before = errno;
-  if (recording && !inside) stream_read(descriptor);
+  if (recording) stream_read(descriptor);
   if (inside) {
     // A signal handler closes what the program below it may be working on: no lock can be taken.
     abandon(*registry.load(), descriptor);

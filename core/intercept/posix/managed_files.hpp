@@ -59,11 +59,14 @@ void unmapped(void* address, size_t length);
 extern bool recording;
 
 // Between two seeks a C stream reads on and on, by whatever call: what is written down of it is how
-// far it came, told where it is sought and where it ends. Both for listed descriptors, while
-// recording; errno stays.
+// far it came, told where it is sought and where it ends. All for listed descriptors, while
+// recording; errno stays. Nothing of it happens in a signal handler that interrupted a call of
+// ours.
 
 /// The stream of `descriptor` is about to be sought, or to end.
 void stream_read(int descriptor);
+/// The same with Inside.
+void stream_ends(int descriptor);
 /// It was sought: the program is at `position`, and the stream may have read on from there.
 void stream_sought(int descriptor, off_t position);
 

@@ -1,7 +1,6 @@
 #include "core/intercept/posix/read_ahead.hpp"
 
 #include <algorithm>
-#include <climits>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -62,6 +61,14 @@ tl::unexpected<Error> no_thread(const Registry& state) {
   return tl::unexpected(Error{ErrorKind::unsupported, 0, why});
 }
 
+/// No more memory than the file fills.
+ReadIntent fitted(ReadIntent wishes, const FileVersion& version) {
+  const Bytes unit = std::min(wishes.block.value_or(Prefetcher::usual_block), GiB);
+  const Bytes most = std::max(round_up(version.size, unit) + unit, 4 * unit);
+  wishes.budget = std::min(wishes.budget.value_or(Prefetcher::usual_budget), most);
+  return wishes;
+}
+
 /// With the registry locked. Error: nothing can be told of this file.
 Result<std::shared_ptr<AdvisedFile>> advise(Registry& state, int descriptor,
                                             const FileVersion& version, const std::string& path,
@@ -74,16 +81,11 @@ Result<std::shared_ptr<AdvisedFile>> advise(Registry& state, int descriptor,
   Adviser* adviser = adviser_of(state);
   if (adviser == nullptr) return no_thread(state);
   if (is_published) {
-    BlockAdvice::Shape shape;
-    shape.block = round_up(wishes.block.value_or(shape.block), direct_alignment);
-    shape.ahead = wishes.ahead.value_or(shape.ahead);
-    if (wishes.budget) {
-      shape.cached = static_cast<int>(std::clamp<Bytes>(*wishes.budget / shape.block, 1, INT_MAX));
-    }
-    return adviser->add(path, *std::move(source),
-                        std::make_unique<BlockAdvice>(wishes.willneed, version.size, shape));
+    auto advice =
+        std::make_unique<BlockAdvice>(wishes.willneed, version.size, BlockAdvice::shape_of(wishes));
+    return adviser->add(path, *std::move(source), std::move(advice));
   }
-  const Bytes budget = wishes.budget.value_or(Prefetcher::usual_budget);
+  const Bytes budget = *fitted(wishes, version).budget;
   auto advice = std::make_unique<ExtentAdvice>(wishes.willneed, version.size, budget,
                                                wishes.gap.value_or(GapChoice{}).bytes);
   auto readers = NodeReaders::join(version, advice->declared().extents(), budget);
@@ -123,14 +125,6 @@ void end_parked(Registry& state) {
 }
 
 namespace {
-
-/// No more memory than the file fills.
-ReadIntent fitted(ReadIntent wishes, const FileVersion& version) {
-  const Bytes unit = std::min(wishes.block.value_or(Prefetcher::usual_block), GiB);
-  const Bytes most = std::max(round_up(version.size, unit) + unit, 4 * unit);
-  wishes.budget = std::min(wishes.budget.value_or(Prefetcher::usual_budget), most);
-  return wishes;
-}
 
 /// Fetched into memory of the process. Error: nothing can be.
 Result<std::shared_ptr<ServedFile>> fetch(Registry& state, int descriptor,
@@ -192,7 +186,7 @@ std::shared_ptr<NodeReaders> announced(Registry& state, const FileVersion& versi
     if (auto presence = known->presence.lock()) return presence;
   }
   std::shared_ptr<NodeReaders> presence =
-      NodeReaders::join(version, {}, wishes.budget.value_or(Prefetcher::usual_budget));
+      NodeReaders::join(version, {}, *fitted(wishes, version).budget);
   if (presence != nullptr) state.announced.push_back({version, presence});
   return presence;
 }
@@ -502,6 +496,10 @@ namespace {
 std::optional<Followed> part_with(Registry& state, Followed followed) {
   if (is_mapped(state, followed.advised)) {  // It goes on.
     followed.advised->count(followed.by_kernel);
+    return std::nullopt;
+  }
+  if (followed.is_told) {  // Closed by a destructor, or beside exit().
+    release(state, followed);
     return std::nullopt;
   }
   if (is_left_alone(followed)) {

@@ -20,7 +20,8 @@ namespace forebay::posix {
 namespace {
 
 /// Where the kernel's position of `descriptor`, by which a stream reads, has moved since it was
-/// known last: calls `moved` with the file, its lock held, and the position. errno stays.
+/// known last: calls `moved` with the file, its lock held, and the position. errno stays. With
+/// Inside: a signal handler that meets the lock would wait for what it interrupted.
 template <typename Moved>
 void follow_stream(int descriptor, Moved&& moved) {
   ManagedFile* managed = listed(descriptor);
@@ -57,14 +58,22 @@ void record_stream(int descriptor) {
   managed->stream_read_to = std::max<off_t>(real().lseek(descriptor, 0, SEEK_CUR), 0);
 }
 
-void stream_read(int descriptor) {
+void stream_ends(int descriptor) {
   follow_stream(descriptor, [](ManagedFile& managed, off_t now) {
     const off_t from = managed.stream_read_to;
     if (now > from) managed.followed.trace->add({from, now - from});
   });
 }
 
+void stream_read(int descriptor) {
+  if (inside) return;
+  const Inside guard;
+  stream_ends(descriptor);
+}
+
 void stream_sought(int descriptor, off_t position) {
+  if (inside) return;
+  const Inside guard;
   // Where it did not move, the stream had in its buffer what was sought.
   follow_stream(descriptor, [position](ManagedFile& managed, off_t now) {
     if (position >= 0 && position < now) managed.followed.trace->add({position, now - position});
