@@ -1,0 +1,202 @@
+"""Goal: what a sync has promised is there after a loss of power, of the node, of the file system, or
+of both: by a recovery that goes by nothing but the file, hence by what lies beside it.
+
+Method: file and logs are on file systems of their own, in loop devices. A program syncs turn after
+turn and says so; after some turn its file systems stop at once, without writing out what they have
+in memory (FS_IOC_SHUTDOWN), the ranks are killed, and what reached the devices is mounted again.
+After a recovery each byte is that of the last turn that was told, or of the one after it. Needs
+root, loop devices and ext4; else it is skipped.
+
+Usage: intercept_cache_power_check.py FOREBAY_CACHE DIRECTORY RANKS COMMAND...
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+BLOCK = 4096
+BLOCKS = 32
+TURNS = 40
+#: After so many turns power goes.
+LOST_AFTER = (1, 2, 7)
+#: What a sync promises, and which of the two lose power.
+SETTINGS = (
+    ("file", ("node", "files")),
+    ("node", ("node", "files")),
+    ("node", ("node",)),
+    ("node", ("files",)),
+)
+
+# linux/fs.h of Linux 6.10, fs/ext4/ext4.h before.
+FS_IOC_SHUTDOWN = 0x8004587D
+WITHOUT_LOG_FLUSH = 2
+
+
+class CannotBeDoneError(Exception):
+    """What is missing."""
+
+
+def run_as_root(*command: str | Path) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise CannotBeDoneError(f"{command[0]}: {done.stderr.strip()}")
+
+
+@dataclass
+class Disk:
+    """ext4 in a file."""
+
+    image: Path
+    mount: Path
+
+    def make(self) -> None:
+        with self.image.open("wb") as image:
+            image.truncate(96 << 20)
+        run_as_root("mkfs.ext4", "-q", "-F", self.image)
+        self.mount.mkdir()
+        run_as_root("mount", "-o", "loop", self.image, self.mount)
+
+    def lose_power(self) -> None:
+        descriptor = os.open(self.mount, os.O_RDONLY)
+        try:
+            fcntl.ioctl(descriptor, FS_IOC_SHUTDOWN, struct.pack("I", WITHOUT_LOG_FLUSH))
+        except OSError as error:
+            raise CannotBeDoneError(f"FS_IOC_SHUTDOWN: {error}") from error
+        finally:
+            os.close(descriptor)
+
+    def come_back(self) -> None:
+        self.leave()
+        run_as_root("mount", "-o", "loop", self.image, self.mount)
+
+    def leave(self) -> None:
+        """Once nobody uses it any more."""
+        deadline = time.monotonic() + 60
+        while subprocess.run(["umount", self.mount], capture_output=True, check=False).returncode:
+            assert time.monotonic() < deadline, f"{self.mount} stays in use"
+            time.sleep(0.02)
+
+
+@contextlib.contextmanager
+def disks(directory: Path) -> Iterator[dict[str, Disk]]:
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    made: dict[str, Disk] = {}
+    try:
+        for name in ("node", "files"):
+            disk = Disk(directory / f"{name}.ext4", directory / name)
+            disk.make()
+            made[name] = disk
+        yield made
+    finally:
+        for disk in made.values():
+            disk.leave()
+        shutil.rmtree(directory)
+
+
+def run_until(
+    after: int, lost: list[Disk], hints: str, command: list[str], path: Path
+) -> tuple[int, list[str]]:
+    """The last turn that was told, and what the program said besides. Power goes after a turn."""
+    told, pids, rest = 0, [], []
+    with subprocess.Popen(
+        [*command, str(TURNS), str(path)],
+        env=os.environ | {"FOREBAY_HINTS": hints},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            word, _, number = line.partition(" ")
+            if word == "process":
+                pids.append(int(number))
+            elif word == "synced":
+                told = int(number)
+            else:
+                rest.append(line)
+            if told == after and word == "synced":
+                for disk in lost:
+                    disk.lose_power()
+                for pid in pids:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+        process.wait(100)
+    return told, rest
+
+
+def recover(program: str, path: Path) -> None:
+    """Once all killed ranks are gone, which a launcher may not await."""
+    command = [program, "recover", "--incomplete", "drop", "--file", str(path)]
+    deadline = time.monotonic() + 60
+    while True:
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stdout + result.stderr
+        files = json.loads(result.stdout.splitlines()[-1])["files"]
+        if all(file["state"] != "in use" for file in files):
+            break
+        assert time.monotonic() < deadline, "the ranks live on"
+        time.sleep(0.02)
+    assert all(file["state"] == "recovered" and not file["damage"] for file in files), files
+
+
+def written(turn: int, ranks: int) -> bytes:
+    content = bytearray()
+    for i in range(BLOCKS):
+        for rank in range(ranks):
+            first = turn * 50 + rank * 7
+            content += bytes((first + j % 50) % 256 for j in range(i * BLOCK, (i + 1) * BLOCK))
+    return bytes(content)
+
+
+def main() -> int:
+    program, directory, ranks = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+    for scope, lost in SETTINGS:
+        for after in LOST_AFTER:
+            with disks(directory) as all_disks:
+                path = all_disks["files"].mount / "data"
+                logs = all_disks["node"].mount / "logs"
+                logs.mkdir()
+                hints = (
+                    f"forebay_cache=enable;forebay_cache_path={logs};forebay_cache_sync={scope};"
+                    "forebay_cache_capacity=16MiB;romio_cb_write=enable;cb_buffer_size=65536"
+                )
+                told, rest = run_until(
+                    after, [all_disks[name] for name in lost], hints, sys.argv[4:], path
+                )
+                here = f"sync={scope}, {' and '.join(lost)} lost after {after}: {told} turns told"
+                assert told >= after, f"{here}: {''.join(rest)}"
+                for name in lost:
+                    all_disks[name].come_back()
+                recover(program, path)
+                content = path.read_bytes()
+                last, next_one = written(told, ranks), written(told + 1, ranks)
+                assert len(content) == len(last), f"{here}: {len(content)} bytes"
+                wrong = [
+                    at
+                    for at, (a, b, c) in enumerate(zip(content, last, next_one, strict=True))
+                    if a not in (b, c)
+                ]
+                assert not wrong, f"{here}: {len(wrong)} bytes are older, from {wrong[0]} on"
+                print(here)
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except CannotBeDoneError as missing:
+        print(f"skipped: {missing}")
+        sys.exit(77)
