@@ -21,7 +21,7 @@ BlockAdvice::Shape BlockAdvice::shape_of(const ReadIntent& wishes) {
   if (wishes.budget) {
     shape.cached = static_cast<int>(std::clamp<Bytes>(*wishes.budget / shape.block, 1, most_kept));
   }
-  shape.ahead = std::clamp(wishes.ahead.value_or(shape.ahead), 0, shape.cached);
+  shape.ahead = std::clamp(wishes.ahead.value_or(shape.ahead), 0, shape.cached - 1);
   return shape;
 }
 

@@ -54,11 +54,11 @@ TEST(BlockAdvice, EnormousWishesAreCutToWhatCanBeCarriedOut) {
   wishes.block = most;
   wishes.ahead = std::numeric_limits<int>::max();
   wishes.budget = most;
-  const auto shape = BlockAdvice::shape_of(wishes);
-  EXPECT_EQ(shape.block, GiB);
-  EXPECT_LE(shape.ahead, shape.cached);
-  BlockAdvice advice({}, most, shape);
-  EXPECT_EQ(advice.observe({0, 1}).size(), static_cast<std::size_t>(shape.ahead) + 1);
+  const auto fitted = BlockAdvice::shape_of(wishes);
+  EXPECT_EQ(fitted.block, GiB);
+  EXPECT_LE(fitted.ahead, fitted.cached);
+  BlockAdvice advice({}, most, fitted);
+  EXPECT_EQ(advice.observe({0, 1}).size(), static_cast<std::size_t>(fitted.ahead) + 1);
 }
 
 TEST(BlockAdvice, WishesAreOfWholePages) {
@@ -66,10 +66,10 @@ TEST(BlockAdvice, WishesAreOfWholePages) {
   wishes.block = 5000;
   wishes.budget = 64 * KiB;
   wishes.ahead = 3;
-  const auto shape = BlockAdvice::shape_of(wishes);
-  EXPECT_EQ(shape.block, 8 * KiB);
-  EXPECT_EQ(shape.cached, 8);
-  EXPECT_EQ(shape.ahead, 3);
+  const auto fitted = BlockAdvice::shape_of(wishes);
+  EXPECT_EQ(fitted.block, 8 * KiB);
+  EXPECT_EQ(fitted.cached, 8);
+  EXPECT_EQ(fitted.ahead, 3);
 }
 
 TEST(BlockAdvice, NothingIsAnnouncedBehindTheEndOfTheFile) {

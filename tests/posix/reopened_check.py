@@ -156,7 +156,8 @@ def main() -> int:
         emptied = all(evict(directory / file) for file in PAIR)
         answer, records = preloaded.run(command), preloaded.take_records()
         for file in PAIR:
-            served = total([it for it in records if it["path"] == file], "bytes_served")
+            of_file = [it for it in records if it["path"] == str(directory / file)]
+            served = total(of_file, "bytes_served")
             print(f"in a child, {file}: {served} served")
             if answer != plain or (emptied and served == 0):
                 failures.append(f"child: {plain} without the library, {answer} with it: {records}")

@@ -71,8 +71,29 @@ def test_extents_that_do_not_fit_are_told_once_with_their_line(
     assert "reads.toml:10: willneed" in answer.errors, "by the library itself"
     told = read_json(tmp_path / "r.json")["prefetch"]["files"]
     assert {file["path"]: len(file["mistakes"]) for file in told} == {
-        "wrong.dat": 4,
-        "other.dat": 3,
+        str(tmp_path / "wrong.dat"): 4,
+        str(tmp_path / "other.dat"): 3,
+    }
+
+
+def test_files_of_one_name_in_several_directories_are_told_apart(
+    forebay: Forebay, tmp_path: Path
+) -> None:
+    (tmp_path / "reads.toml").write_text('[[file]]\npath = "events"\nwillneed = [[0, 0]]\n')
+    (tmp_path / "reader.py").write_text(READER)
+    for rank, size in enumerate((SIZE, 2 * SIZE)):
+        (tmp_path / f"rank{rank}").mkdir()
+        (tmp_path / f"rank{rank}" / "events").write_text("x" * size)
+    reader = f"{sys.executable} ../reader.py events"
+    answer = forebay(
+        "run", "--intent", "reads.toml", "--json", "r.json",
+        "--", "sh", "-c", f"cd rank0; {reader}; cd ../rank1; {reader}",
+    )  # fmt: skip
+    assert (answer.code, answer.output) == (0, "x" * 6 * SIZE)
+    told = read_json(tmp_path / "r.json")["prefetch"]["files"]
+    assert {file["path"]: file["bytes_asked"] for file in told} == {
+        str(tmp_path / "rank0" / "events"): 2 * SIZE,
+        str(tmp_path / "rank1" / "events"): 4 * SIZE,
     }
 
 
@@ -89,7 +110,7 @@ def test_without_a_directory_of_records_mistakes_are_told_by_the_program_itself(
     words = ["sh", "-c", "unset FOREBAY_REPORT_DIR; exec wc -c other.dat"]
     answer = mistaken(forebay, tmp_path, words)
     assert (answer.code, answer.output) == (0, f"{SIZE} other.dat\n")
-    assert "forebay: other.dat: " in answer.errors
+    assert f"forebay: {tmp_path / 'other.dat'}: " in answer.errors
     assert answer.errors.count("reads.toml:11: willneed [300000, 1] lies outside") == 1
 
 
