@@ -9,7 +9,10 @@
  * where one is in an open and another in a close. */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "tests/mpi/intercept_check.h"
 
@@ -185,7 +188,7 @@ static void share_by_two_handles(struct thread* all) {
   OK(MPI_File_close(&shared));
 }
 
-enum { early_bytes = 8 << 20 };
+enum { early_bytes = 32 << 20 };
 
 static char early_path[sizeof check_path + 16];
 
@@ -195,8 +198,11 @@ static void verify_early(const unsigned char* bytes, int turn) {
   for (int i = 0; i < early_bytes; ++i) CHECK(bytes[i] == early_byte(turn, i));
 }
 
+static atomic_int reader_comes;
+
 static void* read_past_mpi(void* turn) {
   unsigned char* bytes = malloc(early_bytes);
+  atomic_store(&reader_comes, 1);
   FILE* stream = fopen(early_path, "rb");
   CHECK(bytes != NULL && stream != NULL);
   CHECK(fread(bytes, 1, early_bytes, stream) == early_bytes);
@@ -206,32 +212,52 @@ static void* read_past_mpi(void* turn) {
   return NULL;
 }
 
-/* Each rank has a file of its own. */
-static void reach_at_once_what_was_closed_early(void) {
-  unsigned char* bytes = malloc(early_bytes);
+static MPI_File open_early(const char* path) {
   MPI_Info info;
   MPI_File file;
-  pthread_t reader;
-  CHECK(bytes != NULL);
   OK(MPI_Info_create(&info));
   OK(MPI_Info_set(info, "e10_cache", "enable"));
   OK(MPI_Info_set(info, "e10_cache_path", "/dev/shm"));
   OK(MPI_Info_set(info, "forebay_cache_flush", "deferred"));
+  OK(MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file));
+  OK(MPI_Info_free(&info));
+  return file;
+}
+
+/* Each rank has files of its own. While a thread waits for one, another one comes and is whole. */
+static void reach_at_once_what_was_closed_early(void) {
+  unsigned char* bytes = malloc(early_bytes);
+  char small[sizeof early_path];
+  struct stat status;
+  pthread_t reader;
+  CHECK(bytes != NULL);
   snprintf(early_path, sizeof early_path, "%s.early.%d", check_path, check_rank);
-  for (int turn = 0; turn < 10; ++turn) {
+  snprintf(small, sizeof small, "%s.small.%d", check_path, check_rank);
+  for (int turn = 0; turn < 6; ++turn) {
     for (int i = 0; i < early_bytes; ++i) bytes[i] = early_byte(turn, i);
-    OK(MPI_File_open(MPI_COMM_SELF, early_path, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file));
+    MPI_File file = open_early(early_path);
     OK(MPI_File_write_at(file, 0, bytes, early_bytes, MPI_BYTE, MPI_STATUS_IGNORE));
     OK(MPI_File_close(&file));
+    atomic_store(&reader_comes, 0);
     CHECK(pthread_create(&reader, NULL, read_past_mpi, &turn) == 0);
-    OK(MPI_File_open(MPI_COMM_SELF, early_path, MPI_MODE_RDONLY, MPI_INFO_NULL, &file));
-    OK(MPI_File_read_at(file, 0, bytes, early_bytes, MPI_BYTE, MPI_STATUS_IGNORE));
-    verify_early(bytes, turn);
-    OK(MPI_File_close(&file));
+    while (atomic_load(&reader_comes) == 0) sched_yield();
+    for (int i = 0; i < 100; ++i) sched_yield(); /* It waits by now, most probably. */
+    if (turn % 2 == 0) {
+      file = open_early(small);
+      OK(MPI_File_write_at(file, 0, bytes, 1, MPI_BYTE, MPI_STATUS_IGNORE));
+      OK(MPI_File_close(&file));
+      CHECK(stat(small, &status) == 0 && status.st_size == 1);
+      read_past_mpi(&turn);
+    } else {
+      OK(MPI_File_open(MPI_COMM_SELF, early_path, MPI_MODE_RDONLY, MPI_INFO_NULL, &file));
+      OK(MPI_File_read_at(file, 0, bytes, early_bytes, MPI_BYTE, MPI_STATUS_IGNORE));
+      verify_early(bytes, turn);
+      OK(MPI_File_close(&file));
+    }
     CHECK(pthread_join(reader, NULL) == 0);
     CHECK(remove(early_path) == 0);
   }
-  OK(MPI_Info_free(&info));
+  CHECK(remove(small) == 0);
   free(bytes);
 }
 
