@@ -56,7 +56,7 @@ TEST(BlockAdvice, EnormousWishesAreCutToWhatCanBeCarriedOut) {
   wishes.budget = most;
   const auto fitted = BlockAdvice::shape_of(wishes);
   EXPECT_EQ(fitted.block, GiB);
-  EXPECT_LE(fitted.ahead, fitted.cached);
+  EXPECT_LT(fitted.ahead, fitted.cached);
   BlockAdvice advice({}, most, fitted);
   EXPECT_EQ(advice.observe({0, 1}).size(), static_cast<std::size_t>(fitted.ahead) + 1);
 }
@@ -70,6 +70,8 @@ TEST(BlockAdvice, WishesAreOfWholePages) {
   EXPECT_EQ(fitted.block, 8 * KiB);
   EXPECT_EQ(fitted.cached, 8);
   EXPECT_EQ(fitted.ahead, 3);
+  wishes.ahead = 16;
+  EXPECT_EQ(BlockAdvice::shape_of(wishes).ahead, 7) << "more would be given up unread";
 }
 
 TEST(BlockAdvice, NothingIsAnnouncedBehindTheEndOfTheFile) {

@@ -1,10 +1,9 @@
 /* Goal: Forebay talks to other ranks on a program's own thread alone, whatever its I/O threads do,
  * so that a program which asked for MPI_THREAD_SINGLE works. Method: preloaded, stands in front of
  * all calls by which MpiExchange (core/engine/collective) talks, and that by which requests are
- * completed; one by another thread than the
- * first ends the process, with the call's name. The programs that it is loaded into have no threads
- * of their own. With FIRST_THREAD_ONLY_REFUSES=1 any such call does, so that it can be seen that
- * they come by here. */
+ * completed; one by another thread than the first ends the process, with the call's name. The
+ * programs that it is loaded into have no threads of their own. With FIRST_THREAD_ONLY_REFUSES=1
+ * any such call does, so that it can be seen that they come by here. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>

@@ -1,5 +1,6 @@
 /* Goal and method: intercept_cache_power_check.py. Ranks write a file in turns, collectively, and
- * sync it after each; what a sync has promised is told. Arguments: the number of turns, the file. */
+ * sync it after each; what a sync has promised is told. Arguments: the number of turns, the file.
+ */
 #define _GNU_SOURCE
 #include <unistd.h>
 

@@ -1,11 +1,12 @@
-"""Goal: what a sync has promised is there after a loss of power, of the node, of the file system, or
-of both: by a recovery that goes by nothing but the file, hence by what lies beside it.
+"""Goal: what a sync has promised is there after a loss of power, of the node, of the file system,
+or of both: by a recovery that goes by nothing but the file, hence by what lies beside it.
 
 Method: file and logs are on file systems of their own, in loop devices. A program syncs turn after
 turn and says so; after some turn its file systems stop at once, without writing out what they have
 in memory (FS_IOC_SHUTDOWN), the ranks are killed, and what reached the devices is mounted again.
-After a recovery each byte is that of the last turn that was told, or of the one after it. Needs
-root, loop devices and ext4; else it is skipped.
+After a recovery each byte is that of the last turn that was told, or of the one after it. What is
+mounted is seen here alone, and goes with this process. Needs root, loop devices and ext4; else it
+is skipped.
 
 Usage: intercept_cache_power_check.py FOREBAY_CACHE DIRECTORY RANKS COMMAND...
 """
@@ -13,6 +14,7 @@ Usage: intercept_cache_power_check.py FOREBAY_CACHE DIRECTORY RANKS COMMAND...
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import json
 import os
@@ -21,6 +23,7 @@ import signal
 import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -39,6 +42,10 @@ SETTINGS = (
     ("node", ("files",)),
 )
 
+#: A run takes about a second.
+PATIENCE_S = 60
+
+CLONE_NEWNS = 0x20000  # linux/sched.h
 # linux/fs.h of Linux 6.10, fs/ext4/ext4.h before.
 FS_IOC_SHUTDOWN = 0x8004587D
 WITHOUT_LOG_FLUSH = 2
@@ -48,10 +55,29 @@ class CannotBeDoneError(Exception):
     """What is missing."""
 
 
-def run_as_root(*command: str | Path) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise CannotBeDoneError(f"{command[0]}: {done.stderr.strip()}")
+def run_if_possible(*command: str | Path) -> None:
+    try:
+        subprocess.run(command, capture_output=True, text=True, check=True)
+    except OSError as error:
+        raise CannotBeDoneError(str(error)) from error
+    except subprocess.CalledProcessError as error:
+        raise CannotBeDoneError(f"{command[0]}: {error.stderr.strip()}") from error
+
+
+def leave_the_mounts_of_others() -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNS) != 0:
+        raise CannotBeDoneError(f"unshare: {os.strerror(ctypes.get_errno())}")
+    run_if_possible("mount", "--make-rprivate", "/")
+
+
+def stops_at_once(mount: Path) -> None:
+    """As by a loss of power."""
+    descriptor = os.open(mount, os.O_RDONLY)
+    try:
+        fcntl.ioctl(descriptor, FS_IOC_SHUTDOWN, struct.pack("I", WITHOUT_LOG_FLUSH))
+    finally:
+        os.close(descriptor)
 
 
 @dataclass
@@ -64,26 +90,19 @@ class Disk:
     def make(self) -> None:
         with self.image.open("wb") as image:
             image.truncate(96 << 20)
-        run_as_root("mkfs.ext4", "-q", "-F", self.image)
+        run_if_possible("mkfs.ext4", "-q", "-F", self.image)
         self.mount.mkdir()
-        run_as_root("mount", "-o", "loop", self.image, self.mount)
-
-    def lose_power(self) -> None:
-        descriptor = os.open(self.mount, os.O_RDONLY)
-        try:
-            fcntl.ioctl(descriptor, FS_IOC_SHUTDOWN, struct.pack("I", WITHOUT_LOG_FLUSH))
-        except OSError as error:
-            raise CannotBeDoneError(f"FS_IOC_SHUTDOWN: {error}") from error
-        finally:
-            os.close(descriptor)
+        run_if_possible("mount", "-o", "loop", self.image, self.mount)
 
     def come_back(self) -> None:
         self.leave()
-        run_as_root("mount", "-o", "loop", self.image, self.mount)
+        subprocess.run(["mount", "-o", "loop", self.image, self.mount], check=True)
 
     def leave(self) -> None:
         """Once nobody uses it any more."""
-        deadline = time.monotonic() + 60
+        if not self.mount.is_mount():
+            return
+        deadline = time.monotonic() + PATIENCE_S
         while subprocess.run(["umount", self.mount], capture_output=True, check=False).returncode:
             assert time.monotonic() < deadline, f"{self.mount} stays in use"
             time.sleep(0.02)
@@ -93,24 +112,37 @@ class Disk:
 def disks(directory: Path) -> Iterator[dict[str, Disk]]:
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
-    made: dict[str, Disk] = {}
-    try:
-        for name in ("node", "files"):
-            disk = Disk(directory / f"{name}.ext4", directory / name)
-            disk.make()
-            made[name] = disk
-        yield made
-    finally:
+    made = {name: Disk(directory / f"{name}.ext4", directory / name) for name in ("node", "files")}
+    with contextlib.ExitStack() as at_the_end:
+        at_the_end.callback(shutil.rmtree, directory)
         for disk in made.values():
-            disk.leave()
-        shutil.rmtree(directory)
+            disk.make()
+            at_the_end.callback(disk.leave)
+        yield made
+
+
+def require_shutdown(directory: Path) -> None:
+    """Whether a file system can be made to stop here."""
+    with disks(directory) as all_disks:
+        try:
+            stops_at_once(all_disks["node"].mount)
+        except OSError as error:
+            raise CannotBeDoneError(f"FS_IOC_SHUTDOWN: {error}") from error
 
 
 def run_until(
     after: int, lost: list[Disk], hints: str, command: list[str], path: Path
 ) -> tuple[int, list[str]]:
     """The last turn that was told, and what the program said besides. Power goes after a turn."""
-    told, pids, rest = 0, [], []
+    told = 0
+    rest: list[str] = []
+    pids: list[int] = []
+
+    def kill(more: tuple[int, ...] = ()) -> None:
+        for pid in (*pids, *more):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
     with subprocess.Popen(
         [*command, str(TURNS), str(path)],
         env=os.environ | {"FOREBAY_HINTS": hints},
@@ -119,6 +151,9 @@ def run_until(
         text=True,
     ) as process:
         assert process.stdout is not None
+        hangs = threading.Timer(PATIENCE_S, kill, [(process.pid,)])
+        hangs.daemon = True
+        hangs.start()
         for line in process.stdout:
             word, _, number = line.partition(" ")
             if word == "process":
@@ -129,18 +164,17 @@ def run_until(
                 rest.append(line)
             if told == after and word == "synced":
                 for disk in lost:
-                    disk.lose_power()
-                for pid in pids:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
-        process.wait(100)
+                    stops_at_once(disk.mount)
+                kill()
+        process.wait()
+        hangs.cancel()
     return told, rest
 
 
 def recover(program: str, path: Path) -> None:
     """Once all killed ranks are gone, which a launcher may not await."""
     command = [program, "recover", "--incomplete", "drop", "--file", str(path)]
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_S
     while True:
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         assert result.returncode == 0, result.stdout + result.stderr
@@ -163,6 +197,8 @@ def written(turn: int, ranks: int) -> bytes:
 
 def main() -> int:
     program, directory, ranks = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+    leave_the_mounts_of_others()
+    require_shutdown(directory)
     for scope, lost in SETTINGS:
         for after in LOST_AFTER:
             with disks(directory) as all_disks:

@@ -221,6 +221,13 @@ static MPI_File open_early(const char* path) {
   OK(MPI_Info_set(info, "forebay_cache_flush", "deferred"));
   OK(MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file));
   OK(MPI_Info_free(&info));
+  if (getenv("FOREBAY_TEST_PRELOADED") == NULL) return file;
+  char value[MPI_MAX_INFO_VAL + 1];
+  int is_told = 0;
+  OK(MPI_File_get_info(file, &info));
+  OK(MPI_Info_get(info, "e10_cache", MPI_MAX_INFO_VAL, value, &is_told));
+  CHECK(is_told && strcmp(value, "enable") == 0);
+  OK(MPI_Info_free(&info));
   return file;
 }
 

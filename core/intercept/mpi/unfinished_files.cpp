@@ -6,17 +6,20 @@
 #include <cerrno>
 #include <cstdio>
 #include <iterator>
+#include <new>
 #include <utility>
 
 #include "core/intercept/mpi/file_name.hpp"
 #include "core/intercept/mpi/own_code.hpp"
 #include "core/intercept/mpi/settings.hpp"
 #include "core/intercept/path_waits.h"
+#include "core/intercept/posix/cancellation.hpp"
 
 namespace forebay {
 namespace {
 
 int wait_for(const char* path) {
+  const posix::NotCancelled until_it_is_whole;
   return NoWaits::hold_here() ? 0 : unfinished_files().finish_at(path);
 }
 
@@ -74,37 +77,52 @@ std::vector<UnfinishedFiles::Unfinished> UnfinishedFiles::take(const Which& whic
       files_, [&](const Unfinished& unfinished) { return !which(*unfinished.file); });
   std::vector<Unfinished> files(std::move_iterator(theirs.begin()),
                                 std::move_iterator(theirs.end()));
+  under_way_.reserve(under_way_.size() + files.size());
   files_.erase(theirs.begin(), theirs.end());
   for (const Unfinished& unfinished : files) under_way_.push_back(unfinished.file);
   return files;
 }
 
+/// What was taken and is not finished may be tried again, and who waits for it goes on, whatever
+/// ended the attempt.
+void UnfinishedFiles::give_back(std::vector<Unfinished>& files) noexcept {
+  const std::scoped_lock lock(mutex_);
+  for (Unfinished& unfinished : files) {
+    under_way_.erase(std::ranges::find(under_way_, unfinished.file));
+    if (unfinished.held_back == nullptr) continue;
+    try {
+      files_.push_back(std::move(unfinished));
+    } catch (const std::bad_alloc&) {
+      std::fputs("forebay: no memory to go on with a file that was closed early: its logs stay\n",
+                 stderr);
+    }
+  }
+  tell_waiting();
+  finished_.notify_all();
+}
+
 Status UnfinishedFiles::finish(std::vector<Unfinished> files, const std::string& path) {
   const NoWaits none;
+  struct GivenBack {
+    ~GivenBack() { all.give_back(files); }
+    UnfinishedFiles& all;
+    std::vector<Unfinished>& files;
+  };
+  const GivenBack at_the_end{*this, files};
   Status worst;
   const auto there = id_at(path.c_str());
-  std::vector<Unfinished> failed;
-  std::vector<std::shared_ptr<OpenFile>> ended;
   for (Unfinished& unfinished : files) {
     const Status finished = unfinished.held_back->finish();
     if (unfinished.file->reporting) report_growth(unfinished);
-    ended.push_back(unfinished.file);
-    if (finished) continue;
-    if (is_at(*unfinished.file, path, there)) {
+    unfinished.reported = late_counters(unfinished.file->record.counters);
+    if (finished) {
+      unfinished.held_back.reset();
+    } else if (is_at(*unfinished.file, path, there)) {
       worst = finished;
     } else {
       std::fprintf(stderr, "forebay: %s\n", to_string(finished.error()).c_str());
     }
-    unfinished.reported = late_counters(unfinished.file->record.counters);
-    failed.push_back(std::move(unfinished));
   }
-  {
-    const std::scoped_lock lock(mutex_);
-    std::ranges::move(failed, std::back_inserter(files_));
-    for (const auto& file : ended) under_way_.erase(std::ranges::find(under_way_, file));
-    tell_waiting();
-  }
-  finished_.notify_all();
   return worst;
 }
 
@@ -130,7 +148,8 @@ int UnfinishedFiles::finish_at(const char* path) {
       return 0;
     }
   }
-  const Status finished = finish(take(is_there), path);
+  const std::string name(path);  // Before anything is taken.
+  const Status finished = finish(take(is_there), name);
   if (finished) return 0;
   std::fprintf(stderr, "forebay: %s\n", to_string(finished.error()).c_str());
   return finished.error().os_errno != 0 ? finished.error().os_errno : EIO;

@@ -67,6 +67,7 @@ class UnfinishedFiles {
   template <typename Which>
   std::vector<Unfinished> take(const Which& which);
   Status finish(std::vector<Unfinished> files, const std::string& path);
+  void give_back(std::vector<Unfinished>& files) noexcept;
   void tell_waiting() const;
 
   mutable std::mutex mutex_;

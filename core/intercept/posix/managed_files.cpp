@@ -213,7 +213,7 @@ void write_last_records(bool at_once) {
   const Inside guard;
   while_memory_lasts([=] {
     for (unsigned fd = 0; recording && fd < state->listed_end; ++fd) {
-      stream_ends(static_cast<int>(fd));
+      stream_read_inside(static_cast<int>(fd));
     }
     const RegistryLock lock(*state);
     if (!lock) {

@@ -66,7 +66,7 @@ extern bool recording;
 /// The stream of `descriptor` is about to be sought, or to end.
 void stream_read(int descriptor);
 /// The same with Inside.
-void stream_ends(int descriptor);
+void stream_read_inside(int descriptor);
 /// It was sought: the program is at `position`, and the stream may have read on from there.
 void stream_sought(int descriptor, off_t position);
 

@@ -58,7 +58,7 @@ void record_stream(int descriptor) {
   managed->stream_read_to = std::max<off_t>(real().lseek(descriptor, 0, SEEK_CUR), 0);
 }
 
-void stream_ends(int descriptor) {
+void stream_read_inside(int descriptor) {
   follow_stream(descriptor, [](ManagedFile& managed, off_t now) {
     const off_t from = managed.stream_read_to;
     if (now > from) managed.followed.trace->add({from, now - from});
@@ -68,7 +68,7 @@ void stream_ends(int descriptor) {
 void stream_read(int descriptor) {
   if (inside) return;
   const Inside guard;
-  stream_ends(descriptor);
+  stream_read_inside(descriptor);
 }
 
 void stream_sought(int descriptor, off_t position) {
