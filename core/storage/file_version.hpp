@@ -49,8 +49,8 @@ enum class TimesTell {
 /// Of the file behind `descriptor`. Nothing of files that the kernel makes up as they are read
 /// (/proc, /sys), of those in memory (tmpfs), where what is stored through a mapping sets none, or
 /// mapped as they lie there (DAX, told since Linux 5.8), nor on FAT, where programs set the time of
-/// change, nor in layers (overlayfs) over what may be memory. Once written on FUSE, whose server sets the times, and on whatever is not known to set
-/// them with the first store.
+/// change, nor in layers (overlayfs) over what may be memory. Once written on FUSE, whose server
+/// sets the times, and on whatever is not known to set them with the first store.
 TimesTell times_tell(int descriptor);
 
 /// Writes out what is stored in pages of `extent` and waits until it is (sync_file_range(2)), so

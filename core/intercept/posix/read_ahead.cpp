@@ -62,10 +62,14 @@ tl::unexpected<Error> no_thread(const Registry& state) {
 }
 
 /// No more memory than the file fills.
-ReadIntent fitted(ReadIntent wishes, const FileVersion& version) {
+Bytes budget_for(const ReadIntent& wishes, const FileVersion& version) {
   const Bytes unit = std::min(wishes.block.value_or(Prefetcher::usual_block), GiB);
   const Bytes most = std::max(round_up(version.size, unit) + unit, 4 * unit);
-  wishes.budget = std::min(wishes.budget.value_or(Prefetcher::usual_budget), most);
+  return std::min(wishes.budget.value_or(Prefetcher::usual_budget), most);
+}
+
+ReadIntent fitted(ReadIntent wishes, const FileVersion& version) {
+  wishes.budget = budget_for(wishes, version);
   return wishes;
 }
 
@@ -85,7 +89,7 @@ Result<std::shared_ptr<AdvisedFile>> advise(Registry& state, int descriptor,
         std::make_unique<BlockAdvice>(wishes.willneed, version.size, BlockAdvice::shape_of(wishes));
     return adviser->add(path, *std::move(source), std::move(advice));
   }
-  const Bytes budget = *fitted(wishes, version).budget;
+  const Bytes budget = budget_for(wishes, version);
   auto advice = std::make_unique<ExtentAdvice>(wishes.willneed, version.size, budget,
                                                wishes.gap.value_or(GapChoice{}).bytes);
   auto readers = NodeReaders::join(version, advice->declared().extents(), budget);
@@ -186,7 +190,7 @@ std::shared_ptr<NodeReaders> announced(Registry& state, const FileVersion& versi
     if (auto presence = known->presence.lock()) return presence;
   }
   std::shared_ptr<NodeReaders> presence =
-      NodeReaders::join(version, {}, *fitted(wishes, version).budget);
+      NodeReaders::join(version, {}, budget_for(wishes, version));
   if (presence != nullptr) state.announced.push_back({version, presence});
   return presence;
 }
