@@ -225,7 +225,7 @@ static MPI_File open_early(const char* path) {
   char value[MPI_MAX_INFO_VAL + 1];
   int is_told = 0;
   OK(MPI_File_get_info(file, &info));
-  OK(MPI_Info_get(info, "e10_cache", MPI_MAX_INFO_VAL, value, &is_told));
+  OK(MPI_Info_get(info, "forebay_cache", MPI_MAX_INFO_VAL, value, &is_told));
   CHECK(is_told && strcmp(value, "enable") == 0);
   OK(MPI_Info_free(&info));
   return file;
