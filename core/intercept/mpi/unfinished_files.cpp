@@ -75,9 +75,9 @@ std::vector<UnfinishedFiles::Unfinished> UnfinishedFiles::take(const Which& whic
   });
   const auto theirs = std::ranges::stable_partition(
       files_, [&](const Unfinished& unfinished) { return !which(*unfinished.file); });
+  under_way_.reserve(under_way_.size() + theirs.size());  // Before any is moved.
   std::vector<Unfinished> files(std::move_iterator(theirs.begin()),
                                 std::move_iterator(theirs.end()));
-  under_way_.reserve(under_way_.size() + files.size());
   files_.erase(theirs.begin(), theirs.end());
   for (const Unfinished& unfinished : files) under_way_.push_back(unfinished.file);
   return files;
