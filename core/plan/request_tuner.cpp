@@ -90,7 +90,7 @@ RequestTuner::RequestTuner(const RequestShape& usual, Bytes most_joined, std::op
       shape_(usual),
       between_trials_(first_between_trials) {
   if (!gap) return;
-  if (*gap > 0) shape_ = {most_joined, gap};
+  if (*gap > 0) shape_ = {most_joined, std::min(*gap, most_joined)};
   stage_ = Stage::settled;
   between_trials_ = 0;
 }

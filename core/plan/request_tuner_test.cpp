@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <random>
 
 #include "core/plan/fetch_plan.hpp"
@@ -234,6 +235,11 @@ std::vector<Extent> chunks(Bytes count) {
   std::vector<Extent> extents;
   for (Bytes i = 0; i < count; ++i) extents.push_back({i * 256 * KiB, 64 * KiB});
   return extents;
+}
+
+TEST(RequestTuner, NoGapIsLongerThanARequest) {
+  const RequestTuner tuner(usual, MiB, std::numeric_limits<Bytes>::max());
+  EXPECT_EQ(tuner.gap_for_others(), MiB);
 }
 
 TEST(RequestTuner, APlanThatIsTooShortToEarnATrialBackIsLeftAlone) {

@@ -9,13 +9,14 @@ Usage: intercept_cache_crash_check.py FOREBAY_CACHE DIRECTORY RANKS COMMAND...
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+import recovering
 
 BLOCK = 1000
 BLOCKS = 32
@@ -51,19 +52,9 @@ def run(victim: int, directory: Path, command: list[str]) -> str:
 
 
 def recover(program: str, logs: Path, data: Path, *options: str) -> str:
-    """Recovers the file once all killed ranks are gone, which a launcher may not await. Returns
-    what became of it."""
-    command = [program, "recover", "--incomplete", "drop", *options, "--directory", str(logs)]
-    deadline = time.monotonic() + 60
-    while True:
-        result = subprocess.run(
-            [*command, "--file", str(data)], capture_output=True, text=True, check=True
-        )
-        (file,) = json.loads(result.stdout.splitlines()[-1])["files"]
-        if file["state"] != "in use":
-            break
-        assert time.monotonic() < deadline, "the ranks live on"
-        time.sleep(0.05)
+    """What became of the file."""
+    words = [*options, "--directory", str(logs), "--file", str(data)]
+    (file,) = recovering.recover(program, *words)
     return str(file["state"])
 
 

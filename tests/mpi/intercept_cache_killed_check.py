@@ -11,13 +11,13 @@ Usage: intercept_cache_killed_check.py FOREBAY_CACHE DIRECTORY RANKS COMMAND...
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
+
+import recovering
 
 BLOCK = 4096
 BLOCKS = 64
@@ -58,21 +58,8 @@ def run(directory: Path, moment: str, rank: int, call: int, command: list[str]) 
 
 
 def recover(program: str, directory: Path) -> None:
-    """Once all killed ranks are gone, which a launcher may not await."""
-    command = [program, "recover", "--incomplete", "drop", "--directory", str(directory / "logs")]
-    deadline = time.monotonic() + 60
-    while True:
-        result = subprocess.run(
-            [*command, "--file", str(directory / "data")],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        files = json.loads(result.stdout.splitlines()[-1])["files"]
-        if all(file["state"] != "in use" for file in files):
-            break
-        assert time.monotonic() < deadline, "the ranks live on"
-        time.sleep(0.05)
+    words = ["--directory", str(directory / "logs"), "--file", str(directory / "data")]
+    files = recovering.recover(program, *words)
     assert all(file["state"] == "recovered" and not file["damage"] for file in files), files
     assert not (directory / ".data.forebay-dirty").exists()
 

@@ -18,9 +18,10 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
+
+import recovering
 
 BLOCK = 4096
 BLOCKS = 64
@@ -83,19 +84,12 @@ class Job:
         return result.returncode
 
     def recover(self, program: str, lost: list[int]) -> dict[str, Any]:
-        """What became of the file, once all killed ranks are gone, which a launcher may not
-        await."""
-        command = [program, "recover", "--incomplete", "drop", "--file", str(self.data)]
+        """What became of the file."""
+        words = ["--file", str(self.data)]
         for number in lost:
-            command += ["--lost", f"{socket.gethostname()}:{number}"]
-        deadline = time.monotonic() + 60
-        while True:
-            result = subprocess.run(command, capture_output=True, text=True, check=True)
-            (file,) = json.loads(result.stdout.splitlines()[-1])["files"]
-            if file["state"] != "in use":
-                return dict(file)
-            assert time.monotonic() < deadline, "the ranks live on"
-            time.sleep(0.05)
+            words += ["--lost", f"{socket.gethostname()}:{number}"]
+        (file,) = recovering.recover(program, *words)
+        return file
 
     def logs_left(self) -> list[Path]:
         return list((self.directory / "logs").glob("**/forebay-cache-*/[!.]*"))

@@ -16,7 +16,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
-import json
 import os
 import shutil
 import signal
@@ -28,6 +27,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+import recovering
 
 BLOCK = 4096
 BLOCKS = 32
@@ -160,29 +161,19 @@ def run_until(
                 pids.append(int(number))
             elif word == "synced":
                 told = int(number)
+                if told == after:
+                    for disk in lost:
+                        stops_at_once(disk.mount)
+                    kill()
             else:
                 rest.append(line)
-            if told == after and word == "synced":
-                for disk in lost:
-                    stops_at_once(disk.mount)
-                kill()
         process.wait()
         hangs.cancel()
     return told, rest
 
 
 def recover(program: str, path: Path) -> None:
-    """Once all killed ranks are gone, which a launcher may not await."""
-    command = [program, "recover", "--incomplete", "drop", "--file", str(path)]
-    deadline = time.monotonic() + PATIENCE_S
-    while True:
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert result.returncode == 0, result.stdout + result.stderr
-        files = json.loads(result.stdout.splitlines()[-1])["files"]
-        if all(file["state"] != "in use" for file in files):
-            break
-        assert time.monotonic() < deadline, "the ranks live on"
-        time.sleep(0.02)
+    files = recovering.recover(program, "--file", str(path))
     assert all(file["state"] == "recovered" and not file["damage"] for file in files), files
 
 

@@ -9,7 +9,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdio>
-#include <limits>
 #include <thread>
 
 #include "core/engine/prefetch/named_memory.hpp"
@@ -375,8 +374,7 @@ bool NodeReaders::measures() {
 }
 
 void NodeReaders::tell_gap(std::optional<Bytes> gap) {
-  constexpr Bytes most = std::numeric_limits<Bytes>::max() - 1;
-  segment_->gap_and_one.store(gap ? std::min(*gap, most) + 1 : 0);
+  segment_->gap_and_one.store(gap ? *gap + 1 : 0);
 }
 
 std::optional<Bytes> NodeReaders::told_gap() const {

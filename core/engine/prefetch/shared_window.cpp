@@ -6,7 +6,6 @@
 #include <atomic>
 #include <bit>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "core/engine/prefetch/process_life.hpp"
@@ -519,8 +518,7 @@ void SharedWindow::set_back(Bytes place) {
 }
 
 void SharedWindow::tell_gap(std::optional<Bytes> gap) {
-  constexpr Bytes most = std::numeric_limits<Bytes>::max() - 2;
-  state_->gap_and_two.store(gap ? std::min(*gap, most) + 2 : 1);
+  state_->gap_and_two.store(gap ? *gap + 2 : 1);
 }
 
 std::optional<std::optional<Bytes>> SharedWindow::told_gap() const {
