@@ -1,5 +1,6 @@
 """Goal: what a sync has promised is there after a loss of power, of the node, of the file system,
-or of both: by a recovery that goes by nothing but the file, hence by what lies beside it.
+or of both: by a recovery that goes by nothing but the file, hence by what lies beside it. Where
+logs are protected against the loss of nodes, it is there also if one node of two comes back empty.
 
 Method: file and logs are on file systems of their own, in loop devices. A program syncs turn after
 turn and says so; after some turn its file systems stop at once, without writing out what they have
@@ -19,6 +20,7 @@ import fcntl
 import os
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -35,13 +37,8 @@ BLOCKS = 32
 TURNS = 40
 #: After so many turns power goes.
 LOST_AFTER = (1, 2, 7)
-#: What a sync promises, and which of the two lose power.
-SETTINGS = (
-    ("file", ("node", "files")),
-    ("node", ("node", "files")),
-    ("node", ("node",)),
-    ("node", ("files",)),
-)
+#: Of protected logs, the node that comes back empty.
+EMPTY_NODE = 1
 
 #: A run takes about a second.
 PATIENCE_S = 60
@@ -146,7 +143,7 @@ def run_until(
 
     with subprocess.Popen(
         [*command, str(TURNS), str(path)],
-        env=os.environ | {"FOREBAY_HINTS": hints},
+        env=os.environ | {"FOREBAY_HINTS": hints, "FOREBAY_RANKS_PER_NODE": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -172,8 +169,8 @@ def run_until(
     return told, rest
 
 
-def recover(program: str, path: Path) -> None:
-    files = recovering.recover(program, "--file", str(path))
+def recover(program: str, path: Path, *words: str) -> None:
+    files = recovering.recover(program, "--file", str(path), *words)
     assert all(file["state"] == "recovered" and not file["damage"] for file in files), files
 
 
@@ -186,38 +183,69 @@ def written(turn: int, ranks: int) -> bytes:
     return bytes(content)
 
 
+@dataclass
+class Setting:
+    """What a sync promises, which file systems lose power, and how logs are protected."""
+
+    scope: str
+    lost: tuple[str, ...]
+    redundancy: str = "none"
+
+    def hints(self, logs: Path) -> str:
+        return (
+            f"forebay_cache=enable;forebay_cache_path={logs};forebay_cache_sync={self.scope};"
+            f"forebay_cache_redundancy={self.redundancy};forebay_cache_capacity=16MiB;"
+            "romio_cb_write=enable;cb_buffer_size=65536"
+        )
+
+
+SETTINGS = (
+    Setting("file", ("node", "files")),
+    Setting("node", ("node", "files")),
+    Setting("node", ("node",)),
+    Setting("node", ("files",)),
+    Setting("node", ("node", "files"), "partner"),
+    Setting("node", ("node", "files"), "parity:1+1"),
+)
+
+
+def lose_power(
+    setting: Setting, after: int, directory: Path, program: str, ranks: int, command: list[str]
+) -> None:
+    with disks(directory) as all_disks:
+        path = all_disks["files"].mount / "data"
+        logs = all_disks["node"].mount / "logs"
+        logs.mkdir()
+        lost = [all_disks[name] for name in setting.lost]
+        told, rest = run_until(after, lost, setting.hints(logs), command, path)
+        here = f"{setting}, lost after {after}: {told} turns told"
+        assert told >= after, f"{here}: {''.join(rest)}"
+        for disk in lost:
+            disk.come_back()
+        words: list[str] = []
+        if setting.redundancy != "none":
+            shutil.rmtree(logs / f"node-{EMPTY_NODE}")
+            words = ["--lost", f"{socket.gethostname()}:{EMPTY_NODE}"]
+        recover(program, path, *words)
+        content = path.read_bytes()
+        last, next_one = written(told, ranks), written(told + 1, ranks)
+        assert len(content) == len(last), f"{here}: {len(content)} bytes"
+        wrong = [
+            at
+            for at, (a, b, c) in enumerate(zip(content, last, next_one, strict=True))
+            if a not in (b, c)
+        ]
+        assert not wrong, f"{here}: {len(wrong)} bytes are older, from {wrong[0]} on"
+        print(here)
+
+
 def main() -> int:
     program, directory, ranks = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
     leave_the_mounts_of_others()
     require_shutdown(directory)
-    for scope, lost in SETTINGS:
+    for setting in SETTINGS:
         for after in LOST_AFTER:
-            with disks(directory) as all_disks:
-                path = all_disks["files"].mount / "data"
-                logs = all_disks["node"].mount / "logs"
-                logs.mkdir()
-                hints = (
-                    f"forebay_cache=enable;forebay_cache_path={logs};forebay_cache_sync={scope};"
-                    "forebay_cache_capacity=16MiB;romio_cb_write=enable;cb_buffer_size=65536"
-                )
-                told, rest = run_until(
-                    after, [all_disks[name] for name in lost], hints, sys.argv[4:], path
-                )
-                here = f"sync={scope}, {' and '.join(lost)} lost after {after}: {told} turns told"
-                assert told >= after, f"{here}: {''.join(rest)}"
-                for name in lost:
-                    all_disks[name].come_back()
-                recover(program, path)
-                content = path.read_bytes()
-                last, next_one = written(told, ranks), written(told + 1, ranks)
-                assert len(content) == len(last), f"{here}: {len(content)} bytes"
-                wrong = [
-                    at
-                    for at, (a, b, c) in enumerate(zip(content, last, next_one, strict=True))
-                    if a not in (b, c)
-                ]
-                assert not wrong, f"{here}: {len(wrong)} bytes are older, from {wrong[0]} on"
-                print(here)
+            lose_power(setting, after, directory, program, ranks, sys.argv[4:])
     return 0
 
 

@@ -94,9 +94,11 @@ def test_a_shared_buffer_is_left_over_once_its_process_is_gone(tmp_path: Path) -
 
 
 def test_what_readers_shared_is_left_over_once_none_has_it_mapped(tmp_path: Path) -> None:
-    used = tmp_path / "forebay-reads-1-0-30-1f-10000000-18a1b2c3d4e5f607"
-    left = used.with_name("forebay-reads-1-0-30-2f-10000000-18a1b2c3d4e5f607")
-    window = used.with_name("forebay-window-2-0-30-2f-10000000-18a1b2c3d4e5f607-c0ffee0c0ffee")
+    used = tmp_path / "forebay-reads-1-0-30-1f-10000000-18a1b2c3d4e5f607-f0000dfa"
+    left = used.with_name("forebay-reads-1-0-30-2f-10000000-18a1b2c3d4e5f607-f0000dfa")
+    window = used.with_name(
+        "forebay-window-2-0-30-2f-10000000-18a1b2c3d4e5f607-c0ffee0c0ffee-f0000dfa"
+    )
     (tmp_path / "forebay-reads-notes").touch()
     for path in (used, left, window):
         path.write_bytes(bytes(4096))

@@ -103,6 +103,7 @@ ClaimsServer::ClaimsServer(std::shared_ptr<SharedRegion> memory, int ranks, Byte
       listener_(std::move(listener.socket)),
       many_(remote.size() > few_connections),
       expected_(remote.size()) {
+  table_.relay_life().prepare();
   for (const int rank : remote) {
     auto claims = std::make_unique<SharedClaims>(memory_->bytes(), ranks_, rank, granule_);
     claims->relay();
@@ -179,6 +180,7 @@ bool ClaimsServer::done() const {
 }
 
 void ClaimsServer::serve() {
+  table_.relay_life().hold();
   std::array<epoll_event, 64> events{};
   while (!done()) {
     const int found = ::epoll_wait(poll_.get(), events.data(), static_cast<int>(events.size()), -1);
@@ -207,6 +209,7 @@ void ClaimsServer::serve() {
   }
   // A rank that still waits for something hears that nothing comes.
   while (!connections_.empty()) remove(*connections_.begin()->second);
+  table_.relay_life().let_go();
   served_ = true;
   end();
 }

@@ -7,10 +7,13 @@
 #include "core/engine/collective/claims.hpp"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -172,6 +175,58 @@ TEST_P(ClaimsTest, ARankOfThisHostThatIsGoneIsAnError) {
     ASSERT_FALSE(answer.status);
     EXPECT_EQ(answer.status.error().kind, ErrorKind::io);
   }
+}
+
+/// As where containers have spaces of process numbers of their own.
+TEST_P(ClaimsTest, ARankWhoseNumberIsThatOfALivingProcessIsGoneOnceItHasEnded) {
+  zero_->open(::getpid());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    zero_->answer([](const Claims::Question&) { return Claims::Answer{.epoch = 5}; });
+    ::_exit(1);  // Nobody closes it.
+  }
+  for (Claims* const asker : {one_.get(), two_.get()}) {
+    EXPECT_EQ(asker->ask(0, {Claims::Wish::read, {0, 1}}).epoch, 5U);
+  }
+  ::kill(child, SIGKILL);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  for (Claims* const asker : {one_.get(), two_.get(), one_.get()}) {
+    const auto answer = asker->ask(0, {Claims::Wish::read, {0, 1}});
+    ASSERT_FALSE(answer.status);
+    EXPECT_EQ(answer.status.error().kind, ErrorKind::io);
+  }
+}
+
+/// Ranks of other hosts are asked by way of the process that serves them.
+TEST(RelayedClaims, AreGoneWithTheProcessThatServesThem) {
+  auto memory = sure(SharedMemory::create(SharedClaims::bytes(2)));
+  memory->unlink();
+  std::array<int, 2> told{};
+  ASSERT_EQ(::pipe(told.data()), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto server = ClaimsServer::start(
+        std::shared_ptr<SharedRegion>(std::move(memory)), 2, granule, {1});
+    const auto remote = RemoteClaims::connect((*server)->door(), 1, granule);
+    (*remote)->open(0);
+    (void)!::write(told[1], "", 1);
+    ::pause();
+    ::_exit(1);
+  }
+  char opened = 0;
+  ASSERT_EQ(::read(told[0], &opened, 1), 1);
+  ::close(told[0]);
+  ::close(told[1]);
+  SharedClaims local(memory->bytes(), 2, 0, granule);
+  ASSERT_EQ(sure(local.next_open(0)), 1);
+  ::kill(child, SIGKILL);
+  // Nobody has waited for it yet: its number is no sign that it lives.
+  siginfo_t ended{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT), 0);
+  const auto answer = local.ask(1, {Claims::Wish::read, {0, 1}});
+  ASSERT_FALSE(answer.status);
+  EXPECT_EQ(answer.status.error().kind, ErrorKind::io);
+  EXPECT_EQ(::waitpid(child, nullptr, 0), child);
 }
 
 TEST_P(ClaimsTest, EndsAreTheRanksOwnAndTheHighestCounts) {

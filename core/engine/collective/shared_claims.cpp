@@ -1,13 +1,15 @@
 #include "core/engine/collective/shared_claims.hpp"
 
 #include <signal.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <chrono>
 #include <string>
+
+#include "core/engine/collective/sign_of_life.hpp"
+#include "core/storage/process_space.hpp"
 
 namespace forebay {
 namespace {
@@ -20,12 +22,6 @@ constexpr std::uint32_t slot_idle = 0;
 constexpr std::uint32_t slot_asked = 1;
 constexpr std::uint32_t slot_taken = 2;  ///< Somebody is about to answer it.
 constexpr std::uint32_t slot_answered = 3;
-
-/// In which space of process numbers this process has its own: containers have several.
-std::uint64_t process_space() {
-  struct stat space = {};
-  return ::stat("/proc/self/ns/pid", &space) == 0 ? space.st_ino : 0;
-}
 
 void raise(std::atomic<std::int64_t>& value, std::int64_t least) {
   std::int64_t now = value.load();
@@ -41,6 +37,7 @@ struct alignas(64) SharedClaims::Header {
   std::atomic<std::uint32_t> flags;
   std::atomic<std::uint32_t> conflicts;
   Bell relay;
+  SignOfLife relay_life;
 };
 
 /// Of one rank.
@@ -51,8 +48,10 @@ struct alignas(64) SharedClaims::Place {
   std::atomic<std::uint32_t> open;  ///< From 0 to 1 and back to 0 once.
   std::atomic<std::uint32_t> closing;
   std::atomic<std::uint32_t> gone;
+  /// Until the thread that answers holds the sign of its life, by its number alone.
   std::atomic<std::int64_t> process;
   std::atomic<std::uint64_t> process_space;
+  SignOfLife life;
   std::atomic<std::int64_t> end;
 };
 
@@ -173,18 +172,21 @@ bool SharedClaims::begin_asking(int rank, const Question& question) {
   return true;
 }
 
+bool SharedClaims::is_gone(Place& owner) const {
+  if (owner.gone.load() != 0) return true;
+  if ((owner.relayed.load() != 0 ? header().relay_life : owner.life).is_lost()) return true;
+  const auto process = static_cast<pid_t>(owner.process.load());
+  return ::kill(process, 0) != 0 && errno == ESRCH &&
+         owner.process_space.load() == process_space();
+}
+
 std::optional<Claims::Answer> SharedClaims::look_for_answer() {
   Slot& mine = slot(rank_);
   const int rank = mine.owner;
   Place& owner = place(rank);
   // In this order: what is closed answers nothing any more.
   const bool closed = owner.open.load() == 0;
-  bool gone = owner.gone.load() != 0;
-  if (!closed && !gone && mine.state.load() != slot_answered) {
-    const auto process = static_cast<pid_t>(owner.process.load());
-    gone =
-        ::kill(process, 0) != 0 && errno == ESRCH && owner.process_space.load() == process_space();
-  }
+  const bool gone = !closed && mine.state.load() != slot_answered && is_gone(owner);
   if (mine.state.load() == slot_answered) {
     Answer answer{.status = {}, .epoch = mine.epoch, .was_dirty = mine.was_dirty != 0};
     if (mine.error_kind != 0) {
@@ -224,6 +226,7 @@ void SharedClaims::open(std::int64_t process) {
   Place& mine = place(rank_);
   mine.process.store(process);
   mine.process_space.store(process_space());
+  mine.life.prepare();
   mine.open.store(1);
 }
 
@@ -247,6 +250,7 @@ void SharedClaims::reply(int asker, std::uint32_t number, const Answer& answer) 
 
 void SharedClaims::answer(const Answering& answering) {
   Place& mine = place(rank_);
+  mine.life.hold();
   for (;;) {
     const std::uint32_t seen = mine.asked.rings.load();
     for (int asker = 0; asker < ranks_; ++asker) {
@@ -257,6 +261,7 @@ void SharedClaims::answer(const Answering& answering) {
     }
     if (mine.closing.load() != 0) {
       shut();
+      mine.life.let_go();
       return;
     }
     mine.asked.wait(seen, between_looks);
@@ -276,6 +281,8 @@ void SharedClaims::set_gone() {
 void SharedClaims::relay() { place(rank_).relayed.store(1); }
 
 Bell& SharedClaims::relay_bell() const { return header().relay; }
+
+SignOfLife& SharedClaims::relay_life() const { return header().relay_life; }
 
 std::optional<SharedClaims::Asked> SharedClaims::take_relayed() {
   for (int asker = 0; asker < ranks_; ++asker) {

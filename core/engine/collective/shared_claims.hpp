@@ -12,6 +12,8 @@
 
 namespace forebay {
 
+class SignOfLife;
+
 /// Claims in memory that the ranks of a host share: a claim is an atomic exchange, a question a
 /// slot of the one who asks and a bell of the one who is asked. Nothing of it fails.
 ///
@@ -47,6 +49,8 @@ class SharedClaims final : public Claims {
   void relay();
   /// Rung for all ranks that are relayed.
   Bell& relay_bell() const;
+  /// That of the relay's thread.
+  SignOfLife& relay_life() const;
   /// The first half of ask(). False: the rank answers nobody.
   bool begin_asking(int rank, const Question& question);
   /// The second half: the answer, once there is one.
@@ -79,6 +83,7 @@ class SharedClaims final : public Claims {
   Bell& answered_bell(int rank) const;
   std::atomic<std::uint32_t>& owner_of(std::int64_t granule) const;
   std::optional<Foreign> first_foreign(Extent extent) const;
+  bool is_gone(Place& owner) const;
 
   const std::span<std::byte> memory_;
   const int ranks_;

@@ -98,11 +98,14 @@ std::unique_ptr<NodeReaders> NodeReaders::join(const FileVersion& version,
 }
 
 bool NodeReaders::enter_shared(const FileVersion& version) {
-  std::snprintf(name_, sizeof name_, "/forebay-reads-5-%u-%llx-%llx-%llx-%llx", ::geteuid(),
+  const auto space = space_of_known_life();
+  if (!space) return false;
+  std::snprintf(name_, sizeof name_, "/forebay-reads-5-%u-%llx-%llx-%llx-%llx-%llx", ::geteuid(),
                 static_cast<unsigned long long>(version.id.device),
                 static_cast<unsigned long long>(version.id.inode),
                 static_cast<unsigned long long>(version.size),
-                static_cast<unsigned long long>(version.changed_ns));
+                static_cast<unsigned long long>(version.changed_ns),
+                static_cast<unsigned long long>(*space));
   const auto memory = NamedMemory::open(name_, sizeof(Segment));
   const auto give_up = [&] {
     if (memory && memory->is_new()) NamedMemory::remove(name_);

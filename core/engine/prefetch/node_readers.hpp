@@ -107,7 +107,7 @@ class NodeReaders {
   const Bytes file_size_;
   const Bytes unit_;
   const Bytes kept_most_;  ///< Units, for each reader.
-  char name_[64] = {};     ///< Of the shared memory; empty: it is our own.
+  char name_[128] = {};    ///< Of the shared memory; empty: it is our own.
   std::uint64_t inode_ = 0;
   Segment* segment_ = nullptr;
   Slot* slot_ = nullptr;               ///< This reader's.

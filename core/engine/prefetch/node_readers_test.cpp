@@ -243,6 +243,46 @@ TEST(NodeReaders, OneThatFindsTheMemoryFullIsAlone) {
   EXPECT_EQ(status, 0);
 }
 
+/// In a space of process numbers of its own, where `/proc` shows those of it, or none.
+int in_space_of_its_own(const FileVersion& version, bool is_shown) {
+  constexpr int may_not = 77;
+  return in_child([&] {
+    if (::unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) return may_not;
+    return in_child([&] {
+      if (::mount("", "/", "", MS_REC | MS_PRIVATE, "") != 0) return may_not;
+      if (is_shown && ::mount("", "/proc", "proc", 0, nullptr) != 0) return may_not;
+      return read_alone(version);
+    });
+  });
+}
+
+/// Whether another process lives is told by numbers, which mean others there.
+TEST(NodeReaders, ProcessesOfOtherSpacesOfNumbersDoNotMeet) {
+  const FileVersion version = version_for(18);
+  const auto first = NodeReaders::join(version, {at(0, 4)}, 4 * unit);
+  for (const bool is_shown : {false, true}) {
+    const int status = in_space_of_its_own(version, is_shown);
+    if (status == 77) GTEST_SKIP() << "needs root";
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(in_child([&] { return read_alone(version); }), 1) << "else they meet";
+}
+
+TEST(NodeReaders, OneWhoseLifeNobodyCanTellIsAlone) {
+  const FileVersion version = version_for(19);
+  const auto first = NodeReaders::join(version, {at(0, 4)}, 4 * unit);
+  constexpr int may_not = 77;
+  const int status = in_child([&] {
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount("", "/", "", MS_REC | MS_PRIVATE, "") != 0 ||
+        ::mount("", "/proc", "tmpfs", 0, nullptr) != 0) {
+      return may_not;
+    }
+    return read_alone(version);
+  });
+  if (status == may_not) GTEST_SKIP() << "needs a mount";
+  EXPECT_EQ(status, 0);
+}
+
 TEST(NodeReaders, TheMemoryOfAnotherUserIsNotUsed) {
   const FileVersion version = version_for(8);
   const auto first = NodeReaders::join(version, {at(0, 1)}, unit);

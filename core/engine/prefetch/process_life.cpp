@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "core/storage/descriptor.hpp"
+#include "core/storage/process_space.hpp"
 
 namespace forebay {
 
@@ -42,6 +43,14 @@ bool has_ended(pid_t process, std::uint64_t beginning) {
   const std::uint64_t now = beginning_of(process);
   if (now == 0) return true;
   return now != process_is_unknown && beginning != process_is_unknown && now != beginning;
+}
+
+std::optional<std::uint64_t> space_of_known_life() {
+  std::array<char, 16> shown{};
+  if (::readlink("/proc/self", shown.data(), shown.size() - 1) < 0) return std::nullopt;
+  const std::uint64_t space = process_space();
+  if (space == 0 || std::strtol(shown.data(), nullptr, 10) != ::getpid()) return std::nullopt;
+  return space;
 }
 
 }  // namespace forebay

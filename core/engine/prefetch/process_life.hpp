@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 
 namespace forebay {
 
@@ -15,5 +16,9 @@ constexpr std::uint64_t process_is_unknown = ~std::uint64_t{0};
 /// Whether the process that began at `beginning`, as beginning_of() told then, has ended. What
 /// cannot be told is no.
 bool has_ended(pid_t process, std::uint64_t beginning);
+
+/// The space of process numbers (process_space.hpp) in which others can ask all that of this
+/// process. None: /proc shows this process by no number, or by another one than it has itself.
+std::optional<std::uint64_t> space_of_known_life();
 
 }  // namespace forebay

@@ -8,7 +8,9 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -336,6 +338,22 @@ TEST(SharedWindow, OneThatIsKilledHoldsNobodyUp) {
   EXPECT_EQ(window->cursor(), 2 * unit);
   EXPECT_EQ(byte_of(*window, 1), 0) << "it had come";
   EXPECT_EQ(window->longest_transfer(), 10 * unit);
+}
+
+TEST(SharedWindow, NobodySharesWhoseLifeNobodyCanTell) {
+  constexpr int shares = 1, may_not = 77;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount("", "/", "", MS_REC | MS_PRIVATE, "") != 0 ||
+        ::mount("", "/proc", "tmpfs", 0, nullptr) != 0) {
+      ::_exit(may_not);
+    }
+    ::_exit(SharedWindow::join(kind_for(21)) == nullptr ? 0 : shares);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  if (WEXITSTATUS(status) == may_not) GTEST_SKIP() << "needs a mount";
+  EXPECT_EQ(status, 0);
 }
 
 TEST(SharedWindow, WhatAllWhoDiedHaveLeftIsNotUsedAgain) {

@@ -56,7 +56,7 @@ class WindowMemory {
   const WindowKind kind_;
   const Bytes unit_;
   const Bytes bytes_;
-  char name_[128] = {};
+  char name_[160] = {};  ///< Empty: none, as who lives could not be told.
   std::uint64_t inode_ = 0;
   WindowState* state_ = nullptr;
   std::byte* reserved_ = nullptr;  ///< Addresses, of which the room is a part.
