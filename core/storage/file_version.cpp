@@ -18,12 +18,14 @@ namespace {
 
 constexpr std::int64_t second_ns = 1'000'000'000;
 
-constexpr std::array<std::uint32_t, 17> without_times = {
+/// In memory, or of the kernel's own; FAT, whose times are too coarse; SMB, whose client keeps the
+/// times that it has while it holds a lease, and tells others on the node no new ones.
+constexpr std::array<std::uint32_t, 20> without_times = {
     TMPFS_MAGIC,        RAMFS_MAGIC,          HUGETLBFS_MAGIC, PROC_SUPER_MAGIC,
     SYSFS_MAGIC,        DEBUGFS_MAGIC,        TRACEFS_MAGIC,   SECURITYFS_MAGIC,
     CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,  BPF_FS_MAGIC,    EFIVARFS_MAGIC,
     PSTOREFS_MAGIC,     RDTGROUP_SUPER_MAGIC, SELINUX_MAGIC,   MSDOS_SUPER_MAGIC,
-    EXFAT_SUPER_MAGIC};
+    EXFAT_SUPER_MAGIC,  CIFS_SUPER_MAGIC,     SMB_SUPER_MAGIC, SMB2_SUPER_MAGIC};
 
 /// Where the first store to a page sets the times of its file.
 constexpr std::array<std::uint32_t, 4> with_times_at_once = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,
@@ -76,6 +78,10 @@ TimesTell times_tell(int descriptor) {
     return std::ranges::find(kinds, kind) != kinds.end();
   };
   if (is_in(without_times) || is_mapped_as_it_lies(descriptor)) return TimesTell::nothing;
+  // Its server has no times.
+  if (const auto now = version_of(descriptor); !now || now->changed_ns == 0) {
+    return TimesTell::nothing;
+  }
   if (kind == OVERLAYFS_SUPER_MAGIC) {
     // What lies below may be memory, of which this is not told.
     const bool is_on_device = told_direct_alignment(descriptor).value_or(0) > 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -43,8 +44,13 @@ class ReadQueue {
   /// Its own, that nobody else may close.
   virtual std::vector<int> descriptors() const = 0;
 
-  /// Ends the wait() that is going on, or the next one.
-  virtual void wake() = 0;
+  /// Ends the wait() that is going on, or the next one. False: the program has closed what that
+  /// takes, and who waits may go on waiting for ever.
+  virtual bool wake() = 0;
+
+  /// Waits for what is under way, which nobody is told of any more. False: some still is after
+  /// `longest`, and may write into its memory: then this must not be destroyed.
+  virtual bool finish(std::chrono::milliseconds longest) = 0;
 };
 
 /// By io_uring; null where the kernel, or who confines the process, does not have it or refuses its

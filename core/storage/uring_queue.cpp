@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <limits>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -33,7 +34,7 @@ class UringQueue final : public ReadQueue {
   ~UringQueue() override {
     // The kernel writes into the memory of its reads until they have ended.
     while (under_way_ > 0) {
-      if (!reap([](const ReadOutcome&) {})) break;
+      if (!reap([](const ReadOutcome&) {}, std::nullopt)) break;
     }
     io_uring_queue_exit(&ring_);
   }
@@ -60,25 +61,39 @@ class UringQueue final : public ReadQueue {
     // Before they end: none may be lost for want of memory.
     std::vector<ReadOutcome> ended;
     ended.reserve(static_cast<std::size_t>(depth_));
-    const auto reaped = reap([&](const ReadOutcome& outcome) { ended.push_back(outcome); });
+    const auto reaped =
+        reap([&](const ReadOutcome& outcome) { ended.push_back(outcome); }, std::nullopt);
     if (!reaped) return tl::unexpected(reaped.error());
     return ended;
   }
 
-  void wake() override {
+  bool wake() override {
     // A program that closes descriptors past us may have a file by this number: an eventfd is of no
     // type (anon_inodefs).
     struct stat status{};
-    if (::fstat(bell_.get(), &status) != 0 || (status.st_mode & S_IFMT) != 0) return;
+    if (::fstat(bell_.get(), &status) != 0 || (status.st_mode & S_IFMT) != 0) return false;
     // Fails only where the counter is full, and then the ring wakes anyway.
     const std::uint64_t one = 1;
     (void)!::write(bell_.get(), &one, sizeof one);
+    return true;
+  }
+
+  bool finish(std::chrono::milliseconds longest) override {
+    const auto deadline = Clock::now() + longest;
+    while (under_way_ > 0) {
+      const auto left = deadline - Clock::now();
+      if (left <= Clock::duration::zero() || !reap([](const ReadOutcome&) {}, left)) return false;
+    }
+    return true;
   }
 
  private:
-  /// Waits until something ends, and calls `take` for all that did.
+  using Clock = std::chrono::steady_clock;
+  using Longest = std::optional<std::chrono::nanoseconds>;
+
+  /// Waits until something ends, for `longest` at most, and calls `take` for all that did.
   template <typename Take>
-  Status reap(Take take) {
+  Status reap(Take take, Longest longest) {
     if (!listening_) {
       io_uring_sqe* entry = io_uring_get_sqe(&ring_);
       if (entry == nullptr) return fail(EAGAIN, "listen for a wake-up");
@@ -86,7 +101,7 @@ class UringQueue final : public ReadQueue {
       io_uring_sqe_set_data64(entry, wake_tag);
       listening_ = true;
     }
-    if (const int status = enter(); status < 0) return fail(-status, "wait for reads");
+    if (const int status = enter(longest); status < 0) return fail(-status, "wait for reads");
     io_uring_cqe* entry = nullptr;
     while (io_uring_peek_cqe(&ring_, &entry) == 0) {
       if (entry->user_data == wake_tag) {
@@ -107,13 +122,23 @@ class UringQueue final : public ReadQueue {
   }
 
   /// Hands over what was started, and waits until something has ended; negative: errno.
-  int enter() {
+  int enter(Longest longest) {
     for (int tries = 1;;) {
-      const int status = io_uring_submit_and_wait(&ring_, 1);
+      const int status = longest ? submit_and_wait(*longest) : io_uring_submit_and_wait(&ring_, 1);
       if (status == -EINTR) continue;
+      if (status == -ETIME) return 0;
       if (status != -EAGAIN || tries++ == most_tries) return status;
       std::this_thread::sleep_for(between_tries);
     }
+  }
+
+  int submit_and_wait(std::chrono::nanoseconds longest) {
+    // Before Linux 5.11 it would take a request of its own, among ours.
+    if ((ring_.features & IORING_FEAT_EXT_ARG) == 0) return io_uring_submit_and_wait(&ring_, 1);
+    const auto whole = std::chrono::duration_cast<std::chrono::seconds>(longest);
+    __kernel_timespec limit{whole.count(), (longest - whole).count()};
+    io_uring_cqe* entry = nullptr;
+    return io_uring_submit_and_wait_timeout(&ring_, &entry, 1, &limit, nullptr);
   }
 
   io_uring ring_;

@@ -43,6 +43,11 @@ CASES: dict[str, tuple[list[str], bool | None, bool | None]] = {
     "no more threads": (["open outside.dat", THREADS, OPEN, *READS], True, False),
     "blocked signals": (["block_signals", OPEN, *READS], True, True),
     "closed descriptors": ([OPEN, *READS[1:], "close_behind 3", OPEN, *READS], None, None),
+    "closed descriptors, and an end of all threads": (
+        [OPEN, *READS[1:], "close_behind 3", "unshare", OPEN, *READS],
+        None,
+        None,
+    ),
     "a child": ([OPEN, *READS, f"fork {len(READS)}", *READS, *READS], True, True),
     "a child past all handlers": (
         [OPEN, *READS, f"fork_past_handlers {len(READS)}", *READS, *READS],

@@ -8,6 +8,7 @@ fork LINES                             the lines that follow are for a child
 fork_past_handlers LINES               the same by _Fork
 forbid CALL...                         system calls, which fail with EPERM then, in all threads
 close_behind FIRST                     all descriptors from there on, by the kernel's own call
+unshare                                its namespaces, before which our threads end
 block_signals | signals                all of them; how many are blocked
 """
 
@@ -112,6 +113,10 @@ class Calls:
         """Past the C library, and past whatever stands before it."""
         close_range = 436
         return str(libc.syscall(close_range, first, 0xFFFFFFFF, 0))
+
+    def unshare(self) -> str:
+        clone_fs = 0x200
+        return str(libc.unshare(clone_fs))
 
     def block_signals(self) -> str:
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())

@@ -11,6 +11,12 @@
 #include "core/storage/bounded_lock.hpp"
 
 namespace forebay {
+namespace {
+
+/// A file server may not answer what the thread asks it.
+constexpr std::chrono::milliseconds longest_end{2000};
+
+}  // namespace
 
 AdvisedFile::AdvisedFile(Adviser& adviser, std::string path, std::unique_ptr<FetchSource> source,
                          std::unique_ptr<ReadAdvice> advice, std::unique_ptr<PageCacheFetch> fetch)
@@ -204,6 +210,9 @@ Adviser::Adviser(std::function<void()> prepare)
           stopping_ = true;
           notes_.clear();
         }
+        const std::lock_guard lock(mutex_);
+        has_ended_ = true;
+        ended_.notify_one();
       })) {}
 
 Adviser::~Adviser() { end(); }
@@ -224,12 +233,17 @@ std::shared_ptr<AdvisedFile> Adviser::add(std::string path, std::unique_ptr<Fetc
 
 void Adviser::end() {
   {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     stopping_ = true;
     notes_.clear();
     noted_.notify_one();
+    if (!thread_.joinable()) return;
+    if (!ended_.wait_for(lock, longest_end, [this] { return has_ended_; })) {
+      is_stuck_.store(true);
+      thread_.detach();
+      return;
+    }
   }
-  if (!thread_.joinable()) return;
   thread_.join();
   for (const auto& known : files_) {
     if (const auto file = known.lock()) file->finish();

@@ -101,7 +101,8 @@ class Adviser {
                                    std::unique_ptr<ReadAdvice> advice,
                                    std::unique_ptr<PageCacheFetch> fetch = nullptr);
 
-  /// Gives no advice any more, and closes all sources.
+  /// Gives no advice any more, and closes all sources. Waits for the thread, but not for long: one
+  /// that a file server does not answer is left, and this is not to be destroyed then.
   void end();
 
  private:
@@ -132,6 +133,8 @@ class Adviser {
   std::vector<std::weak_ptr<AdvisedFile>> files_;
   bool is_changed_ = false;  ///< Other files are watched.
   bool stopping_ = false;
+  bool has_ended_ = false;  ///< The thread is past all that it does.
+  std::condition_variable ended_;
   std::atomic<bool> is_stuck_{false};  ///< The thread was waited for in vain.
   std::thread thread_;
 };

@@ -18,6 +18,9 @@ constexpr Bytes fewest_blocks = 4;
 /// For want of memory none gets smaller than this: requests of less do not pay.
 constexpr Bytes smallest_block = 64 * KiB;
 
+/// A file server may not answer what is under way.
+constexpr std::chrono::milliseconds longest_end{2000};
+
 }  // namespace
 
 Prefetcher::Prefetcher(std::unique_ptr<ReadQueue> queue, Bytes memory,
@@ -44,18 +47,32 @@ void Prefetcher::end(const char* why) {
   stopping_.store(true);
   {
     const std::lock_guard lock(queue_mutex_);
-    if (queue_ == nullptr) return;
-    queue_->wake();
+    if (queue_ == nullptr || !thread_.joinable()) return;
+    if (!queue_->wake()) {
+      // It has all that it may still touch, and ends with whatever wakes it.
+      thread_.detach();
+      return;
+    }
   }
   thread_.join();
+  bool all_ended = true;
   {
     // Waits for the kernel, which writes into what under_way_ keeps.
     const std::lock_guard lock(queue_mutex_);
-    queue_.reset();
+    all_ended = queue_broke_.load() || queue_->finish(longest_end);
+    if (all_ended) {
+      queue_.reset();
+    } else {
+      static_cast<void>(queue_.release());
+    }
   }
-  under_way_.clear();
+  if (all_ended) under_way_.clear();
   const std::lock_guard lock(mutex_);
-  for (const auto& member : members_) member->file->close_source();
+  for (const auto& member : members_) {
+    const auto is_its_own = [&](const auto& read) { return read.second.member == member; };
+    if (std::ranges::none_of(under_way_, is_its_own)) member->file->close_source();
+  }
+  leave_under_way();
   members_.clear();
 }
 
@@ -156,7 +173,7 @@ void Prefetcher::release(const std::shared_ptr<ServedFile>& file) {
 void Prefetcher::wake() {
   if (!idle_.exchange(false)) return;
   const std::lock_guard lock(queue_mutex_);
-  if (queue_ != nullptr) queue_->wake();
+  if (queue_ != nullptr && !queue_->wake()) queue_broke_.store(true);
 }
 
 std::vector<std::shared_ptr<Prefetcher::Member>> Prefetcher::members() {
@@ -192,12 +209,12 @@ void Prefetcher::start_requests() {
       if (static_cast<int>(under_way_.size()) >= queue_->depth()) return true;
       auto request = member->file->next_request();
       if (!request) return true;
-      if (const FetchSource& source = *request->source; !source.is_direct()) {
-        // The next store to what comes from the page cache sets the times of the file then. Where
-        // this fails it does so once more before a read is served.
-        const Extent extent{request->offset, static_cast<Bytes>(request->into.size())};
-        static_cast<void>(write_out(source.descriptor(), extent));
-      }
+      // The next store to what comes from the page cache sets the times of the file then. Where
+      // this fails it does so once more before a read is served. Reads past the page cache do it
+      // by themselves, but for those that a file system takes as such and does not carry out so
+      // (ext4 with its data in the journal), which it does not tell before Linux 6.1.
+      const Extent extent{request->offset, static_cast<Bytes>(request->into.size())};
+      static_cast<void>(write_out(request->source->descriptor(), extent));
       const std::uint64_t tag = next_tag_++;
       const std::uint64_t own_tag = std::exchange(request->tag, tag);
       // Before it begins: what it is read into must be kept, whatever fails.
@@ -217,11 +234,15 @@ void Prefetcher::stop_all(const char* why) {
   for (const auto& member : members_) member->file->stop(why);
 }
 
-/// The queue is of no use any more. What was under way may still write into its memory, which is
-/// therefore never given back.
+/// The queue is of no use any more.
 void Prefetcher::give_up() {
   queue_broke_.store(true);  // Who learns that its file is not served finds it set.
   stop_all("the queue of reads broke");
+  leave_under_way();
+}
+
+/// It may still write into its memory, which is therefore never given back.
+void Prefetcher::leave_under_way() {
   for (auto& [tag, request] : under_way_) {
     static_cast<void>(new std::shared_ptr<Member>(std::move(request.member)));
   }

@@ -65,8 +65,10 @@ class Prefetcher {
   /// The queue of reads is of no use any more, and nothing is read ahead.
   bool has_broken_queue() const { return queue_broke_.load(); }
 
-  /// Reads nothing ahead any more, for the reason `why`: waits for what is under way, and closes
-  /// all descriptors of its own. Only wake() and release() may be called afterwards.
+  /// Reads nothing ahead any more, for the reason `why`: waits for what is under way, but not for
+  /// long, and closes all descriptors of its own of which nothing is. Only wake() and release() may
+  /// be called afterwards. Where the program has closed what wakes the thread, that may go on, and
+  /// this is not to be destroyed.
   void end(const char* why);
 
  private:
@@ -94,6 +96,7 @@ class Prefetcher {
   void start_requests();
   void stop_all(const char* why);
   void give_up();
+  void leave_under_way();
   std::vector<std::shared_ptr<Member>> members();
 
   const std::shared_ptr<Resource> memory_;

@@ -1,0 +1,171 @@
+"""Goal: what another process writes over a file while it is read ahead is read as it was written,
+however it was written, and however the file is read ahead.
+
+Method: a program reads half of a declared file, by one opening, by one that it closes and another
+one, or together with a second process. Then a part of the other half, which has been fetched by
+now, gets other bytes: by pwrite, copy_file_range, a hole, or a mapping, from here, where nothing is
+preloaded. Size and name stay as they were. What the program reads then must be what is there, and
+reads must have been served before.
+
+usage: overwritten_check.py LIBRARY uring|threads
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import subprocess
+import sys
+import tempfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+from preloaded import Preloaded, evict, make_file, total, wait_until_settled
+
+SIZE = 4 << 20
+STEP = 1 << 16
+HALF = SIZE // 2
+#: What gets other bytes: what is read next.
+PART = 2 * STEP
+INTENT = f"""
+[[file]]
+path = "*.dat"
+willneed = [[0, 0]]
+block = {STEP}
+budget = {16 * STEP}
+"""
+READING = f"""
+import os, sys, zlib
+path, opens_again = sys.argv[1], sys.argv[2] == "opened again"
+
+def say(word):
+    print(word, flush=True)
+    sys.stdin.readline()
+
+def read(first, end):
+    found = 0
+    for at in range(first, end, {STEP}):
+        found = zlib.crc32(os.pread(file, {STEP}, at), found)
+    return found
+
+file = os.open(path, os.O_RDONLY)
+say("open")
+before = read(0, {HALF})
+if opens_again:
+    os.close(file)
+say("read")
+if opens_again:
+    file = os.open(path, os.O_RDONLY)
+say((before, read({HALF}, {SIZE})))
+"""
+
+
+def by_pwrite(file: int) -> None:
+    os.pwrite(file, bytes(PART), HALF)
+
+
+def by_copying(file: int) -> None:
+    with tempfile.TemporaryFile(dir=".") as source:
+        source.write(b"\1" * PART)
+        source.flush()
+        assert os.copy_file_range(source.fileno(), file, PART, 0, HALF) == PART
+
+
+def by_a_hole(file: int) -> None:
+    done = subprocess.run(
+        [
+            "fallocate",
+            "--punch-hole",
+            "--offset",
+            str(HALF),
+            "--length",
+            str(PART),
+            f"/dev/fd/{file}",
+        ],
+        pass_fds=[file],
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode != 0:  # Not every file system has them.
+        by_pwrite(file)
+
+
+def by_a_mapping(file: int) -> None:
+    with mmap.mmap(file, SIZE) as view:
+        view[HALF : HALF + PART] = b"\2" * PART
+
+
+WRITES: dict[str, Callable[[int], None]] = {
+    "pwrite": by_pwrite,
+    "copied": by_copying,
+    "hole": by_a_hole,
+    "mapped": by_a_mapping,
+}
+#: Processes that read, by how they do.
+READERS = {"once": 1, "opened again": 1, "together": 2}
+
+
+def check(preloaded: Preloaded, how: str, written: str, file: Path) -> list[str]:
+    """What is wrong."""
+    emptied = evict(file)
+    readers = [
+        subprocess.Popen(
+            [sys.executable, "-c", READING, str(file), how],
+            env=preloaded.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(READERS[how])
+    ]
+
+    def all_say() -> list[str]:
+        return [(reader.stdout or sys.stdin).readline().strip() for reader in readers]
+
+    def go_on() -> None:
+        for reader in readers:
+            assert reader.stdin is not None
+            reader.stdin.write("go on\n")
+            reader.stdin.flush()
+
+    all_say()
+    go_on()
+    all_say()
+    before = file.read_bytes()[:HALF]
+    descriptor = os.open(file, os.O_RDWR)
+    WRITES[written](descriptor)
+    os.close(descriptor)
+    go_on()
+    expected = str((zlib.crc32(before), zlib.crc32(file.read_bytes()[HALF:])))
+    failures = [
+        f"{how}, {written}: {said} in place of {expected}" for said in all_say() if said != expected
+    ]
+    for reader in readers:
+        reader.communicate("go on\n")
+    records = preloaded.take_records()
+    served = total(records, "reads_served")
+    print(f"{how}, {written}: {served} reads were served")
+    if emptied and served < HALF // STEP // 2:
+        failures.append(f"{how}, {written}: {served} reads were served: {records}")
+    return failures
+
+
+def main() -> int:
+    library, queue = sys.argv[1:3]
+    failures = []
+    with tempfile.TemporaryDirectory(dir=".", prefix="posix-overwritten-") as name:
+        directory = Path(name).resolve()
+        preloaded = Preloaded(library, queue, directory / "runs", INTENT)
+        cases = [(how, written) for how in READERS for written in WRITES]
+        for number in range(len(cases)):
+            make_file(directory / f"{number}.dat", SIZE, number)
+        wait_until_settled(directory)
+        for number, (how, written) in enumerate(cases):
+            failures += check(preloaded, how, written, directory / f"{number}.dat")
+    print("\n".join(failures) or "all as it was written")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
