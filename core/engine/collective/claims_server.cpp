@@ -15,6 +15,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/engine/collective/sign_of_life.hpp"
 #include "core/storage/background_thread.hpp"
 
 namespace forebay {

@@ -199,14 +199,15 @@ TEST_P(ClaimsTest, ARankWhoseNumberIsThatOfALivingProcessIsGoneOnceItHasEnded) {
 
 /// Ranks of other hosts are asked by way of the process that serves them.
 TEST(RelayedClaims, AreGoneWithTheProcessThatServesThem) {
-  auto memory = sure(SharedMemory::create(SharedClaims::bytes(2)));
+  auto made = SharedMemory::create(SharedClaims::bytes(2));
+  ASSERT_TRUE(made);
+  const std::shared_ptr<SharedMemory> memory = *std::move(made);
   memory->unlink();
   std::array<int, 2> told{};
   ASSERT_EQ(::pipe(told.data()), 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    const auto server = ClaimsServer::start(
-        std::shared_ptr<SharedRegion>(std::move(memory)), 2, granule, {1});
+    const auto server = ClaimsServer::start(memory, 2, granule, {1});
     const auto remote = RemoteClaims::connect((*server)->door(), 1, granule);
     (*remote)->open(0);
     (void)!::write(told[1], "", 1);

@@ -25,11 +25,13 @@ void SignOfLife::let_go() {
 
 bool SignOfLife::is_lost() {
   // Who looks is not to have what is not held, not for a moment: it may be killed then.
+  if (is_lost_) return true;
   if (!is_held_) return false;
   const int error = ::pthread_mutex_trylock(&mutex_);
-  // Left inconsistent, it is nobody's any more, and says so to all who look later.
+  // Not by the mutex alone: glibc keeps one locked that it says is not recoverable.
+  if (error == EOWNERDEAD || error == ENOTRECOVERABLE) is_lost_ = true;
   if (error == 0 || error == EOWNERDEAD) ::pthread_mutex_unlock(&mutex_);
-  return error == EOWNERDEAD || error == ENOTRECOVERABLE;
+  return is_lost_;
 }
 
 }  // namespace forebay

@@ -23,6 +23,7 @@ class SignOfLife {
 
  private:
   std::atomic<bool> is_held_;
+  std::atomic<bool> is_lost_;
   pthread_mutex_t mutex_;
 };
 

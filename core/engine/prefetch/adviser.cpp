@@ -11,12 +11,6 @@
 #include "core/storage/bounded_lock.hpp"
 
 namespace forebay {
-namespace {
-
-/// A file server may not answer what the thread asks it.
-constexpr std::chrono::milliseconds longest_end{2000};
-
-}  // namespace
 
 AdvisedFile::AdvisedFile(Adviser& adviser, std::string path, std::unique_ptr<FetchSource> source,
                          std::unique_ptr<ReadAdvice> advice, std::unique_ptr<PageCacheFetch> fetch)

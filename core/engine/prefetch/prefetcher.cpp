@@ -18,9 +18,6 @@ constexpr Bytes fewest_blocks = 4;
 /// For want of memory none gets smaller than this: requests of less do not pay.
 constexpr Bytes smallest_block = 64 * KiB;
 
-/// A file server may not answer what is under way.
-constexpr std::chrono::milliseconds longest_end{2000};
-
 }  // namespace
 
 Prefetcher::Prefetcher(std::unique_ptr<ReadQueue> queue, Bytes memory,
