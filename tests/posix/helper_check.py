@@ -44,7 +44,7 @@ CASES: dict[str, tuple[list[str], bool | None, bool | None]] = {
     "blocked signals": (["block_signals", OPEN, *READS], True, True),
     "closed descriptors": ([OPEN, *READS[1:], "close_behind 3", OPEN, *READS], None, None),
     "closed descriptors, and an end of all threads": (
-        [OPEN, *READS[1:], "close_behind 3", "unshare", OPEN, *READS],
+        [OPEN, *READS, *READS, "idle", "close_behind 3", "unshare", OPEN, *READS],
         None,
         None,
     ),

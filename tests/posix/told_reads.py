@@ -8,6 +8,7 @@ fork LINES                             the lines that follow are for a child
 fork_past_handlers LINES               the same by _Fork
 forbid CALL...                         system calls, which fail with EPERM then, in all threads
 close_behind FIRST                     all descriptors from there on, by the kernel's own call
+idle                                   until no other thread of this process runs
 unshare                                its namespaces, before which our threads end
 block_signals | signals                all of them; how many are blocked
 """
@@ -20,8 +21,11 @@ import mmap
 import os
 import signal
 import sys
+import threading
+import time
 import zlib
 from collections.abc import Callable
+from pathlib import Path
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.fopen.restype = ctypes.c_void_p
@@ -114,6 +118,20 @@ class Calls:
         close_range = 436
         return str(libc.syscall(close_range, first, 0xFFFFFFFF, 0))
 
+    def idle(self) -> str:
+        own = str(threading.get_native_id())
+        deadline = time.monotonic() + 20
+
+        def runs(task: Path) -> bool:
+            return (task / "syscall").read_text().startswith("running")
+
+        tasks = Path("/proc/self/task")
+        while any(runs(task) for task in tasks.iterdir() if task.name != own):
+            if time.monotonic() > deadline:
+                return "another thread runs on"
+            time.sleep(0.001)
+        return "idle"
+
     def unshare(self) -> str:
         clone_fs = 0x200
         return str(libc.unshare(clone_fs))
@@ -137,12 +155,12 @@ def make(line: str) -> None:
     name, *words = line.split()
     try:
         answer = getattr(calls, name)(*(int(word) if word.isdigit() else word for word in words))
+        if isinstance(answer, bytes):
+            answer = told(answer)
+        if calls.descriptor >= 0:
+            answer += f", at {os.lseek(calls.descriptor, 0, os.SEEK_CUR)}"
     except OSError as error:
         answer = errno.errorcode[error.errno]
-    if isinstance(answer, bytes):
-        answer = told(answer)
-    if calls.descriptor >= 0:
-        answer += f", at {os.lseek(calls.descriptor, 0, os.SEEK_CUR)}"
     print(f"{line.strip()}: {answer}", flush=True)
 
 
