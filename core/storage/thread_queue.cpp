@@ -5,10 +5,9 @@
 #include <deque>
 #include <exception>
 #include <mutex>
-#include <thread>
 #include <utility>
 
-#include "core/storage/background_thread.hpp"
+#include "core/storage/counted_out_thread.hpp"
 #include "core/storage/read_queue.hpp"
 
 namespace forebay {
@@ -27,7 +26,7 @@ class ThreadQueue final : public ReadQueue {
       stopping_ = true;
     }
     work_.notify_all();
-    for (std::thread& worker : workers_) worker.join();
+    for (CountedOutThread& worker : workers_) worker.join();
   }
 
   ThreadQueue(const ThreadQueue&) = delete;
@@ -73,14 +72,14 @@ class ThreadQueue final : public ReadQueue {
     std::unique_lock lock(mutex_);
     under_way_ -= static_cast<int>(requests_.size());
     requests_.clear();
-    return ended_something_.wait_for(
-        lock, longest, [&] { return under_way_ == static_cast<int>(ended_.size()); });
+    return ended_something_.wait_for(lock, longest,
+                                     [&] { return under_way_ == static_cast<int>(ended_.size()); });
   }
 
  private:
   bool add_worker() {
     try {
-      workers_.push_back(background_thread([this] { work(); }));
+      workers_.emplace_back([this] { work(); });
     } catch (const std::exception&) {  // No thread, or no memory for one more.
       return false;
     }
@@ -120,7 +119,7 @@ class ThreadQueue final : public ReadQueue {
   int under_way_ = 0;
   bool woken_ = false;
   bool stopping_ = false;
-  std::vector<std::thread> workers_;  ///< Touched by the thread that starts reads alone.
+  std::vector<CountedOutThread> workers_;  ///< Touched by the thread that starts reads alone.
 };
 
 }  // namespace

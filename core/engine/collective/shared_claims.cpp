@@ -176,8 +176,7 @@ bool SharedClaims::is_gone(Place& owner) const {
   if (owner.gone.load() != 0) return true;
   if ((owner.relayed.load() != 0 ? header().relay_life : owner.life).is_lost()) return true;
   const auto process = static_cast<pid_t>(owner.process.load());
-  return ::kill(process, 0) != 0 && errno == ESRCH &&
-         owner.process_space.load() == process_space();
+  return ::kill(process, 0) != 0 && errno == ESRCH && owner.process_space.load() == process_space();
 }
 
 std::optional<Claims::Answer> SharedClaims::look_for_answer() {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/engine/prefetch/steady_time.hpp"
-#include "core/storage/background_thread.hpp"
 #include "core/storage/bounded_lock.hpp"
 
 namespace forebay {
@@ -194,7 +193,7 @@ void AdvisedFile::let_go(std::span<const ReadAdvice::Item> items) {
 }
 
 Adviser::Adviser(std::function<void()> prepare)
-    : thread_(background_thread([this, prepare = std::move(prepare)] {
+    : thread_([this, prepare = std::move(prepare)] {
         if (prepare != nullptr) prepare();
         try {
           work();
@@ -207,7 +206,7 @@ Adviser::Adviser(std::function<void()> prepare)
         const std::lock_guard lock(mutex_);
         has_ended_ = true;
         ended_.notify_one();
-      })) {}
+      }) {}
 
 Adviser::~Adviser() { end(); }
 

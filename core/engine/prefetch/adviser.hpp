@@ -10,13 +10,13 @@
 #include <mutex>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "core/engine/prefetch/page_cache_fetch.hpp"
 #include "core/engine/prefetch/prefetch_figures.hpp"
 #include "core/model/extent_set.hpp"
 #include "core/plan/read_advice.hpp"
+#include "core/storage/counted_out_thread.hpp"
 #include "core/storage/fetch_source.hpp"
 #include "core/storage/read_progress.hpp"
 
@@ -136,7 +136,7 @@ class Adviser {
   bool has_ended_ = false;  ///< The thread is past all that it does.
   std::condition_variable ended_;
   std::atomic<bool> is_stuck_{false};  ///< The thread was waited for in vain.
-  std::thread thread_;
+  CountedOutThread thread_;
 };
 
 }  // namespace forebay

@@ -9,7 +9,6 @@
 #include "core/engine/prefetch/fetch_buffer.hpp"
 #include "core/engine/prefetch/prefetched_file.hpp"
 #include "core/engine/prefetch/steady_time.hpp"
-#include "core/storage/background_thread.hpp"
 
 namespace forebay {
 namespace {
@@ -24,14 +23,14 @@ Prefetcher::Prefetcher(std::unique_ptr<ReadQueue> queue, Bytes memory,
                        std::function<void()> prepare)
     : memory_(std::make_shared<Resource>("prefetch.memory", memory)),
       queue_(std::move(queue)),
-      thread_(background_thread([this, prepare = std::move(prepare)] {
+      thread_([this, prepare = std::move(prepare)] {
         if (prepare != nullptr) prepare();
         try {
           work();
         } catch (const std::bad_alloc&) {
           stop_all("no memory");  // The queue is sound: end() waits for what is under way.
         }
-      })) {}
+      }) {}
 
 Prefetcher::~Prefetcher() { end(""); }
 

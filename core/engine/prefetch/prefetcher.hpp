@@ -6,7 +6,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -18,6 +17,7 @@
 #include "core/model/error.hpp"
 #include "core/model/extent.hpp"
 #include "core/model/read_intent.hpp"
+#include "core/storage/counted_out_thread.hpp"
 #include "core/storage/fetch_source.hpp"
 #include "core/storage/file_version.hpp"
 #include "core/storage/read_queue.hpp"
@@ -112,7 +112,7 @@ class Prefetcher {
   std::uint64_t next_tag_ = 0;
   std::mutex queue_mutex_;            ///< Against the queue's end; the thread needs it not.
   std::unique_ptr<ReadQueue> queue_;  ///< Null after end().
-  std::thread thread_;
+  CountedOutThread thread_;
 };
 
 }  // namespace forebay

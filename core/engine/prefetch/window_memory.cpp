@@ -32,8 +32,8 @@ WindowMemory::WindowMemory(const WindowKind& kind)
       bytes_(round_down(kind.bytes, unit_)) {
   const auto space = space_of_known_life();
   if (!space) return;
-  std::snprintf(name_, sizeof name_, "/forebay-window-2-%u-%llx-%llx-%llx-%llx-%llx-%llx", ::geteuid(),
-                static_cast<unsigned long long>(kind.version.id.device),
+  std::snprintf(name_, sizeof name_, "/forebay-window-2-%u-%llx-%llx-%llx-%llx-%llx-%llx",
+                ::geteuid(), static_cast<unsigned long long>(kind.version.id.device),
                 static_cast<unsigned long long>(kind.version.id.inode),
                 static_cast<unsigned long long>(kind.version.size),
                 static_cast<unsigned long long>(kind.version.changed_ns),
