@@ -68,6 +68,18 @@ std::string kind_of(const toml::node& node) {
   return "(number with a fraction, date or time)";
 }
 
+/// What stands in a list where a pair should: so that it is found in a line of thousands.
+std::string shown(const toml::node& node) {
+  constexpr std::size_t most_items = 3;
+  const auto* items = node.as_array();
+  if (items == nullptr) return kind_of(node);
+  std::string text = "[";
+  for (std::size_t i = 0; i < std::min(items->size(), most_items); ++i) {
+    text.append(i == 0 ? "" : ", ").append(kind_of(*items->get(i)));
+  }
+  return text + (items->size() > most_items ? ", ...]" : "]");
+}
+
 /// A table in the order in which it was written: toml++ sorts it by key.
 std::vector<std::pair<const toml::key*, const toml::node*>> in_file_order(
     const toml::table& table) {
@@ -283,7 +295,8 @@ class ReadSectionReader {
         section_.intent.policy = text ? policy_in(*text) : std::nullopt;
         if (!section_.intent.policy) report(*key, *node, "auto, page-cache or mercury");
       } else if (key->str() != "path" && key->str() != "cache" && !is_known_hint(key->str())) {
-        add_problem(section_.unknown, key->source().begin, *key, kind_of(*node), known_keys);
+        add_problem(section_.unknown, key->source().begin, std::string(key->str()), kind_of(*node),
+                    known_keys);
       }
     }
     return std::move(section_);
@@ -316,7 +329,8 @@ class ReadSectionReader {
       report(key, node, accepted);
       return;
     }
-    for (const auto& item : *pairs) {
+    for (std::size_t i = 0; i < pairs->size(); ++i) {
+      const toml::node& item = *pairs->get(i);
       const auto* pair = item.as_array();
       const bool is_pair = pair != nullptr && pair->size() == 2;
       const auto offset = is_pair ? bytes_in(pair->get(0)) : std::nullopt;
@@ -325,22 +339,23 @@ class ReadSectionReader {
         section_.intent.willneed.push_back({*offset, *length});
         section_.lines.push_back(item.source().begin.line);
       } else {
-        add_problem(section_.problems, item.source().begin, key, kind_of(item), accepted);
+        add_problem(section_.problems, item.source().begin,
+                    std::string(key.str()) + "[" + std::to_string(i) + "]", shown(item), accepted);
       }
     }
   }
 
   void report(const toml::key& key, const toml::node& node, const char* accepted) {
-    add_problem(section_.problems, key.source().begin, key, kind_of(node), accepted);
+    add_problem(section_.problems, key.source().begin, std::string(key.str()), kind_of(node),
+                accepted);
   }
 
   void add_problem(std::vector<HintProblem>& among, const toml::source_position& where,
-                   const toml::key& key, std::string value, const char* accepted) {
+                   std::string key, std::string value, const char* accepted) {
     // A list with thousands of mistakes has said enough.
     static constexpr std::size_t most_problems = 16;
     if (among.size() == most_problems) return;
-    among.push_back(
-        {place(intent_path_, where), std::string(key.str()), std::move(value), accepted});
+    among.push_back({place(intent_path_, where), std::move(key), std::move(value), accepted});
   }
 
   const std::string_view intent_path_;

@@ -187,7 +187,9 @@ gap = "small"
   std::vector<std::string> told;
   for (const auto& problem : found[0].problems) told.push_back(to_string(problem));
   EXPECT_THAT(
-      told, ElementsAre(HasSubstr("job.toml:5"), HasSubstr("job.toml:6"), HasSubstr("job.toml:7"),
+      told, ElementsAre(HasSubstr("job.toml:5: willneed[1] = \"[5]\""),
+                        HasSubstr("job.toml:6: willneed[2] = \"[-1, 10]\""),
+                        HasSubstr("job.toml:7: willneed[3] = \"[(number with a fraction"),
                         HasSubstr("job.toml:8"), HasSubstr("job.toml:11"), HasSubstr("job.toml:12"),
                         HasSubstr("job.toml:13"), HasSubstr("job.toml:14"),
                         HasSubstr("job.toml:15"), HasSubstr("job.toml:16")));
