@@ -5,9 +5,10 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <thread>
 #include <utility>
 
-#include "core/storage/counted_out_thread.hpp"
+#include "core/storage/background_thread.hpp"
 #include "core/storage/read_queue.hpp"
 
 namespace forebay {
@@ -26,7 +27,7 @@ class ThreadQueue final : public ReadQueue {
       stopping_ = true;
     }
     work_.notify_all();
-    for (CountedOutThread& worker : workers_) worker.join();
+    for (std::thread& worker : workers_) worker.join();
   }
 
   ThreadQueue(const ThreadQueue&) = delete;
@@ -79,7 +80,7 @@ class ThreadQueue final : public ReadQueue {
  private:
   bool add_worker() {
     try {
-      workers_.emplace_back([this] { work(); });
+      workers_.push_back(background_thread([this] { work(); }));
     } catch (const std::exception&) {  // No thread, or no memory for one more.
       return false;
     }
@@ -119,7 +120,7 @@ class ThreadQueue final : public ReadQueue {
   int under_way_ = 0;
   bool woken_ = false;
   bool stopping_ = false;
-  std::vector<CountedOutThread> workers_;  ///< Touched by the thread that starts reads alone.
+  std::vector<std::thread> workers_;  ///< Touched by the thread that starts reads alone.
 };
 
 }  // namespace

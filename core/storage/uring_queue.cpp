@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <liburing.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -126,19 +127,19 @@ class UringQueue final : public ReadQueue {
     for (int tries = 1;;) {
       const int status = longest ? submit_and_wait(*longest) : io_uring_submit_and_wait(&ring_, 1);
       if (status == -EINTR) continue;
-      if (status == -ETIME) return 0;
       if (status != -EAGAIN || tries++ == most_tries) return status;
       std::this_thread::sleep_for(between_tries);
     }
   }
 
+  /// By poll(2), which any kernel can end in time. A signal ends it, too: who waits so knows how
+  /// much is left.
   int submit_and_wait(std::chrono::nanoseconds longest) {
-    // Before Linux 5.11 it would take a request of its own, among ours.
-    if ((ring_.features & IORING_FEAT_EXT_ARG) == 0) return io_uring_submit_and_wait(&ring_, 1);
-    const auto whole = std::chrono::duration_cast<std::chrono::seconds>(longest);
-    __kernel_timespec limit{whole.count(), (longest - whole).count()};
-    io_uring_cqe* entry = nullptr;
-    return io_uring_submit_and_wait_timeout(&ring_, &entry, 1, &limit, nullptr);
+    if (const int status = io_uring_submit(&ring_); status < 0) return status;
+    pollfd ready{ring_.ring_fd, POLLIN, 0};
+    const auto limit = std::chrono::ceil<std::chrono::milliseconds>(longest);
+    const int found = ::poll(&ready, 1, static_cast<int>(limit.count()));
+    return found < 0 && errno != EINTR ? -errno : 0;
   }
 
   io_uring ring_;

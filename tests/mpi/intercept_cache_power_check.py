@@ -129,7 +129,7 @@ def require_shutdown(directory: Path) -> None:
 
 
 def run_until(
-    after: int, lost: list[Disk], hints: str, command: list[str], path: Path
+    after: int, lost: list[Disk], environment: dict[str, str], command: list[str], path: Path
 ) -> tuple[int, list[str]]:
     """The last turn that was told, and what the program said besides. Power goes after a turn."""
     told = 0
@@ -143,7 +143,7 @@ def run_until(
 
     with subprocess.Popen(
         [*command, str(TURNS), str(path)],
-        env=os.environ | {"FOREBAY_HINTS": hints, "FOREBAY_RANKS_PER_NODE": "1"},
+        env=os.environ | environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -191,12 +191,15 @@ class Setting:
     lost: tuple[str, ...]
     redundancy: str = "none"
 
-    def hints(self, logs: Path) -> str:
-        return (
+    def environment(self, logs: Path) -> dict[str, str]:
+        """With ranks of one node, or of a node each where some is to be lost."""
+        hints = (
             f"forebay_cache=enable;forebay_cache_path={logs};forebay_cache_sync={self.scope};"
             f"forebay_cache_redundancy={self.redundancy};forebay_cache_capacity=16MiB;"
             "romio_cb_write=enable;cb_buffer_size=65536"
         )
+        nodes = {} if self.redundancy == "none" else {"FOREBAY_RANKS_PER_NODE": "1"}
+        return {"FOREBAY_HINTS": hints, **nodes}
 
 
 SETTINGS = (
@@ -217,7 +220,7 @@ def lose_power(
         logs = all_disks["node"].mount / "logs"
         logs.mkdir()
         lost = [all_disks[name] for name in setting.lost]
-        told, rest = run_until(after, lost, setting.hints(logs), command, path)
+        told, rest = run_until(after, lost, setting.environment(logs), command, path)
         here = f"{setting}, lost after {after}: {told} turns told"
         assert told >= after, f"{here}: {''.join(rest)}"
         for disk in lost:

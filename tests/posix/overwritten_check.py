@@ -1,11 +1,11 @@
 """Goal: what another process writes over a file while it is read ahead is read as it was written,
 however it was written, and however the file is read ahead.
 
-Method: a program reads half of a declared file, by one opening, by one that it closes and another
-one, or together with a second process. Then a part of the other half, which has been fetched by
+Method: a program reads half of a declared file, by one opening, by one of several that it closes
+before the next, or together with a second process. Then a part of the other half, which has been fetched by
 now, gets other bytes: by pwrite, copy_file_range, a hole, or a mapping, from here, where nothing is
 preloaded. Size and name stay as they were. What the program reads then must be what is there, and
-reads must have been served before.
+reads must have been served before, and none any more, as the records say.
 
 usage: overwritten_check.py LIBRARY uring|threads
 """
@@ -49,6 +49,10 @@ def read(first, end):
         found = zlib.crc32(os.pread(file, {STEP}, at), found)
     return found
 
+if opens_again:  # What is fetched by the next opening stays when that is closed.
+    file = os.open(path, os.O_RDONLY)
+    read(0, {STEP})
+    os.close(file)
 file = os.open(path, os.O_RDONLY)
 say("open")
 before = read(0, {HALF})
@@ -88,6 +92,7 @@ def by_a_hole(file: int) -> None:
         check=False,
     )
     if done.returncode != 0:  # Not every file system has them.
+        print("no holes here")
         by_pwrite(file)
 
 
@@ -148,6 +153,7 @@ def check(preloaded: Preloaded, how: str, written: str, file: Path) -> list[str]
     print(f"{how}, {written}: {served} reads were served")
     if emptied and served < HALF // STEP // 2:
         failures.append(f"{how}, {written}: {served} reads were served: {records}")
+    print([(r["reads"], r["reads_served"], r["bytes_fetched"], r["stopped"]) for r in records])
     return failures
 
 

@@ -123,7 +123,10 @@ class Calls:
         deadline = time.monotonic() + 20
 
         def runs(task: Path) -> bool:
-            return (task / "syscall").read_text().startswith("running")
+            try:
+                return (task / "syscall").read_text().startswith("running")
+            except OSError:  # It has ended; or the kernel does not tell.
+                return False
 
         tasks = Path("/proc/self/task")
         while any(runs(task) for task in tasks.iterdir() if task.name != own):

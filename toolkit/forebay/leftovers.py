@@ -17,7 +17,7 @@ _PURPOSES = (
 # [core/engine/collective/shared_memory.cpp]
 _SHARED_BUFFER = re.compile(r"forebay-(\d+)-[0-9a-f]{16}")
 # [core/engine/prefetch/node_readers.cpp, window_memory.cpp]
-_READERS = re.compile(r"forebay-(reads-\d+-\d+(-[0-9a-f]+){5}|window-\d+-\d+(-[0-9a-f]+){6})")
+_READERS = re.compile(r"forebay-(reads-\d+-\d+(-[0-9a-f]+){4,5}|window-\d+-\d+(-[0-9a-f]+){5,6})")
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -182,6 +183,7 @@ TEST_P(ClaimsTest, ARankWhoseNumberIsThatOfALivingProcessIsGoneOnceItHasEnded) {
   zero_->open(::getpid());
   const pid_t child = ::fork();
   if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     zero_->answer([](const Claims::Question&) { return Claims::Answer{.epoch = 5}; });
     ::_exit(1);  // Nobody closes it.
   }
@@ -207,6 +209,7 @@ TEST(RelayedClaims, AreGoneWithTheProcessThatServesThem) {
   ASSERT_EQ(::pipe(told.data()), 0);
   const pid_t child = ::fork();
   if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     const auto server = ClaimsServer::start(memory, 2, granule, {1});
     const auto remote = RemoteClaims::connect((*server)->door(), 1, granule);
     (*remote)->open(0);
@@ -214,10 +217,10 @@ TEST(RelayedClaims, AreGoneWithTheProcessThatServesThem) {
     ::pause();
     ::_exit(1);
   }
-  char opened = 0;
-  ASSERT_EQ(::read(told[0], &opened, 1), 1);
-  ::close(told[0]);
   ::close(told[1]);
+  char opened = 0;
+  ASSERT_EQ(::read(told[0], &opened, 1), 1) << "the child has ended";
+  ::close(told[0]);
   SharedClaims local(memory->bytes(), 2, 0, granule);
   ASSERT_EQ(sure(local.next_open(0)), 1);
   ::kill(child, SIGKILL);

@@ -6,7 +6,9 @@
 #include <new>
 #include <utility>
 
+#include "core/engine/prefetch/longest_end.hpp"
 #include "core/engine/prefetch/steady_time.hpp"
+#include "core/storage/background_thread.hpp"
 #include "core/storage/bounded_lock.hpp"
 
 namespace forebay {
@@ -193,7 +195,7 @@ void AdvisedFile::let_go(std::span<const ReadAdvice::Item> items) {
 }
 
 Adviser::Adviser(std::function<void()> prepare)
-    : thread_([this, prepare = std::move(prepare)] {
+    : thread_(background_thread([this, prepare = std::move(prepare)] {
         if (prepare != nullptr) prepare();
         try {
           work();
@@ -206,7 +208,7 @@ Adviser::Adviser(std::function<void()> prepare)
         const std::lock_guard lock(mutex_);
         has_ended_ = true;
         ended_.notify_one();
-      }) {}
+      })) {}
 
 Adviser::~Adviser() { end(); }
 
@@ -231,7 +233,7 @@ void Adviser::end() {
     notes_.clear();
     noted_.notify_one();
     if (!thread_.joinable()) return;
-    if (!ended_.wait_for(lock, longest_end, [this] { return has_ended_; })) {
+    if (is_stuck_.load() || !ended_.wait_for(lock, longest_end, [this] { return has_ended_; })) {
       is_stuck_.store(true);
       thread_.detach();
       return;

@@ -10,13 +10,13 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/engine/prefetch/page_cache_fetch.hpp"
 #include "core/engine/prefetch/prefetch_figures.hpp"
 #include "core/model/extent_set.hpp"
 #include "core/plan/read_advice.hpp"
-#include "core/storage/counted_out_thread.hpp"
 #include "core/storage/fetch_source.hpp"
 #include "core/storage/read_progress.hpp"
 
@@ -102,7 +102,8 @@ class Adviser {
                                    std::unique_ptr<PageCacheFetch> fetch = nullptr);
 
   /// Gives no advice any more, and closes all sources. Waits for the thread, but not for long: one
-  /// that a file server does not answer is left, and this is not to be destroyed then.
+  /// that a file server does not answer is left, with all sources, and this is not to be destroyed
+  /// then.
   void end();
 
  private:
@@ -136,7 +137,7 @@ class Adviser {
   bool has_ended_ = false;  ///< The thread is past all that it does.
   std::condition_variable ended_;
   std::atomic<bool> is_stuck_{false};  ///< The thread was waited for in vain.
-  CountedOutThread thread_;
+  std::thread thread_;
 };
 
 }  // namespace forebay

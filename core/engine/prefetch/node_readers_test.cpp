@@ -32,6 +32,9 @@ using ::testing::IsEmpty;
 
 constexpr Bytes unit = 64 * KiB;
 
+/// What a child says that is not allowed what it needs.
+constexpr int may_not = 77;
+
 /// Of no other test, nor of another run of this one at the same time.
 FileVersion version_for(std::uint64_t test) {
   return {{static_cast<std::uint64_t>(::getpid()), test}, 10 * unit, 0, 0};
@@ -228,7 +231,6 @@ TEST(NodeReaders, OneThatMayMakeNoSuchFileIsAlone) {
 }
 
 TEST(NodeReaders, OneThatFindsTheMemoryFullIsAlone) {
-  constexpr int may_not = 77;
   const int status = in_child([] {
     // A shared memory of its own, of one page; only root has that.
     if (::unshare(CLONE_NEWNS) != 0 || ::mount("", "/", "", MS_REC | MS_PRIVATE, "") != 0 ||
@@ -245,7 +247,6 @@ TEST(NodeReaders, OneThatFindsTheMemoryFullIsAlone) {
 
 /// In a space of process numbers of its own, where `/proc` shows those of it, or none.
 int in_space_of_its_own(const FileVersion& version, bool is_shown) {
-  constexpr int may_not = 77;
   return in_child([&] {
     if (::unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) return may_not;
     return in_child([&] {
@@ -262,7 +263,7 @@ TEST(NodeReaders, ProcessesOfOtherSpacesOfNumbersDoNotMeet) {
   const auto first = NodeReaders::join(version, {at(0, 4)}, 4 * unit);
   for (const bool is_shown : {false, true}) {
     const int status = in_space_of_its_own(version, is_shown);
-    if (status == 77) GTEST_SKIP() << "needs root";
+    if (status == may_not) GTEST_SKIP() << "needs root";
     EXPECT_EQ(status, 0);
   }
   EXPECT_EQ(in_child([&] { return read_alone(version); }), 1) << "else they meet";
@@ -271,7 +272,6 @@ TEST(NodeReaders, ProcessesOfOtherSpacesOfNumbersDoNotMeet) {
 TEST(NodeReaders, OneWhoseLifeNobodyCanTellIsAlone) {
   const FileVersion version = version_for(19);
   const auto first = NodeReaders::join(version, {at(0, 4)}, 4 * unit);
-  constexpr int may_not = 77;
   const int status = in_child([&] {
     if (::unshare(CLONE_NEWNS) != 0 || ::mount("", "/", "", MS_REC | MS_PRIVATE, "") != 0 ||
         ::mount("", "/proc", "tmpfs", 0, nullptr) != 0) {

@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "core/engine/prefetch/fetch_buffer.hpp"
+#include "core/engine/prefetch/longest_end.hpp"
 #include "core/engine/prefetch/prefetched_file.hpp"
 #include "core/engine/prefetch/steady_time.hpp"
+#include "core/storage/background_thread.hpp"
 
 namespace forebay {
 namespace {
@@ -23,14 +25,17 @@ Prefetcher::Prefetcher(std::unique_ptr<ReadQueue> queue, Bytes memory,
                        std::function<void()> prepare)
     : memory_(std::make_shared<Resource>("prefetch.memory", memory)),
       queue_(std::move(queue)),
-      thread_([this, prepare = std::move(prepare)] {
+      thread_(background_thread([this, prepare = std::move(prepare)] {
         if (prepare != nullptr) prepare();
         try {
           work();
         } catch (const std::bad_alloc&) {
           stop_all("no memory");  // The queue is sound: end() waits for what is under way.
         }
-      }) {}
+        const std::lock_guard lock(mutex_);
+        has_ended_ = true;
+        ended_.notify_one();
+      })) {}
 
 Prefetcher::~Prefetcher() { end(""); }
 
@@ -41,21 +46,30 @@ void Prefetcher::end(const char* why) {
     for (const auto& member : members_) member->file->stop(why);
   }
   stopping_.store(true);
+  const auto deadline = std::chrono::steady_clock::now() + longest_end;
+  bool is_ending = false;
   {
     const std::lock_guard lock(queue_mutex_);
     if (queue_ == nullptr || !thread_.joinable()) return;
-    if (!queue_->wake()) {
-      // It has all that it may still touch, and ends with whatever wakes it.
-      thread_.detach();
-      return;
-    }
+    is_ending = queue_->wake();
+  }
+  if (is_ending) {
+    std::unique_lock lock(mutex_);
+    is_ending = ended_.wait_until(lock, deadline, [this] { return has_ended_; });
+  }
+  if (!is_ending) {
+    // It has all that it may still touch, and ends with whatever wakes it.
+    thread_.detach();
+    return;
   }
   thread_.join();
   bool all_ended = true;
   {
     // Waits for the kernel, which writes into what under_way_ keeps.
     const std::lock_guard lock(queue_mutex_);
-    all_ended = queue_broke_.load() || queue_->finish(longest_end);
+    const auto left = deadline - std::chrono::steady_clock::now();
+    all_ended = queue_broke_.load() ||
+                queue_->finish(std::chrono::duration_cast<std::chrono::milliseconds>(left));
     if (all_ended) {
       queue_.reset();
     } else {

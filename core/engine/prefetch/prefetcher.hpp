@@ -1,11 +1,13 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -17,7 +19,6 @@
 #include "core/model/error.hpp"
 #include "core/model/extent.hpp"
 #include "core/model/read_intent.hpp"
-#include "core/storage/counted_out_thread.hpp"
 #include "core/storage/fetch_source.hpp"
 #include "core/storage/file_version.hpp"
 #include "core/storage/read_queue.hpp"
@@ -66,9 +67,10 @@ class Prefetcher {
   bool has_broken_queue() const { return queue_broke_.load(); }
 
   /// Reads nothing ahead any more, for the reason `why`: waits for what is under way, but not for
-  /// long, and closes all descriptors of its own of which nothing is. Only wake() and release() may
-  /// be called afterwards. Where the program has closed what wakes the thread, that may go on, and
-  /// this is not to be destroyed.
+  /// long, and closes all descriptors of its own, but those of files whose reads are under way
+  /// then. Only wake() and release() may be called afterwards. Where the thread does not end, since
+  /// a file server does not answer it or the program has closed what wakes it, all is left to it,
+  /// and this is not to be destroyed.
   void end(const char* why);
 
  private:
@@ -107,12 +109,14 @@ class Prefetcher {
   std::mutex mutex_;
   std::vector<std::shared_ptr<Member>> members_;   ///< Guarded by mutex_.
   std::vector<std::weak_ptr<SharedFile>> shared_;  ///< Guarded by mutex_. Released ones, too.
-  bool broken_ = false;  ///< Guarded by mutex_: nothing is fetched any more.
+  bool broken_ = false;     ///< Guarded by mutex_: nothing is fetched any more.
+  bool has_ended_ = false;  ///< Guarded by mutex_: the thread is past all that it does.
+  std::condition_variable ended_;
   std::unordered_map<std::uint64_t, UnderWay> under_way_;  ///< The thread's alone, as is next_tag_.
   std::uint64_t next_tag_ = 0;
   std::mutex queue_mutex_;            ///< Against the queue's end; the thread needs it not.
   std::unique_ptr<ReadQueue> queue_;  ///< Null after end().
-  CountedOutThread thread_;
+  std::thread thread_;
 };
 
 }  // namespace forebay

@@ -7,9 +7,6 @@
 
 namespace forebay {
 
-/// So long the end of what reads ahead is waited for: a file server may not answer it.
-constexpr std::chrono::milliseconds longest_end{2000};
-
 /// Nanoseconds of a clock that is never set.
 inline std::int64_t steady_ns() {
   return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();

@@ -425,6 +425,8 @@ bool give_way(int descriptor) {
     give_up_descriptors(state, "the program took the number of a descriptor",
                         [descriptor] { return is_internal(descriptor); });
     leave_to_program(descriptor);
+    // A file server does not answer, and what is its file's is left as it is.
+    can_give = !is_internal(descriptor);
   });
   errno = before;
   return can_give;
@@ -447,19 +449,23 @@ bool give_way_to_more() {
 namespace {
 
 /// What is open is read ahead no more, and none of our threads is left; `for_good`: nor made later.
-void end_threads(Registry& state, const char* why, bool for_good) {
+/// Whether there was any.
+bool end_threads(Registry& state, const char* why, bool for_good) {
   end_reading(state);
   const int before = errno;
+  bool were_there = false;
   {
     const Inside guard;
     while_memory_lasts([&] {
       if (const RegistryLock lock(state); lock) {
+        were_there = state.prefetcher != nullptr || state.adviser != nullptr;
         give_up_descriptors(state, why, [] { return true; });
         if (for_good) state.ends_with_last_thread = true;
       }
     });
   }
   errno = before;
+  return were_there;
 }
 
 /// The process ends with its last thread then (pthread_exit(3)), for which none of ours may be
@@ -485,9 +491,7 @@ void after_no_confinement() { inside = false; }
 bool before_unsharing() {
   Registry* state = registry.load();
   if (state == nullptr || inside || !is_own_process(*state)) return false;
-  const bool has_threads = has_internal();
-  end_threads(*state, "the program changed its namespaces", false);
-  return has_threads;
+  return end_threads(*state, "the program changed its namespaces", false);
 }
 
 Serve serve_at(int descriptor, void* buffer, size_t count, off_t offset) {

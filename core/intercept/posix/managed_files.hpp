@@ -101,7 +101,7 @@ bool before_unsharing();
 
 /// Before the program puts something of its own on the number of a descriptor of ours: what is read
 /// ahead ends, and begins anew with the next opening. False: not in this call, from a signal
-/// handler.
+/// handler; or it belongs to what a file server does not answer.
 bool give_way(int descriptor);
 /// The program may have no more descriptors (EMFILE): those of ours go. False: it is not for want
 /// of them. errno stays.
