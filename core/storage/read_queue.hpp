@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -47,10 +46,6 @@ class ReadQueue {
   /// Ends the wait() that is going on, or the next one. False: the program has closed what that
   /// takes, and who waits may go on waiting for ever.
   virtual bool wake() = 0;
-
-  /// Waits for what is under way, which nobody is told of any more. False: some still is after
-  /// `longest`, and may write into its memory: then this must not be destroyed.
-  virtual bool finish(std::chrono::milliseconds longest) = 0;
 };
 
 /// By io_uring; null where the kernel, or who confines the process, does not have it or refuses its

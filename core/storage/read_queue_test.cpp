@@ -11,21 +11,17 @@
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -146,61 +142,6 @@ TEST_P(ReadQueueTest, MayEndWithReadsUnderWay) {
   ASSERT_TRUE(queue->wait().has_value());
   queue.reset();
   SUCCEED() << "what the sanitizers watch: nobody writes into freed memory";
-}
-
-/// Signals every millisecond, which end system calls, while it stands.
-class Interrupted {
- public:
-  Interrupted() {
-    struct sigaction ignoring{};
-    ignoring.sa_handler = [](int) {};
-    ::sigaction(SIGALRM, &ignoring, &before_);
-    const itimerval often{{0, 1000}, {0, 1000}};
-    ::setitimer(ITIMER_REAL, &often, nullptr);
-  }
-  ~Interrupted() {
-    const itimerval never{};
-    ::setitimer(ITIMER_REAL, &never, nullptr);
-    ::sigaction(SIGALRM, &before_, nullptr);
-  }
-  Interrupted(const Interrupted&) = delete;
-  Interrupted& operator=(const Interrupted&) = delete;
-
- private:
-  struct sigaction before_{};
-};
-
-TEST_P(ReadQueueTest, WhatDoesNotEndIsNotWaitedForForEver) {
-  /// Its reads end when something is written into it.
-  class Pipe final : public FetchSource {
-   public:
-    Pipe() {
-      std::array<int, 2> ends{};
-      EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
-      from_ = Descriptor(ends[0]);
-      into_ = Descriptor(ends[1]);
-    }
-    Result<Bytes> read(std::span<std::byte> into, Bytes) override {
-      return ::read(from_.get(), into.data(), into.size());
-    }
-    std::optional<FileVersion> version() override { return std::nullopt; }
-    Bytes resident(Extent) override { return 0; }
-    Status advise(Extent, bool) override { return {}; }
-    int descriptor() const override { return from_.get(); }
-    void end() const { EXPECT_EQ(::write(into_.get(), "end", 3), 3); }
-
-   private:
-    Descriptor from_, into_;
-  } source_without_answer;
-  ASSERT_TRUE(queue->start({1, &source_without_answer, place(0), 0}).has_value());
-  EXPECT_TRUE(queue->wake());
-  ASSERT_TRUE(queue->wait().has_value());
-  {
-    const Interrupted interrupted;
-    EXPECT_FALSE(queue->finish(std::chrono::milliseconds(30)));
-  }
-  source_without_answer.end();
-  EXPECT_TRUE(queue->finish(std::chrono::minutes(1)));
 }
 
 TEST_P(ReadQueueTest, ItsDescriptorsAreOutOfTheWay) {

@@ -1,6 +1,5 @@
 #include <cassert>
 #include <cerrno>
-#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -67,14 +66,6 @@ class ThreadQueue final : public ReadQueue {
     woken_ = true;
     ended_something_.notify_one();
     return true;
-  }
-
-  bool finish(std::chrono::milliseconds longest) override {
-    std::unique_lock lock(mutex_);
-    under_way_ -= static_cast<int>(requests_.size());
-    requests_.clear();
-    return ended_something_.wait_for(lock, longest,
-                                     [&] { return under_way_ == static_cast<int>(ended_.size()); });
   }
 
  private:

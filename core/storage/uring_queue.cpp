@@ -1,6 +1,5 @@
 #include <fcntl.h>
 #include <liburing.h>
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,7 +8,6 @@
 #include <cerrno>
 #include <chrono>
 #include <limits>
-#include <optional>
 #include <thread>
 #include <utility>
 
@@ -35,7 +33,7 @@ class UringQueue final : public ReadQueue {
   ~UringQueue() override {
     // The kernel writes into the memory of its reads until they have ended.
     while (under_way_ > 0) {
-      if (!reap([](const ReadOutcome&) {}, std::nullopt)) break;
+      if (!reap([](const ReadOutcome&) {})) break;
     }
     io_uring_queue_exit(&ring_);
   }
@@ -62,8 +60,7 @@ class UringQueue final : public ReadQueue {
     // Before they end: none may be lost for want of memory.
     std::vector<ReadOutcome> ended;
     ended.reserve(static_cast<std::size_t>(depth_));
-    const auto reaped =
-        reap([&](const ReadOutcome& outcome) { ended.push_back(outcome); }, std::nullopt);
+    const auto reaped = reap([&](const ReadOutcome& outcome) { ended.push_back(outcome); });
     if (!reaped) return tl::unexpected(reaped.error());
     return ended;
   }
@@ -79,22 +76,10 @@ class UringQueue final : public ReadQueue {
     return true;
   }
 
-  bool finish(std::chrono::milliseconds longest) override {
-    const auto deadline = Clock::now() + longest;
-    while (under_way_ > 0) {
-      const auto left = deadline - Clock::now();
-      if (left <= Clock::duration::zero() || !reap([](const ReadOutcome&) {}, left)) return false;
-    }
-    return true;
-  }
-
  private:
-  using Clock = std::chrono::steady_clock;
-  using Longest = std::optional<std::chrono::nanoseconds>;
-
-  /// Waits until something ends, for `longest` at most, and calls `take` for all that did.
+  /// Waits until something ends, and calls `take` for all that did.
   template <typename Take>
-  Status reap(Take take, Longest longest) {
+  Status reap(Take take) {
     if (!listening_) {
       io_uring_sqe* entry = io_uring_get_sqe(&ring_);
       if (entry == nullptr) return fail(EAGAIN, "listen for a wake-up");
@@ -102,7 +87,7 @@ class UringQueue final : public ReadQueue {
       io_uring_sqe_set_data64(entry, wake_tag);
       listening_ = true;
     }
-    if (const int status = enter(longest); status < 0) return fail(-status, "wait for reads");
+    if (const int status = enter(); status < 0) return fail(-status, "wait for reads");
     io_uring_cqe* entry = nullptr;
     while (io_uring_peek_cqe(&ring_, &entry) == 0) {
       if (entry->user_data == wake_tag) {
@@ -123,23 +108,13 @@ class UringQueue final : public ReadQueue {
   }
 
   /// Hands over what was started, and waits until something has ended; negative: errno.
-  int enter(Longest longest) {
+  int enter() {
     for (int tries = 1;;) {
-      const int status = longest ? submit_and_wait(*longest) : io_uring_submit_and_wait(&ring_, 1);
+      const int status = io_uring_submit_and_wait(&ring_, 1);
       if (status == -EINTR) continue;
       if (status != -EAGAIN || tries++ == most_tries) return status;
       std::this_thread::sleep_for(between_tries);
     }
-  }
-
-  /// By poll(2), which any kernel can end in time. A signal ends it, too: who waits so knows how
-  /// much is left.
-  int submit_and_wait(std::chrono::nanoseconds longest) {
-    if (const int status = io_uring_submit(&ring_); status < 0) return status;
-    pollfd ready{ring_.ring_fd, POLLIN, 0};
-    const auto limit = std::chrono::ceil<std::chrono::milliseconds>(longest);
-    const int found = ::poll(&ready, 1, static_cast<int>(limit.count()));
-    return found < 0 && errno != EINTR ? -errno : 0;
   }
 
   io_uring ring_;

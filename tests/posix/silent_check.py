@@ -2,8 +2,8 @@
 
 Method: the testbed over a declared file that two threads read, by openings of their own and by one,
 and is stopped (SIGSTOP) in the middle. When both threads wait for it, the program must read another
-declared file and open a third one for writing; in one run it must also end all that is read ahead
-(unshare), though requests are under way, and read the other file again. Then the testbed goes on,
+declared file and open a third one for writing; in one run it must also open all that it may, and
+be told so, though requests are under way, for which we have descriptors. Then the testbed goes on,
 and all bytes must be right. So must they where what waits is the first read of a file that was open
 before. Another program maps its file where the testbed is stopped: what reads ahead waits for it,
 with a lock. It must open and read the other file, too, and leave a record that nothing was read
@@ -38,7 +38,7 @@ budget = "1MiB"
 """
 #: What both programs have.
 COMMON = """
-import ctypes, os, sys, threading, time, zlib
+import errno, os, resource, sys, threading, time, zlib
 PIECE = 50_000
 in_middle, go = threading.Semaphore(0), threading.Semaphore(0)
 
@@ -73,7 +73,7 @@ def read_other():
 """
 READING = f"""{COMMON}
 sums = {{}}
-shared = os.open("mount/silent.dat", os.O_RDONLY) if sys.argv[1] == "one" else -1
+shared = os.open("mount/silent.dat", os.O_RDONLY) if sys.argv[1] != "two" else -1
 
 def read(number):
     file = shared if shared >= 0 else os.open("mount/silent.dat", os.O_RDONLY)
@@ -89,10 +89,16 @@ threads = [threading.Thread(target=read, args=(number,)) for number in range(2)]
 wait_in_server(threads)
 found = read_other()
 os.close(os.open("written.dat", os.O_RDWR | os.O_CREAT))
-if sys.argv[1] == "ended":
-    clone_fs = 0x200
-    print(ctypes.CDLL(None).unshare(clone_fs), end=" ")
-    found = read_other()
+if sys.argv[1] == "all descriptors":
+    resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+    taken = []
+    try:
+        while True:
+            taken.append(os.open("/dev/null", os.O_RDONLY))
+    except OSError as error:
+        print(errno.errorcode[error.errno], end=" ")
+    for descriptor in taken:
+        os.close(descriptor)
 say(found)
 for thread in threads:
     thread.join()
@@ -102,7 +108,7 @@ print(*sums.values())
 #: Not by Python's own mapping, which asks before, and is shared, which the kernel refuses of a file
 #: that is read past its page cache.
 LOCKING = f"""{COMMON}
-import mmap
+import ctypes, mmap
 
 def map_file():
     file = os.open("mount/silent.dat", os.O_RDONLY)
@@ -142,7 +148,7 @@ def main() -> int:
         other = zlib.crc32(make_file(directory / "other.dat", SIZE, 2))
         wait_until_settled(backing)
         preloaded = Preloaded(library, queue, directory, INTENT)
-        for what in ("one", "two", "ended", "again", "locked"):
+        for what in ("one", "two", "all descriptors", "again", "locked"):
             state = directory / f"{what}.json"
             rates = ["--bandwidth", "400MB/s", "--latency", "1ms", "--state", str(state)]
             words = [testbedfs, "--foreground", "--backing", str(backing), *rates, str(mount)]
@@ -203,7 +209,8 @@ def silence(
         said = [stop_in_the_middle(program, server)]
         server.send_signal(signal.SIGCONT)
         said.append(program.communicate("go on\n")[0].strip())
-    right = [f"in the middle, {'0 ' if openings == 'ended' else ''}{other}", f"{silent} {silent}"]
+    before = "EMFILE " if openings == "all descriptors" else ""
+    right = [f"in the middle, {before}{other}", f"{silent} {silent}"]
     if said == right and program.returncode == 0:
         return []
     return [f"by {openings}: {said}, not {right}, status {program.returncode}"]

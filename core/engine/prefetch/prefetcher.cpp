@@ -29,6 +29,7 @@ Prefetcher::Prefetcher(std::unique_ptr<ReadQueue> queue, Bytes memory,
         if (prepare != nullptr) prepare();
         try {
           work();
+          if (!queue_broke_.load()) let_go();
         } catch (const std::bad_alloc&) {
           stop_all("no memory");  // The queue is sound: end() waits for what is under way.
         }
@@ -46,16 +47,15 @@ void Prefetcher::end(const char* why) {
     for (const auto& member : members_) member->file->stop(why);
   }
   stopping_.store(true);
-  const auto deadline = std::chrono::steady_clock::now() + longest_end;
-  bool is_ending = false;
+  if (!thread_.joinable()) return;
+  bool is_ending = true;
   {
     const std::lock_guard lock(queue_mutex_);
-    if (queue_ == nullptr || !thread_.joinable()) return;
-    is_ending = queue_->wake();
+    if (queue_ != nullptr) is_ending = queue_->wake();
   }
   if (is_ending) {
     std::unique_lock lock(mutex_);
-    is_ending = ended_.wait_until(lock, deadline, [this] { return has_ended_; });
+    is_ending = ended_.wait_for(lock, longest_end, [this] { return has_ended_; });
   }
   if (!is_ending) {
     // It has all that it may still touch, and ends with whatever wakes it.
@@ -63,27 +63,25 @@ void Prefetcher::end(const char* why) {
     return;
   }
   thread_.join();
-  bool all_ended = true;
+  let_go();  // Where the thread could not.
+}
+
+/// Waits for the kernel, which writes into what under_way_ keeps, and for a file server, which
+/// hears that its files are closed: so the thread does it, for which nobody waits for long.
+void Prefetcher::let_go() {
+  std::unique_ptr<ReadQueue> queue;
   {
-    // Waits for the kernel, which writes into what under_way_ keeps.
     const std::lock_guard lock(queue_mutex_);
-    const auto left = deadline - std::chrono::steady_clock::now();
-    all_ended = queue_broke_.load() ||
-                queue_->finish(std::chrono::duration_cast<std::chrono::milliseconds>(left));
-    if (all_ended) {
-      queue_.reset();
-    } else {
-      static_cast<void>(queue_.release());
-    }
+    queue = std::move(queue_);
   }
-  if (all_ended) under_way_.clear();
-  const std::lock_guard lock(mutex_);
-  for (const auto& member : members_) {
-    const auto is_its_own = [&](const auto& read) { return read.second.member == member; };
-    if (std::ranges::none_of(under_way_, is_its_own)) member->file->close_source();
+  queue.reset();
+  under_way_.clear();
+  std::vector<std::shared_ptr<Member>> all;
+  {
+    const std::lock_guard lock(mutex_);
+    all.swap(members_);
   }
-  leave_under_way();
-  members_.clear();
+  for (const auto& member : all) member->file->close_source();
 }
 
 /// The memory is the harder of the two limits: blocks get smaller until enough of them fit.
@@ -208,7 +206,7 @@ void Prefetcher::work() {
       request.member->file->count_cpu(cpu.take_ns());
     }
   }
-  // end() waits for the rest; their memory is kept by under_way_ until then.
+  // let_go() waits for the rest; their memory is kept by under_way_ until then.
 }
 
 void Prefetcher::start_requests() {
@@ -244,15 +242,11 @@ void Prefetcher::stop_all(const char* why) {
   for (const auto& member : members_) member->file->stop(why);
 }
 
-/// The queue is of no use any more.
+/// The queue is of no use any more. What was under way may still write into its memory, which is
+/// therefore never given back.
 void Prefetcher::give_up() {
   queue_broke_.store(true);  // Who learns that its file is not served finds it set.
   stop_all("the queue of reads broke");
-  leave_under_way();
-}
-
-/// It may still write into its memory, which is therefore never given back.
-void Prefetcher::leave_under_way() {
   for (auto& [tag, request] : under_way_) {
     static_cast<void>(new std::shared_ptr<Member>(std::move(request.member)));
   }

@@ -66,11 +66,10 @@ class Prefetcher {
   /// The queue of reads is of no use any more, and nothing is read ahead.
   bool has_broken_queue() const { return queue_broke_.load(); }
 
-  /// Reads nothing ahead any more, for the reason `why`: waits for what is under way, but not for
-  /// long, and closes all descriptors of its own, but those of files whose reads are under way
-  /// then. Only wake() and release() may be called afterwards. Where the thread does not end, since
-  /// a file server does not answer it or the program has closed what wakes it, all is left to it,
-  /// and this is not to be destroyed.
+  /// Reads nothing ahead any more, for the reason `why`: waits for what is under way, and closes
+  /// all descriptors of its own. Where a file server does not answer for so long that others should
+  /// not wait with it, or the program has closed what wakes the thread, all is left as it is, and
+  /// this is not to be destroyed. Only wake() and release() may be called afterwards.
   void end(const char* why);
 
  private:
@@ -98,7 +97,7 @@ class Prefetcher {
   void start_requests();
   void stop_all(const char* why);
   void give_up();
-  void leave_under_way();
+  void let_go();
   std::vector<std::shared_ptr<Member>> members();
 
   const std::shared_ptr<Resource> memory_;

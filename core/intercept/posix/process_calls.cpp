@@ -29,11 +29,13 @@ int without_threads(Call call) {
   constexpr int most_tries = 100;
   constexpr timespec between_tries{0, 1'000'000};
   const bool were_ended = before_unsharing();
+  const int before = errno;
   int result = call();
   for (int tries = 1; were_ended && result != 0 && errno == EINVAL && tries < most_tries; ++tries) {
     ::nanosleep(&between_tries, nullptr);
     result = call();
   }
+  if (result == 0) errno = before;
   return result;
 }
 
