@@ -3,8 +3,9 @@ or of both: by a recovery that goes by nothing but the file, hence by what lies 
 logs are protected against the loss of nodes, it is there also if one node of two comes back empty.
 
 Method: file and logs are on file systems of their own, in loop devices. A program syncs turn after
-turn and says so; after some turn its file systems stop at once, without writing out what they have
-in memory (FS_IOC_SHUTDOWN), the ranks are killed, and what reached the devices is mounted again.
+turn and says so; after some turn its ranks are stopped, so that none sees one file system without
+the other, which is another failure; both stop at once, without writing out what they have in memory
+(FS_IOC_SHUTDOWN), the ranks are killed, and what reached the devices is mounted again.
 After a recovery each byte is that of the last turn that was told, or of the one after it. What is
 mounted is seen here alone, and goes with this process. Needs root, loop devices and ext4; else it
 is skipped.
@@ -128,6 +129,24 @@ def require_shutdown(directory: Path) -> None:
             raise CannotBeDoneError(f"FS_IOC_SHUTDOWN: {error}") from error
 
 
+def freeze(pids: list[int]) -> None:
+    """Until none of their threads makes another step."""
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    deadline = time.monotonic() + PATIENCE_S
+
+    def runs(task: Path) -> bool:
+        try:
+            return (task / "stat").read_text().rpartition(")")[2].split()[0] != "T"
+        except OSError:  # It has ended.
+            return False
+
+    for pid in pids:
+        while any(runs(task) for task in Path(f"/proc/{pid}/task").iterdir()):
+            assert time.monotonic() < deadline, f"process {pid} does not stop"
+            time.sleep(0.001)
+
+
 def run_until(
     after: int, lost: list[Disk], environment: dict[str, str], command: list[str], path: Path
 ) -> tuple[int, list[str]]:
@@ -159,6 +178,7 @@ def run_until(
             elif word == "synced":
                 told = int(number)
                 if told == after:
+                    freeze(pids)
                     for disk in lost:
                         stops_at_once(disk.mount)
                     kill()
