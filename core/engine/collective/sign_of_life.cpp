@@ -24,8 +24,8 @@ void SignOfLife::let_go() {
 }
 
 bool SignOfLife::is_lost() {
-  // Who looks is not to have what is not held, not for a moment: it may be killed then.
   if (is_lost_) return true;
+  // Who looks is not to have what is not held, not for a moment: it may be killed then.
   if (!is_held_) return false;
   const int error = ::pthread_mutex_trylock(&mutex_);
   // Not by the mutex alone: glibc keeps one locked that it says is not recoverable.
