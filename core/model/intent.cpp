@@ -295,8 +295,7 @@ class ReadSectionReader {
         section_.intent.policy = text ? policy_in(*text) : std::nullopt;
         if (!section_.intent.policy) report(*key, *node, "auto, page-cache or mercury");
       } else if (key->str() != "path" && key->str() != "cache" && !is_known_hint(key->str())) {
-        add_problem(section_.unknown, key->source().begin, std::string(key->str()), kind_of(*node),
-                    known_keys);
+        add_problem(section_.unknown, key->source().begin, key->str(), kind_of(*node), known_keys);
       }
     }
     return std::move(section_);
@@ -346,16 +345,15 @@ class ReadSectionReader {
   }
 
   void report(const toml::key& key, const toml::node& node, const char* accepted) {
-    add_problem(section_.problems, key.source().begin, std::string(key.str()), kind_of(node),
-                accepted);
+    add_problem(section_.problems, key.source().begin, key.str(), kind_of(node), accepted);
   }
 
   void add_problem(std::vector<HintProblem>& among, const toml::source_position& where,
-                   std::string key, std::string value, const char* accepted) {
+                   std::string_view key, std::string value, const char* accepted) {
     // A list with thousands of mistakes has said enough.
     static constexpr std::size_t most_problems = 16;
     if (among.size() == most_problems) return;
-    among.push_back({place(intent_path_, where), std::move(key), std::move(value), accepted});
+    among.push_back({place(intent_path_, where), std::string(key), std::move(value), accepted});
   }
 
   const std::string_view intent_path_;

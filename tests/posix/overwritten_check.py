@@ -78,20 +78,9 @@ def by_copying(file: int) -> None:
 
 
 def by_a_hole(file: int) -> None:
-    done = subprocess.run(
-        [
-            "fallocate",
-            "--punch-hole",
-            "--offset",
-            str(HALF),
-            "--length",
-            str(PART),
-            f"/dev/fd/{file}",
-        ],
-        pass_fds=[file],
-        capture_output=True,
-        check=False,
-    )
+    where = ["--offset", str(HALF), "--length", str(PART), f"/dev/fd/{file}"]
+    command = ["fallocate", "--punch-hole", *where]
+    done = subprocess.run(command, pass_fds=[file], capture_output=True, check=False)
     if done.returncode != 0:  # Not every file system has them.
         print("no holes here")
         by_pwrite(file)
@@ -127,7 +116,11 @@ def check(preloaded: Preloaded, how: str, written: str, file: Path) -> list[str]
     ]
 
     def all_say() -> list[str]:
-        return [(reader.stdout or sys.stdin).readline().strip() for reader in readers]
+        said = []
+        for reader in readers:
+            assert reader.stdout is not None
+            said.append(reader.stdout.readline().strip())
+        return said
 
     def go_on() -> None:
         for reader in readers:

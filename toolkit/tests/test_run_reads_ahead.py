@@ -47,6 +47,12 @@ def environ(environ: dict[str, str]) -> dict[str, str]:
     return {**environ, "FOREBAY_LIBRARY_DIR": str(REAL_LIBRARY)}
 
 
+def run_told(forebay: Forebay, script: str) -> Answer:
+    """Runs it by a shell, with what was read ahead in `r.json`."""
+    words = ["--intent", "reads.toml", "--json", "r.json"]
+    return forebay("run", *words, "--", "sh", "-c", script)
+
+
 def test_extents_that_do_not_fit_are_told_once_with_their_line(
     forebay: Forebay, tmp_path: Path
 ) -> None:
@@ -55,10 +61,7 @@ def test_extents_that_do_not_fit_are_told_once_with_their_line(
         (tmp_path / name).write_text("x" * SIZE)
     (tmp_path / "reader.py").write_text(READER)
     reader = f"{sys.executable} reader.py wrong.dat other.dat"
-    answer = forebay(
-        "run", "--intent", "reads.toml", "--json", "r.json",
-        "--", "sh", "-c", f"{reader}; {reader}",
-    )  # fmt: skip
+    answer = run_told(forebay, f"{reader}; {reader}")
     assert (answer.code, answer.output) == (0, "x" * 8 * SIZE)
     of_both = [
         "reads.toml:9: willneed [4096, 8192] overlaps the pair before it",
@@ -85,10 +88,7 @@ def test_files_of_one_name_in_several_directories_are_told_apart(
         (tmp_path / f"rank{rank}").mkdir()
         (tmp_path / f"rank{rank}" / "events").write_text("x" * size)
     reader = f"{sys.executable} ../reader.py events"
-    answer = forebay(
-        "run", "--intent", "reads.toml", "--json", "r.json",
-        "--", "sh", "-c", f"cd rank0; {reader}; cd ../rank1; {reader}",
-    )  # fmt: skip
+    answer = run_told(forebay, f"cd rank0; {reader}; cd ../rank1; {reader}")
     assert (answer.code, answer.output) == (0, "x" * 6 * SIZE)
     told = read_json(tmp_path / "r.json")["prefetch"]["files"]
     assert {file["path"]: file["bytes_asked"] for file in told} == {

@@ -6,9 +6,7 @@
 #include <new>
 #include <utility>
 
-#include "core/engine/prefetch/longest_end.hpp"
 #include "core/engine/prefetch/steady_time.hpp"
-#include "core/storage/background_thread.hpp"
 #include "core/storage/bounded_lock.hpp"
 
 namespace forebay {
@@ -195,7 +193,7 @@ void AdvisedFile::let_go(std::span<const ReadAdvice::Item> items) {
 }
 
 Adviser::Adviser(std::function<void()> prepare)
-    : thread_(background_thread([this, prepare = std::move(prepare)] {
+    : thread_([this, prepare = std::move(prepare)] {
         if (prepare != nullptr) prepare();
         try {
           work();
@@ -205,10 +203,7 @@ Adviser::Adviser(std::function<void()> prepare)
           stopping_ = true;
           notes_.clear();
         }
-        const std::lock_guard lock(mutex_);
-        has_ended_ = true;
-        ended_.notify_one();
-      })) {}
+      }) {}
 
 Adviser::~Adviser() { end(); }
 
@@ -228,18 +223,17 @@ std::shared_ptr<AdvisedFile> Adviser::add(std::string path, std::unique_ptr<Fetc
 
 void Adviser::end() {
   {
-    std::unique_lock lock(mutex_);
+    const std::lock_guard lock(mutex_);
     stopping_ = true;
     notes_.clear();
     noted_.notify_one();
-    if (!thread_.joinable()) return;
-    if (is_stuck_.load() || !ended_.wait_for(lock, longest_end, [this] { return has_ended_; })) {
-      is_stuck_.store(true);
-      thread_.detach();
-      return;
-    }
   }
-  thread_.join();
+  if (!thread_.is_held()) return;
+  if (is_stuck_.load()) return thread_.leave();
+  if (!thread_.join_within(LeavableThread::longest_end)) {
+    is_stuck_.store(true);
+    return;
+  }
   for (const auto& known : files_) {
     if (const auto file = known.lock()) file->finish();
   }

@@ -10,9 +10,9 @@
 #include <mutex>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "core/engine/prefetch/leavable_thread.hpp"
 #include "core/engine/prefetch/page_cache_fetch.hpp"
 #include "core/engine/prefetch/prefetch_figures.hpp"
 #include "core/model/extent_set.hpp"
@@ -134,10 +134,8 @@ class Adviser {
   std::vector<std::weak_ptr<AdvisedFile>> files_;
   bool is_changed_ = false;  ///< Other files are watched.
   bool stopping_ = false;
-  bool has_ended_ = false;  ///< The thread is past all that it does.
-  std::condition_variable ended_;
   std::atomic<bool> is_stuck_{false};  ///< The thread was waited for in vain.
-  std::thread thread_;
+  LeavableThread thread_;
 };
 
 }  // namespace forebay

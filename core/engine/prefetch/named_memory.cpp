@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
 #include <thread>
 #include <utility>
 
+#include "core/engine/prefetch/process_life.hpp"
 #include "core/storage/file_limit.hpp"
 
 namespace forebay {
@@ -22,6 +24,25 @@ constexpr int removal_attempts = 50;  ///< It stays then, for whoever comes next
 constexpr std::chrono::milliseconds between_attempts{1};
 
 }  // namespace
+
+NamedMemory::Name NamedMemory::name_for(const char* kind, const FileVersion& version,
+                                        std::optional<std::uint64_t> more) {
+  Name name{};
+  const auto space = space_of_known_life();
+  if (!space) return name;
+  std::array<char, 18> told_apart{};
+  if (more) {
+    std::snprintf(told_apart.data(), told_apart.size(), "-%llx",
+                  static_cast<unsigned long long>(*more));
+  }
+  std::snprintf(name.data(), name.size(), "/forebay-%s-%u-%llx-%llx-%llx-%llx%s-%llx", kind,
+                ::geteuid(), static_cast<unsigned long long>(version.id.device),
+                static_cast<unsigned long long>(version.id.inode),
+                static_cast<unsigned long long>(version.size),
+                static_cast<unsigned long long>(version.changed_ns), told_apart.data(),
+                static_cast<unsigned long long>(*space));
+  return name;
+}
 
 std::optional<NamedMemory> NamedMemory::open(const char* name, Bytes bytes) {
   if (!may_make_file(bytes)) return std::nullopt;

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 
 #include "core/model/extent.hpp"
 #include "core/storage/descriptor.hpp"
+#include "core/storage/file_version.hpp"
 
 namespace forebay {
 
@@ -13,6 +15,13 @@ namespace forebay {
 /// process that dies.
 class NamedMemory {
  public:
+  /// Of processes that can tell of each other whether they live (process_life.hpp). Empty: of none.
+  using Name = std::array<char, 160>;
+  /// What readers of a file share: `kind` of it, and of this version what `more` tells apart. No
+  /// memory is taken for it.
+  static Name name_for(const char* kind, const FileVersion& version,
+                       std::optional<std::uint64_t> more = std::nullopt);
+
   /// Opens it, or makes it, zero-filled, and gives it this length; none where that cannot be had,
   /// also where its last user has removed it at the same time. Whoever else joins is waited for,
   /// for 1 s.

@@ -98,20 +98,14 @@ std::unique_ptr<NodeReaders> NodeReaders::join(const FileVersion& version,
 }
 
 bool NodeReaders::enter_shared(const FileVersion& version) {
-  const auto space = space_of_known_life();
-  if (!space) return false;
-  std::snprintf(name_, sizeof name_, "/forebay-reads-5-%u-%llx-%llx-%llx-%llx-%llx", ::geteuid(),
-                static_cast<unsigned long long>(version.id.device),
-                static_cast<unsigned long long>(version.id.inode),
-                static_cast<unsigned long long>(version.size),
-                static_cast<unsigned long long>(version.changed_ns),
-                static_cast<unsigned long long>(*space));
-  const auto memory = NamedMemory::open(name_, sizeof(Segment));
+  name_ = NamedMemory::name_for("reads-5", version);
+  if (name_.front() == '\0') return false;
+  const auto memory = NamedMemory::open(name_.data(), sizeof(Segment));
   const auto give_up = [&] {
-    if (memory && memory->is_new()) NamedMemory::remove(name_);
+    if (memory && memory->is_new()) NamedMemory::remove(name_.data());
     if (segment_ != nullptr) unmap_own(segment_, sizeof(Segment));
     segment_ = nullptr;
-    name_[0] = '\0';
+    name_ = {};
     return false;
   };
   if (!memory) return give_up();
@@ -154,7 +148,9 @@ NodeReaders::~NodeReaders() {
   segment_->measurer.compare_exchange_strong(own, 0);
   own = ::getpid();
   slot_->process.compare_exchange_strong(own, 0);
-  if (name_[0] != '\0') NamedMemory::remove_if(name_, inode_, [this] { return readers() == 0; });
+  if (name_.front() != '\0') {
+    NamedMemory::remove_if(name_.data(), inode_, [this] { return readers() == 0; });
+  }
   unmap_own(segment_, sizeof(Segment));
 }
 
@@ -394,7 +390,7 @@ bool NodeReaders::has_company() const {
 }
 
 int NodeReaders::readers() {
-  if (name_[0] != '\0') forget_the_dead();
+  if (name_.front() != '\0') forget_the_dead();
   return slots_taken();
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/engine/prefetch/named_memory.hpp"
 #include "core/model/extent.hpp"
 #include "core/plan/catch_up_wait.hpp"
 #include "core/plan/read_advice.hpp"
@@ -106,8 +107,8 @@ class NodeReaders {
 
   const Bytes file_size_;
   const Bytes unit_;
-  const Bytes kept_most_;  ///< Units, for each reader.
-  char name_[128] = {};    ///< Of the shared memory; empty: it is our own.
+  const Bytes kept_most_;     ///< Units, for each reader.
+  NamedMemory::Name name_{};  ///< Of the shared memory; empty: it is our own.
   std::uint64_t inode_ = 0;
   Segment* segment_ = nullptr;
   Slot* slot_ = nullptr;               ///< This reader's.

@@ -7,9 +7,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sched.h>
 #include <signal.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -18,9 +16,9 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
-#include <functional>
 #include <string>
 
+#include "core/engine/prefetch/child_mounts.hpp"
 #include "core/engine/prefetch/process_life.hpp"
 #include "core/engine/prefetch/steady_time.hpp"
 
@@ -31,9 +29,6 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr Bytes unit = 64 * KiB;
-
-/// What a child says that is not allowed what it needs.
-constexpr int may_not = 77;
 
 /// Of no other test, nor of another run of this one at the same time.
 FileVersion version_for(std::uint64_t test) {
@@ -189,15 +184,6 @@ TEST(NodeReaders, TheDeadWantNothing) {
   ::close(ready[1]);
 }
 
-/// What a child makes of `work`: its exit status, or -1 if a signal ended it.
-int in_child(const std::function<int()>& work) {
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(work());
-  int status = 0;
-  EXPECT_EQ(::waitpid(child, &status, 0), child);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 /// 0: a reader that has found no shared memory does what it does alone.
 int read_alone(const FileVersion& version) {
   const auto reader = NodeReaders::join(version, {at(0, 4)}, 4 * unit);
@@ -233,10 +219,7 @@ TEST(NodeReaders, OneThatMayMakeNoSuchFileIsAlone) {
 TEST(NodeReaders, OneThatFindsTheMemoryFullIsAlone) {
   const int status = in_child([] {
     // A shared memory of its own, of one page; only root has that.
-    if (::unshare(CLONE_NEWNS) != 0 || ::mount("", "/", "", MS_REC | MS_PRIVATE, "") != 0 ||
-        ::mount("", "/dev/shm", "tmpfs", 0, "size=4k") != 0) {
-      return may_not;
-    }
+    if (!mount_for_itself("/dev/shm", "tmpfs", "size=4k")) return may_not;
     constexpr int leaves_names = 2;
     const int read = read_alone(version_for(7));
     return read == 0 && !std::filesystem::is_empty("/dev/shm") ? leaves_names : read;
@@ -248,10 +231,9 @@ TEST(NodeReaders, OneThatFindsTheMemoryFullIsAlone) {
 /// In a space of process numbers of its own, where `/proc` shows those of it, or none.
 int in_space_of_its_own(const FileVersion& version, bool is_shown) {
   return in_child([&] {
-    if (::unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) return may_not;
+    if (::unshare(CLONE_NEWPID) != 0) return may_not;
     return in_child([&] {
-      if (::mount("", "/", "", MS_REC | MS_PRIVATE, "") != 0) return may_not;
-      if (is_shown && ::mount("", "/proc", "proc", 0, nullptr) != 0) return may_not;
+      if (is_shown && !mount_for_itself("/proc", "proc")) return may_not;
       return read_alone(version);
     });
   });
@@ -272,13 +254,8 @@ TEST(NodeReaders, ProcessesOfOtherSpacesOfNumbersDoNotMeet) {
 TEST(NodeReaders, OneWhoseLifeNobodyCanTellIsAlone) {
   const FileVersion version = version_for(19);
   const auto first = NodeReaders::join(version, {at(0, 4)}, 4 * unit);
-  const int status = in_child([&] {
-    if (::unshare(CLONE_NEWNS) != 0 || ::mount("", "/", "", MS_REC | MS_PRIVATE, "") != 0 ||
-        ::mount("", "/proc", "tmpfs", 0, nullptr) != 0) {
-      return may_not;
-    }
-    return read_alone(version);
-  });
+  const int status =
+      in_child([&] { return mount_for_itself("/proc", "tmpfs") ? read_alone(version) : may_not; });
   if (status == may_not) GTEST_SKIP() << "needs a mount";
   EXPECT_EQ(status, 0);
 }

@@ -7,10 +7,8 @@
 #include <utility>
 
 #include "core/engine/prefetch/fetch_buffer.hpp"
-#include "core/engine/prefetch/longest_end.hpp"
 #include "core/engine/prefetch/prefetched_file.hpp"
 #include "core/engine/prefetch/steady_time.hpp"
-#include "core/storage/background_thread.hpp"
 
 namespace forebay {
 namespace {
@@ -25,7 +23,7 @@ Prefetcher::Prefetcher(std::unique_ptr<ReadQueue> queue, Bytes memory,
                        std::function<void()> prepare)
     : memory_(std::make_shared<Resource>("prefetch.memory", memory)),
       queue_(std::move(queue)),
-      thread_(background_thread([this, prepare = std::move(prepare)] {
+      thread_([this, prepare = std::move(prepare)] {
         if (prepare != nullptr) prepare();
         try {
           work();
@@ -33,10 +31,7 @@ Prefetcher::Prefetcher(std::unique_ptr<ReadQueue> queue, Bytes memory,
         } catch (const std::bad_alloc&) {
           stop_all("no memory");  // The queue is sound: end() waits for what is under way.
         }
-        const std::lock_guard lock(mutex_);
-        has_ended_ = true;
-        ended_.notify_one();
-      })) {}
+      }) {}
 
 Prefetcher::~Prefetcher() { end(""); }
 
@@ -47,23 +42,14 @@ void Prefetcher::end(const char* why) {
     for (const auto& member : members_) member->file->stop(why);
   }
   stopping_.store(true);
-  if (!thread_.joinable()) return;
-  bool is_ending = true;
+  if (!thread_.is_held()) return;
+  bool is_woken = true;
   {
     const std::lock_guard lock(queue_mutex_);
-    if (queue_ != nullptr) is_ending = queue_->wake();
+    if (queue_ != nullptr) is_woken = queue_->wake();
   }
-  if (is_ending) {
-    std::unique_lock lock(mutex_);
-    is_ending = ended_.wait_for(lock, longest_end, [this] { return has_ended_; });
-  }
-  if (!is_ending) {
-    // It has all that it may still touch, and ends with whatever wakes it.
-    thread_.detach();
-    return;
-  }
-  thread_.join();
-  let_go();  // Where the thread could not.
+  if (!is_woken) return thread_.leave();
+  if (thread_.join_within(LeavableThread::longest_end)) let_go();  // Where the thread could not.
 }
 
 /// Waits for the kernel, which writes into what under_way_ keeps, and for a file server, which

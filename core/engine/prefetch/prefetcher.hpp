@@ -1,17 +1,16 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
 #include "core/engine/cache/resource.hpp"
+#include "core/engine/prefetch/leavable_thread.hpp"
 #include "core/engine/prefetch/request_memory.hpp"
 #include "core/engine/prefetch/served_file.hpp"
 #include "core/engine/prefetch/shared_file.hpp"
@@ -108,14 +107,12 @@ class Prefetcher {
   std::mutex mutex_;
   std::vector<std::shared_ptr<Member>> members_;   ///< Guarded by mutex_.
   std::vector<std::weak_ptr<SharedFile>> shared_;  ///< Guarded by mutex_. Released ones, too.
-  bool broken_ = false;     ///< Guarded by mutex_: nothing is fetched any more.
-  bool has_ended_ = false;  ///< Guarded by mutex_: the thread is past all that it does.
-  std::condition_variable ended_;
+  bool broken_ = false;  ///< Guarded by mutex_: nothing is fetched any more.
   std::unordered_map<std::uint64_t, UnderWay> under_way_;  ///< The thread's alone, as is next_tag_.
   std::uint64_t next_tag_ = 0;
   std::mutex queue_mutex_;            ///< Against the queue's end; the thread needs it not.
   std::unique_ptr<ReadQueue> queue_;  ///< Null after end().
-  std::thread thread_;
+  LeavableThread thread_;
 };
 
 }  // namespace forebay

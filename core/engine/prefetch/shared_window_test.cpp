@@ -8,9 +8,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sched.h>
 #include <signal.h>
-#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +19,8 @@
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "core/engine/prefetch/child_mounts.hpp"
 
 namespace forebay {
 namespace {
@@ -341,18 +341,12 @@ TEST(SharedWindow, OneThatIsKilledHoldsNobodyUp) {
 }
 
 TEST(SharedWindow, NobodySharesWhoseLifeNobodyCanTell) {
-  constexpr int shares = 1, may_not = 77;
-  const pid_t child = ::fork();
-  if (child == 0) {
-    if (::unshare(CLONE_NEWNS) != 0 || ::mount("", "/", "", MS_REC | MS_PRIVATE, "") != 0 ||
-        ::mount("", "/proc", "tmpfs", 0, nullptr) != 0) {
-      ::_exit(may_not);
-    }
-    ::_exit(SharedWindow::join(kind_for(21)) == nullptr ? 0 : shares);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  if (WEXITSTATUS(status) == may_not) GTEST_SKIP() << "needs a mount";
+  constexpr int shares = 1;
+  const int status = in_child([] {
+    if (!mount_for_itself("/proc", "tmpfs")) return may_not;
+    return SharedWindow::join(kind_for(21)) == nullptr ? 0 : shares;
+  });
+  if (status == may_not) GTEST_SKIP() << "needs a mount";
   EXPECT_EQ(status, 0);
 }
 

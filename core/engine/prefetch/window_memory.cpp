@@ -5,9 +5,7 @@
 
 #include <array>
 #include <bit>
-#include <cstdio>
 
-#include "core/engine/prefetch/process_life.hpp"
 #include "core/model/direct_io.hpp"
 #include "core/storage/own_mapping.hpp"
 
@@ -29,26 +27,17 @@ std::array<std::uint64_t, 5> words_of(const FileVersion& version) {
 WindowMemory::WindowMemory(const WindowKind& kind)
     : kind_(kind),
       unit_(round_up((kind.bytes + most_window_units - 1) / most_window_units, direct_alignment)),
-      bytes_(round_down(kind.bytes, unit_)) {
-  const auto space = space_of_known_life();
-  if (!space) return;
-  std::snprintf(name_, sizeof name_, "/forebay-window-2-%u-%llx-%llx-%llx-%llx-%llx-%llx",
-                ::geteuid(), static_cast<unsigned long long>(kind.version.id.device),
-                static_cast<unsigned long long>(kind.version.id.inode),
-                static_cast<unsigned long long>(kind.version.size),
-                static_cast<unsigned long long>(kind.version.changed_ns),
-                static_cast<unsigned long long>(kind.plan),
-                static_cast<unsigned long long>(*space));
-}
+      bytes_(round_down(kind.bytes, unit_)),
+      name_(NamedMemory::name_for("window-2", kind.version, kind.plan)) {}
 
 WindowMemory::~WindowMemory() { unmap(); }
 
 std::optional<NamedMemory> WindowMemory::open() {
-  if (name_[0] == '\0') return std::nullopt;
-  auto memory = NamedMemory::open(name_, room_offset + bytes_);
+  if (name_.front() == '\0') return std::nullopt;
+  auto memory = NamedMemory::open(name_.data(), room_offset + bytes_);
   if (!memory) return std::nullopt;
   if (!map(*memory)) {
-    if (memory->is_new()) NamedMemory::remove(name_);
+    if (memory->is_new()) NamedMemory::remove(name_.data());
     return std::nullopt;
   }
   inode_ = memory->inode();
@@ -62,7 +51,7 @@ std::optional<NamedMemory> WindowMemory::open() {
 }
 
 void WindowMemory::discard() {
-  NamedMemory::remove(name_);
+  NamedMemory::remove(name_.data());
   unmap();
 }
 

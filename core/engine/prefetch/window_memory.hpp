@@ -36,7 +36,7 @@ class WindowMemory {
   /// Once more after open(): its name goes if `is_unused()`.
   template <typename IsUnused>
   void remove_if(IsUnused is_unused) const {
-    NamedMemory::remove_if(name_, inode_, is_unused);
+    NamedMemory::remove_if(name_.data(), inode_, is_unused);
   }
 
   /// Null before open().
@@ -56,7 +56,7 @@ class WindowMemory {
   const WindowKind kind_;
   const Bytes unit_;
   const Bytes bytes_;
-  char name_[160] = {};  ///< Empty: none, as who lives could not be told.
+  const NamedMemory::Name name_;
   std::uint64_t inode_ = 0;
   WindowState* state_ = nullptr;
   std::byte* reserved_ = nullptr;  ///< Addresses, of which the room is a part.
