@@ -101,8 +101,8 @@ WRITES: dict[str, Callable[[int], None]] = {
 READERS = {"once": 1, "opened again": 1, "together": 2}
 
 
-def check(preloaded: Preloaded, how: str, written: str, file: Path) -> list[str]:
-    """What is wrong."""
+def check(preloaded: Preloaded, how: str, written: str, file: Path, tries: int = 5) -> list[str]:
+    """What is wrong. Bytes must be right each time, and in one of the tries it must show."""
     emptied = evict(file)
     readers = [
         subprocess.Popen(
@@ -152,6 +152,9 @@ def check(preloaded: Preloaded, how: str, written: str, file: Path) -> list[str]
     is_shown = served >= HALF // STEP // 2 and fetched >= HALF + PART
     is_shown = is_shown and (is_shared or len(readers) == 1)
     if emptied and not (is_shown and ended == len(readers)):
+        if not failures and tries > 1:  # On a busy machine too little is fetched at times.
+            wait_until_settled(file.parent)
+            return check(preloaded, how, written, file, tries - 1)
         failures.append(f"{how}, {written}: that is not what it should show: {records}")
     return failures
 
