@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <utility>
 
 #include "core/model/direct_io.hpp"
 #include "core/storage/descriptor.hpp"
+#include "core/storage/page_residence.hpp"
 #include "core/storage/server_advice.hpp"
 #include "core/storage/told_alignment.hpp"
 
@@ -20,6 +22,7 @@ class PosixFetchSource final : public FetchSource {
                    std::unique_ptr<ServerAdvice> servers)
       : fd_(std::move(fd)),
         is_direct_(is_direct),
+        told_(residence_told(fd_.get())),
         path_(std::move(path)),
         servers_(std::move(servers)) {}
 
@@ -33,7 +36,8 @@ class PosixFetchSource final : public FetchSource {
   }
 
   std::optional<FileVersion> version() override { return version_of(fd_.get()); }
-  Bytes resident(Extent extent) override { return resident_bytes(fd_.get(), extent); }
+  Bytes resident(Extent extent) override { return resident_bytes(fd_.get(), extent, told_); }
+  bool tells_residence() const override { return told_ != ResidenceTold::nothing; }
   Status advise(Extent extent, bool is_needed) override {
     const int failed = ::posix_fadvise(fd_.get(), extent.offset, extent.length,
                                        is_needed ? POSIX_FADV_WILLNEED : POSIX_FADV_DONTNEED);
@@ -48,11 +52,18 @@ class PosixFetchSource final : public FetchSource {
  private:
   const Descriptor fd_;
   const bool is_direct_;
+  const ResidenceTold told_;
   const std::string path_;
   const std::unique_ptr<ServerAdvice> servers_;  ///< Null where the kernel is all that there is.
 };
 
 }  // namespace
+
+Result<std::int64_t> FetchSource::time_read(std::span<std::byte> into, Bytes offset) {
+  const auto begun = std::chrono::steady_clock::now();
+  if (const auto moved = read(into, offset); !moved) return tl::unexpected(moved.error());
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now() - begun).count();
+}
 
 Result<std::unique_ptr<FetchSource>> open_fetch_source(int descriptor, const std::string& path,
                                                        Through way) {

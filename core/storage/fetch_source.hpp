@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,11 +22,15 @@ class FetchSource {
   /// One transfer, whose address, offset and length are multiples of direct_alignment; returns the
   /// count, which is less than asked where the file ends, and may be less elsewhere.
   virtual Result<Bytes> read(std::span<std::byte> into, Bytes offset) = 0;
+  /// The same, for the time that it takes; nanoseconds.
+  virtual Result<std::int64_t> time_read(std::span<std::byte> into, Bytes offset);
 
   virtual std::optional<FileVersion> version() = 0;
 
-  /// Bytes of `extent` that the program gets at the speed of memory without us.
+  /// Bytes of `extent` that the program gets at the speed of memory without us; 0 if nobody tells.
   virtual Bytes resident(Extent extent) = 0;
+  /// Whether the kernel tells.
+  virtual bool tells_residence() const { return true; }
 
   /// Tells the kernel that `extent` will be read soon, or will not be needed any more
   /// (posix_fadvise), and a parallel file system beside it. How much of it these then read is their

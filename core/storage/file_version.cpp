@@ -103,17 +103,4 @@ std::int64_t file_clock_ns() {
   return nanoseconds(now);
 }
 
-Bytes resident_bytes(int descriptor, Extent extent) {
-  // The C library has no wrapper yet; the number is the same on every architecture.
-  constexpr long cachestat_number = 451;
-  struct Counts {
-    std::uint64_t cached, dirty, writeback, evicted, recently_evicted;
-  };
-  const std::array<std::uint64_t, 2> range = {static_cast<std::uint64_t>(extent.offset),
-                                              static_cast<std::uint64_t>(extent.length)};
-  Counts counts{};
-  if (::syscall(cachestat_number, descriptor, range.data(), &counts, 0) != 0) return 0;
-  return static_cast<Bytes>(counts.cached) * ::sysconf(_SC_PAGESIZE);
-}
-
 }  // namespace forebay

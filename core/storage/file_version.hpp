@@ -61,8 +61,4 @@ TimesTell times_tell(int descriptor);
 /// Now, by the clock that times of files are taken from; nanoseconds since 1970.
 std::int64_t file_clock_ns();
 
-/// Bytes of `extent` in the page cache, in whole pages (cachestat(2), Linux 6.5); 0 if the kernel
-/// does not say.
-Bytes resident_bytes(int descriptor, Extent extent);
-
 }  // namespace forebay

@@ -175,7 +175,9 @@ void AdvisedFile::carry_out(const std::vector<ReadAdvice::Item>& items) {
   figures_.memory_peak = std::max(figures_.memory_peak, held);
   if (advice_->is_given_up()) figures_.plans_given_up = 1;
   if (is_fetched() && fetch_->is_useless()) {
-    figures_.stopped = "its reads do not come from the page cache, or the kernel does not tell";
+    figures_.stopped = "its reads do not come from the page cache";
+  } else if (is_fetched() && fetch_->is_all_there()) {
+    figures_.stopped = "the page cache had it";
   }
 }
 

@@ -4,10 +4,14 @@
 #include <cerrno>
 #include <utility>
 
+#include "core/plan/cache_trial.hpp"
 #include "core/plan/fetch_plan.hpp"
 
 namespace forebay {
 namespace {
+
+/// The kernel's read-ahead (read_ahead_kb) if nobody has changed it.
+constexpr Bytes untold_advice = 128 * KiB;
 
 /// What lies side by side by one call: it is faster, and pages that are freed together are used
 /// together again, so that requests of the device have fewer pieces of memory.
@@ -27,16 +31,22 @@ std::vector<Extent> drop(FetchSource& source, std::vector<Extent> parts) {
 
 }  // namespace
 
-PageCacheFetch::PageCacheFetch(std::unique_ptr<NodeReaders> readers, Bytes file_size)
-    : readers_(std::move(readers)), file_size_(file_size) {}
+PageCacheFetch::PageCacheFetch(std::unique_ptr<NodeReaders> readers, Bytes file_size,
+                               std::span<const Extent> declared)
+    : readers_(std::move(readers)), file_size_(file_size) {
+  if (!declared.empty()) places_ = places_in(declared);
+}
 
 PageCacheFetch::Brought PageCacheFetch::bring(FetchSource& source, Extent extent,
                                               std::span<const Extent> declared) {
   const Extent whole = transfer_in_file(extent);
   Brought result;
-  if (!is_checked_) is_useless_ = is_in_vain(source, whole);
-  is_checked_ = true;
-  if (is_useless_) return result;
+  look_once(source, whole);
+  if (is_useless()) return result;
+  if (is_all_there()) {
+    result.resident = whole.length;
+    return result;
+  }
   const NodeReaders::Turn turn(readers_.get());
   result.resident = std::min(source.resident(whole), whole.length);
   const auto parts = declared.empty() ? std::span(&whole, 1) : declared;
@@ -92,14 +102,60 @@ void PageCacheFetch::agree(ReadAdvice& advice, std::int64_t now_ns) {
   }
 }
 
+/// The beginnings of what is read first and halfway, and the last block.
+PageCacheFetch::Places PageCacheFetch::places_in(std::span<const Extent> declared) {
+  const Extent& last = declared.back();
+  const Extent& halfway = declared[declared.size() / 2];
+  const Bytes inside = declared.size() == 1 ? halfway.length / 2 : 0;
+  return {round_down(declared.front().offset, direct_alignment),
+          round_down(halfway.offset + inside, direct_alignment),
+          round_down(std::max(last.end() - 1, last.offset), direct_alignment)};
+}
+
 /// Some file systems pass every read on (FUSE with direct I/O), and still fill a page cache that
 /// nobody reads when they are advised.
-bool PageCacheFetch::is_in_vain(FetchSource& source, Extent extent) {
+PageCacheFetch::Found PageCacheFetch::look(FetchSource& source, Extent extent) {
   const Extent first{extent.offset, std::min(extent.length, direct_alignment)};
-  if (source.resident(first) > 0) return false;
+  if (source.resident(first) > 0) return Found::useful;
   std::vector<std::byte> unread(static_cast<std::size_t>(first.length));
   static_cast<void>(source.read(unread, first.offset));
-  return source.resident(first) == 0;
+  return source.resident(first) > 0 ? Found::useful : Found::useless;
+}
+
+PageCacheFetch::Found PageCacheFetch::look_by_time(FetchSource& source, const Places& places) {
+  std::vector<std::byte> unread(static_cast<std::size_t>(direct_alignment));
+  const auto is_fast = [&](Bytes offset) {
+    const auto ns = source.time_read(unread, offset);
+    return ns && is_from_memory(direct_alignment, *ns);
+  };
+  const auto [first, halfway, last] = places;
+  // The program may have read at one of the places, and a thread may lose its processor at one.
+  const bool halfway_is_there = is_fast(halfway);
+  const bool last_is_there = is_fast(last);
+  const bool is_there = halfway_is_there == last_is_there ? last_is_there : is_fast(first);
+  if (is_there) return Found::all_there;
+  // It was read just now.
+  return is_fast(last) || is_fast(last) ? Found::useful : Found::useless;
+}
+
+bool PageCacheFetch::is_in_vain(FetchSource& source, Extent extent) {
+  const Found found = source.tells_residence() ? look(source, extent)
+                                               : look_by_time(source, places_in({&extent, 1}));
+  return found == Found::useless;
+}
+
+void PageCacheFetch::look_once(FetchSource& source, Extent extent) {
+  if (found_ != Found::unknown) return;
+  if (source.tells_residence()) {
+    found_ = look(source, extent);
+    return;
+  }
+  found_ = look_by_time(source, places_.value_or(places_in({&extent, 1})));
+  // Others may have begun to bring it.
+  if (is_all_there() && has_company()) found_ = Found::useful;
+  // What came of advice is not told: it is as long as kernels take it that were left as they are.
+  longest_advice_ = untold_advice;
+  longest_taken_ = untold_advice;
 }
 
 Status PageCacheFetch::bring_piece(FetchSource& source, Extent piece) {
@@ -135,6 +191,7 @@ Status PageCacheFetch::bring_piece(FetchSource& source, Extent piece) {
 
 std::vector<Extent> PageCacheFetch::let_go(FetchSource& source,
                                            std::span<const ReadAdvice::Item> items) {
+  if (is_all_there()) return {};
   std::vector<Extent> dropped;
   for (const auto& item : items) {
     if (readers_ == nullptr) {

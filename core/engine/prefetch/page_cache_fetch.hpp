@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,7 +21,9 @@ namespace forebay {
 /// read the file, find them, and takes them out when the last has passed. Not thread-safe.
 class PageCacheFetch {
  public:
-  PageCacheFetch(std::unique_ptr<NodeReaders> readers, Bytes file_size);
+  /// `declared`: of the file, in the order of reading; empty: what is brought first stands for it.
+  PageCacheFetch(std::unique_ptr<NodeReaders> readers, Bytes file_size,
+                 std::span<const Extent> declared = {});
 
   struct Brought {
     Extent missing;      ///< All that was asked for lies in it.
@@ -28,7 +32,8 @@ class PageCacheFetch {
     int requests = 0;
     int failed = 0;  ///< Of them.
   };
-  /// Waits for nothing where the kernel takes advice, but for the first 4 KiB.
+  /// Waits for nothing where the kernel takes advice, but for the first 4 KiB, or up to three times
+  /// as much where it does not tell what is there.
   /// `declared`: of `extent`, what must be there; empty: all of it.
   Brought bring(FetchSource& source, Extent extent, std::span<const Extent> declared = {});
 
@@ -38,13 +43,14 @@ class PageCacheFetch {
   /// Others read the file, too: what was there already may be theirs.
   bool has_company() const { return readers_ != nullptr && readers_->has_company(); }
 
-  /// Whether reads of this file do not come from the page cache, or the kernel does not tell:
-  /// reads the beginning of `extent`.
+  /// Whether reads of this file do not come from the page cache: reads a bit of `extent`.
   static bool is_in_vain(FetchSource& source, Extent extent);
 
-  /// Reads of this file do not come from the page cache, or the kernel does not tell (cachestat(2),
-  /// Linux 6.5): nothing is brought there.
-  bool is_useless() const { return is_useless_; }
+  /// Reads of this file do not come from the page cache: nothing is brought there.
+  bool is_useless() const { return found_ == Found::useless; }
+  /// It has the file, as reads show where the kernel does not tell: nothing is brought, nor taken
+  /// out.
+  bool is_all_there() const { return found_ == Found::all_there; }
 
   /// The program has passed these. What was taken out of the page cache, ascending.
   std::vector<Extent> let_go(FetchSource& source, std::span<const ReadAdvice::Item> items);
@@ -52,19 +58,24 @@ class PageCacheFetch {
   std::vector<Extent> let_go_of_all(FetchSource& source);
 
  private:
+  enum class Found { unknown, useless, useful, all_there };
+  using Places = std::array<Bytes, 3>;
+  static Places places_in(std::span<const Extent> declared);
+  static Found look(FetchSource& source, Extent extent);
+  static Found look_by_time(FetchSource& source, const Places& places);
+  void look_once(FetchSource& source, Extent extent);
   Extent transfer_in_file(Extent extent) const;
   Extent missing_of(FetchSource& source, std::span<const Extent> parts) const;
   Status bring_piece(FetchSource& source, Extent piece);
 
   const std::unique_ptr<NodeReaders> readers_;
   const Bytes file_size_;
+  std::optional<Places> places_;  ///< To look at.
   /// No longer advice is given: the kernel cut short what was longer.
   Bytes longest_advice_ = RequestTuner::longest_request;
   Bytes longest_taken_ = 0;  ///< Advice that the kernel did not cut short.
-  bool is_checked_ = false;  ///< Whether it is useless.
-  bool is_useless_ = false;
-  /// Where advice does nothing (Lustre, or a kernel that does not tell): bytes that are read only
-  /// for the page cache to have them.
+  Found found_ = Found::unknown;
+  /// Where advice does nothing (Lustre): bytes that are read only for the page cache to have them.
   std::vector<std::byte> unread_;
 };
 

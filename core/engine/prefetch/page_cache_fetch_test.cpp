@@ -32,8 +32,15 @@ class CachedSource final : public FetchSource {
     if (keeps_reads) enter({offset, static_cast<Bytes>(into.size())});
     return static_cast<Bytes>(into.size());
   }
+  Result<std::int64_t> time_read(std::span<std::byte> into, Bytes offset) override {
+    const bool was_there = pages.count(offset) > 0;
+    EXPECT_TRUE(read(into, offset));
+    return was_there ? 1'000 : 3'000'000;
+  }
   std::optional<FileVersion> version() override { return std::nullopt; }
+  bool tells_residence() const override { return is_told; }
   Bytes resident(Extent extent) override {
+    if (!is_told) return 0;
     Bytes count = 0;
     for (Bytes at = extent.offset; at < extent.end(); at += unit) count += pages.count(at) * unit;
     return count;
@@ -51,6 +58,7 @@ class CachedSource final : public FetchSource {
 
   int reads = 0;
   bool keeps_reads = true;
+  bool is_told = true;  ///< What is there.
   std::set<Bytes> pages;
 
  private:
@@ -88,6 +96,28 @@ TEST(PageCacheFetch, NothingIsBroughtWhereReadsPassThePageCache) {
   EXPECT_EQ(fetch.bring(source, {0, 4 * unit}).requests, 0);
   EXPECT_TRUE(fetch.is_useless());
   EXPECT_THAT(source.pages, IsEmpty());
+}
+
+TEST(PageCacheFetch, WhoIsNotToldWhatIsThereFindsItOut) {
+  constexpr Extent all{0, 300 * KiB};
+  const std::vector<ReadAdvice::Item> passed = {{all, false, ReadAdvice::Kind::between, {}}};
+  CachedSource source(128 * KiB);
+  source.is_told = false;
+  PageCacheFetch cold(nullptr, all.length);
+  EXPECT_EQ(cold.bring(source, all).fetched, all.length);
+  EXPECT_EQ(source.pages.size(), 75U) << "advice was not cut short";
+  PageCacheFetch warm(nullptr, all.length);
+  const auto brought = warm.bring(source, all);
+  EXPECT_EQ(brought.resident, all.length);
+  EXPECT_EQ(brought.requests, 0);
+  EXPECT_THAT(warm.let_go(source, passed), IsEmpty());
+  EXPECT_EQ(source.pages.size(), 75U) << "it may be another's";
+  cold.let_go(source, passed);
+  EXPECT_THAT(source.pages, IsEmpty());
+  source.keeps_reads = false;
+  PageCacheFetch useless(nullptr, all.length);
+  EXPECT_EQ(useless.bring(source, all).requests, 0);
+  EXPECT_TRUE(useless.is_useless());
 }
 
 TEST(PageCacheFetch, WhatIsThereIsNotFetchedAndARefusalIsCounted) {

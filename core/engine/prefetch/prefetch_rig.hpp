@@ -81,10 +81,12 @@ class MemorySource final : public FetchSource {
   }
   std::optional<FileVersion> version() override { return content_.version(); }
   Bytes resident(Extent extent) override { return intersect(extent, in_page_cache).length; }
+  bool tells_residence() const override { return is_told; }
   Status advise(Extent, bool) override { return {}; }
   int descriptor() const override { return -1; }
 
   Extent in_page_cache;
+  bool is_told = true;  ///< What is there.
 
  private:
   VersionedContent& content_;

@@ -35,7 +35,8 @@ PrefetchedFile::PrefetchedFile(std::string path, std::unique_ptr<FetchSource> so
       intent_(std::move(intent)),
       source_(std::move(source)),
       wake_(std::move(wake)),
-      memory_(std::move(memory)),
+      memory_(memory != nullptr ? std::move(memory) : std::make_shared<RequestMemory>()),
+      is_told_(source_->tells_residence()),
       buffer_(std::move(buffer)),
       window_(block, most_ahead(buffer_, block, intent_)),
       most_live_(static_cast<std::size_t>(buffer_.bytes() / std::min(block, length_counted))),
@@ -61,7 +62,8 @@ void PrefetchedFile::begin(const FileVersion& version, std::int64_t now_ns) {
   declared_ = ExtentSet(plan_.extents());
   figures_.bytes_planned = plan_.bytes();
   figures_.extents_outside = static_cast<std::int64_t>(plan_.outside());
-  if (memory_ != nullptr) memory_->teach(version_.id.device, tuner_, plan_);
+  memory_->teach(version_.id.device, tuner_, plan_);
+  if (!is_told_) trial_ = memory_->cache_trial(version_.id.device);
 }
 
 void PrefetchedFile::halt(const char* why) {
@@ -98,11 +100,19 @@ ServedFile::Served PrefetchedFile::serve(std::span<std::byte> into, Bytes offset
   if (served == read.length) ++figures_.reads_served;
   figures_.bytes_served += served;
   if (state_ != State::active) return {.bytes = served, .over = true};
+  asks_ = false;
   pattern_.observe(read);
   judge(read, served);
   skip_what_was_read(read);
   follow_pattern();
-  return {.bytes = served, .room = wants_request()};
+  return {.bytes = served, .room = wants_request(), .asks = asks_ && served == 0};
+}
+
+void PrefetchedFile::took(Bytes bytes, std::int64_t ns) {
+  const std::lock_guard lock(mutex_);
+  if (trial_ == nullptr) return;
+  trial_->took(bytes, ns);
+  if (trial_->is_warm()) halt("the page cache had it");
 }
 
 PrefetchedFile::Piece PrefetchedFile::holder_of(Bytes offset) {
@@ -172,8 +182,8 @@ void PrefetchedFile::is_slow(std::chrono::steady_clock::time_point deadline) {
 /// Compares a read with what was foreseen.
 void PrefetchedFile::judge(Extent read, Bytes served) {
   const auto& next = next_piece();
-  if (!next && live_.empty() && served == 0) return;  // Nothing was.
   if (take_resident(read)) return;
+  if (!next && live_.empty() && served == 0) return;  // Nothing was.
   const bool foreseen = served > 0 || (next && next->touches(read));
   const bool strays = !foreseen && !was_right_ && !plan_.covers(read);
   if (strays && ++strays_ <= most_strays) return;
@@ -204,6 +214,7 @@ bool PrefetchedFile::take_resident(Extent read) {
   if (found == resident_.end()) return false;
   const bool to_its_end = read.end() >= found->end();
   resident_.erase(resident_.begin(), found + (to_its_end ? 1 : 0));
+  asks_ = !is_told_;
   return true;
 }
 
@@ -256,7 +267,10 @@ void PrefetchedFile::replace_plan(FetchPlan plan) {
 }
 
 std::optional<FetchPiece>& PrefetchedFile::next_piece() {
-  if (!upcoming_) upcoming_ = plan_.next(tuner_.shape());
+  if (!upcoming_) {
+    upcoming_ = plan_.next(tuner_.shape());
+    is_weighed_ = false;
+  }
   return upcoming_;
 }
 
@@ -299,7 +313,7 @@ std::optional<ReadRequest> PrefetchedFile::next_request() {
       next.reset();
       arrived_.notify_all();  // Who waited for it to begin reads for itself.
       const bool enough = resident_.size() >= most_resident || (!next_piece() && !by_pattern_);
-      if (enough && figures_.requests == 0) halt("the page cache had it");
+      if (enough && figures_.requests == 0 && is_told_) halt("the page cache had it");
       continue;
     }
     if (!make_room(*next)) return std::nullopt;
@@ -317,9 +331,14 @@ std::optional<ReadRequest> PrefetchedFile::next_request() {
   return std::nullopt;
 }
 
-/// Whether the page cache has all parts of a piece.
+/// Whether the page cache has all parts of a piece, or it is to show that.
 bool PrefetchedFile::leave_to_page_cache(const FetchPiece& piece, Extent held) {
-  if (!is_in_page_cache(*source_, piece, held)) return false;
+  if (is_told_) {
+    if (!is_in_page_cache(*source_, piece, held)) return false;
+  } else {
+    const bool is_first = figures_.requests == 0 && figures_.bytes_resident == 0;
+    if (std::exchange(is_weighed_, true) || !trial_->leaves(is_first)) return false;
+  }
   for (const auto& part : piece.parts()) resident_.push_back(part.extent);
   figures_.bytes_resident += piece.needed();
   return true;
@@ -348,7 +367,7 @@ void PrefetchedFile::ended(const ReadOutcome& outcome) {
     // Before that it is ourselves who hold the storage up.
     if (window_.is_open() && tuner_.arrive(piece->trial, outcome.moved, now, figures_.waited_ns)) {
       tuner_.decide(plan_.coming(RequestTuner::extents_to_weigh), plan_.left());
-      if (memory_ != nullptr) memory_->learn(version_.id.device, tuner_);
+      memory_->learn(version_.id.device, tuner_);
     }
     figures_.bytes_between += piece->wanted.hull().length - piece->wanted.needed();
     piece->ready = true;

@@ -20,6 +20,7 @@
 #include "core/model/extent_set.hpp"
 #include "core/model/read_intent.hpp"
 #include "core/plan/access_pattern.hpp"
+#include "core/plan/cache_trial.hpp"
 #include "core/plan/fetch_piece.hpp"
 #include "core/plan/fetch_plan.hpp"
 #include "core/plan/fetch_window.hpp"
@@ -46,6 +47,7 @@ class PrefetchedFile final : public ServedFile {
   void start(const FileVersion& version, std::int64_t now_ns) override;
   Served serve(std::span<std::byte> into, Bytes offset, const FileVersion& version,
                std::int64_t now_ns) override;
+  void took(Bytes bytes, std::int64_t ns) override;
   std::optional<ReadRequest> next_request() override;
   void ended(const ReadOutcome& outcome) override;
   void count_cpu(std::int64_t nanoseconds) override;
@@ -105,6 +107,7 @@ class PrefetchedFile final : public ServedFile {
   std::unique_ptr<FetchSource> source_;  ///< Used by who fetches; null after close_source().
   const std::function<void()> wake_;
   const std::shared_ptr<RequestMemory> memory_;
+  const bool is_told_;  ///< What the page cache has.
   /// Whether its reads leave pages in the page cache, which the first request shows: not every file
   /// system that takes O_DIRECT goes past it, and before Linux 6.5 the kernel does not tell.
   enum class Leaves { unknown, nothing, pages };
@@ -114,11 +117,14 @@ class PrefetchedFile final : public ServedFile {
   std::condition_variable arrived_;
   FetchBuffer buffer_;  ///< Guarded by mutex_, as is what follows.
   enum class State { unsettled, active, stopped } state_ = State::unsettled;
-  FileVersion version_;  ///< Of what is fetched, once active.
+  FileVersion version_;                ///< Of what is fetched, once active.
+  std::shared_ptr<CacheTrial> trial_;  ///< Once active, if that is not told.
+  bool asks_ = false;                  ///< The read that is being served is of a trial.
   FetchPlan plan_;
   ExtentSet declared_;
   ExtentSet fetched_{most_fetched_apart};
   std::optional<FetchPiece> upcoming_;  ///< Cut from the plan, not begun.
+  bool is_weighed_ = false;             ///< Whether it is left for a trial.
   bool by_pattern_ = false;             ///< The plan is a guess.
   AccessPattern pattern_;
   Confidence confidence_;

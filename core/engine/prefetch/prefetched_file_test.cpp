@@ -22,10 +22,12 @@ constexpr Bytes block = 8 * KiB;
 
 struct Rig {
   explicit Rig(ReadIntent intent, Bytes size = 256 * KiB, int blocks = 8,
-               std::shared_ptr<FaultPlan> faults = nullptr, Extent in_page_cache = {})
+               std::shared_ptr<FaultPlan> faults = nullptr, Extent in_page_cache = {},
+               bool is_told = true)
       : content(size) {
     auto source = std::make_unique<MemorySource>(content, std::move(faults));
     source->in_page_cache = in_page_cache;
+    source->is_told = is_told;
     file = std::make_unique<PrefetchedFile>("memory", std::move(source), std::move(intent),
                                             *FetchBuffer::make(blocks * block), block);
     file->start(content.version(), VersionedContent::later_ns);
@@ -372,6 +374,44 @@ RC_GTEST_PROP(PrefetchedFileProperty, ServedBytesAreTheFilesBytes, ()) {
     }
   }
   for (const auto& request : under_way) carry_out(*rig.file, request);
+}
+
+/// Reads all of a file of which nobody tells what the page cache has, block by block, where the
+/// kernel takes `ns` for each. The bytes that were served.
+Bytes read_untold(Rig& rig, std::int64_t ns) {
+  const Bytes size = rig.content.version().size;
+  Bytes served = 0;
+  for (Bytes at = 0; at < size; at += block) {
+    fetch_all(*rig.file);
+    std::vector<std::byte> into(static_cast<std::size_t>(block));
+    const auto answer =
+        rig.file->serve(into, at, rig.content.version(), VersionedContent::later_ns);
+    served += answer.bytes;
+    if (answer.asks) rig.file->took(block - answer.bytes, ns);
+  }
+  return served;
+}
+
+TEST(PrefetchedFile, FetchesWhatTheKernelReadsSlowly) {
+  Rig rig(reads({{0, 256 * KiB}}), 256 * KiB, 8, nullptr, {}, false);
+  EXPECT_EQ(read_untold(rig, 3'000'000), 30 * block) << "two of 32 pieces showed it";
+  EXPECT_EQ(rig.file->figures().bytes_resident, 2 * block);
+  EXPECT_EQ(rig.file->figures().stopped, "");
+}
+
+TEST(PrefetchedFile, FetchesNoMoreWhereTheKernelReadsAsFastAsMemory) {
+  Rig rig(reads({{0, 256 * KiB}}), 256 * KiB, 8, nullptr, {}, false);
+  EXPECT_LE(read_untold(rig, 5'000), 2 * 8 * block) << "between three reads all memory was filled";
+  EXPECT_EQ(rig.file->figures().stopped, "the page cache had it");
+}
+
+TEST(PrefetchedFile, TriesTheOnlyPieceToo) {
+  Rig rig(reads({{0, block}}), block, 8, nullptr, {}, false);
+  fetch_all(*rig.file);
+  std::vector<std::byte> into(static_cast<std::size_t>(block));
+  const auto answer = rig.file->serve(into, 0, rig.content.version(), VersionedContent::later_ns);
+  EXPECT_TRUE(answer.asks);
+  EXPECT_EQ(answer.bytes, 0);
 }
 
 }  // namespace

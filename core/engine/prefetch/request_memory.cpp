@@ -21,4 +21,11 @@ void RequestMemory::teach(std::uint64_t device, RequestTuner& tuner, const Fetch
   tuner.begin_with(known->second, plan.coming(RequestTuner::extents_to_weigh));
 }
 
+std::shared_ptr<CacheTrial> RequestMemory::cache_trial(std::uint64_t device) {
+  const std::scoped_lock lock(mutex_);
+  auto& trial = trials_[device];
+  if (trial == nullptr) trial = std::make_shared<CacheTrial>();
+  return trial;
+}
+
 }  // namespace forebay

@@ -44,6 +44,7 @@ class ServedFile {
                         ///< declared may be fetched in other ways.
     bool again = false;   ///< Then: together with others, in other memory.
     bool astray = false;  ///< Then: what is read is not what was declared, but may have a pattern.
+    bool asks = false;    ///< How long the kernel takes for the rest: took().
   };
   /// Copies what was fetched of the bytes from `offset` on, and waits for what is on its way. The
   /// rest is the caller's to read. `version`: of the file, looked at since the program asked. If it
@@ -51,6 +52,9 @@ class ServedFile {
   /// file_clock_ns().
   virtual Served serve(std::span<std::byte> into, Bytes offset, const FileVersion& version,
                        std::int64_t now_ns) = 0;
+
+  /// The kernel took `ns` for `bytes` of a read of which that was asked.
+  virtual void took(Bytes bytes, std::int64_t ns) = 0;
 
   /// What to fetch now; none while there is no room. Its tag is the file's own.
   virtual std::optional<ReadRequest> next_request() = 0;

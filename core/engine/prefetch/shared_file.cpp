@@ -64,7 +64,8 @@ SharedFile::SharedFile(std::string path, std::unique_ptr<FetchSource> source, Re
       block_(block),
       before_(before),
       wake_(std::move(wake)),
-      memory_(std::move(memory)),
+      memory_(memory != nullptr ? std::move(memory) : std::make_shared<RequestMemory>()),
+      trial_(source_->tells_residence() ? nullptr : memory_->cache_trial(version.id.device)),
       window_(std::move(window)),
       plan_(intent_.willneed, version.size),
       places_(plan_.extents()),
@@ -178,7 +179,17 @@ ServedFile::Served SharedFile::serve(std::span<std::byte> into, Bytes offset,
   if (state_ != State::reading) return answer(served);
   judge(read, served);
   if (state_ == State::reading) pass(read);
-  return answer(served);
+  Served answered = answer(served);
+  answered.asks = served == 0 && !intersect(left_, read).empty();
+  if (answered.asks) left_ = {};
+  return answered;
+}
+
+void SharedFile::took(Bytes bytes, std::int64_t ns) {
+  const std::lock_guard lock(mutex_);
+  if (trial_ == nullptr) return;
+  trial_->took(bytes, ns);
+  if (trial_->is_warm()) halt("the page cache had it");
 }
 
 /// Whether it reads together with the others from now on.
@@ -372,7 +383,7 @@ bool SharedFile::begin_fetching() {
   cursor_ = -1;
   if (const auto told = window_->told_gap()) {
     tuner_.obey(*told);
-  } else if (memory_ != nullptr) {
+  } else {
     memory_->teach(version_.id.device, tuner_, plan_);
   }
   return true;
@@ -396,6 +407,7 @@ std::optional<FetchPiece>& SharedFile::next_piece() {
     RequestShape shape = tuner_.shape();
     shape.most = std::min(shape.most, round_down(window_->longest_transfer(), direct_alignment));
     if (shape.most > 0) upcoming_ = plan_.next(shape);
+    is_weighed_ = false;
   }
   return upcoming_;
 }
@@ -432,9 +444,16 @@ bool SharedFile::go_past() {
   return true;
 }
 
-/// Whether the page cache has all parts of a piece. Who waits for it reads for itself.
+/// Whether the page cache has all parts of a piece, or it is to show that. Who waits for it reads
+/// for itself.
 bool SharedFile::leave_to_page_cache(const FetchPiece& piece, Extent held) {
-  if (!is_in_page_cache(*source_, piece, held)) return false;
+  if (trial_ == nullptr) {
+    if (!is_in_page_cache(*source_, piece, held)) return false;
+  } else {
+    const bool is_first = figures_.requests == 0 && figures_.bytes_resident == 0;
+    if (std::exchange(is_weighed_, true) || !trial_->leaves(is_first)) return false;
+    left_ = held;
+  }
   figures_.bytes_resident += piece.needed();
   ++resident_;
   window_->tell_all();
@@ -491,7 +510,7 @@ void SharedFile::ended(const ReadOutcome& outcome) {
       tuner_.arrive(done.trial, outcome.moved, now_ns, figures_.waited_ns)) {
     tuner_.decide(plan_.coming(RequestTuner::extents_to_weigh), plan_.left());
     window_->tell_gap(tuner_.gap_for_others());
-    if (memory_ != nullptr) memory_->learn(version_.id.device, tuner_);
+    memory_->learn(version_.id.device, tuner_);
   }
   if (version != version_) halt("the file was changed");
 }

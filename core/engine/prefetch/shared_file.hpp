@@ -18,6 +18,7 @@
 #include "core/engine/prefetch/shared_window.hpp"
 #include "core/model/extent_set.hpp"
 #include "core/model/read_intent.hpp"
+#include "core/plan/cache_trial.hpp"
 #include "core/plan/fetch_piece.hpp"
 #include "core/plan/fetch_plan.hpp"
 #include "core/plan/fetch_window.hpp"
@@ -54,6 +55,7 @@ class SharedFile final : public ServedFile {
   void start(const FileVersion&, std::int64_t) override {}
   Served serve(std::span<std::byte> into, Bytes offset, const FileVersion& version,
                std::int64_t now_ns) override;
+  void took(Bytes bytes, std::int64_t ns) override;
   std::optional<ReadRequest> next_request() override;
   void ended(const ReadOutcome& outcome) override;
   void count_cpu(std::int64_t nanoseconds) override;
@@ -111,6 +113,7 @@ class SharedFile final : public ServedFile {
   const SharedWindow::Before before_;
   const std::function<void()> wake_;
   const std::shared_ptr<RequestMemory> memory_;
+  const std::shared_ptr<CacheTrial> trial_;  ///< Null: it is told what the page cache has.
   const std::unique_ptr<SharedWindow> window_;
 
   mutable std::mutex mutex_;
@@ -131,10 +134,12 @@ class SharedFile final : public ServedFile {
   // While it is this one that fetches.
   Bytes cursor_ = -1;                   ///< Where plan_ is; -1: it has to go where the others are.
   std::optional<FetchPiece> upcoming_;  ///< Cut from the plan, not begun.
+  bool is_weighed_ = false;             ///< Whether it is left for a trial.
   RequestTuner tuner_;
   FetchWindow measured_;  ///< For the figures.
   std::vector<UnderWay> under_way_;
   int resident_ = 0;  ///< Pieces in a row that the page cache had.
+  Extent left_;       ///< Of the last trial.
 
   PrefetchFigures figures_;
   std::atomic<bool> is_ending_{false};

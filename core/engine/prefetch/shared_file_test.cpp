@@ -34,8 +34,9 @@ ReadIntent reads(std::vector<Extent> extents) {
 
 /// Some openings of a file.
 struct Rig {
-  Rig(std::uint64_t test, const ReadIntent& intent, int openings, Bytes size = 512 * KiB)
-      : content(size, id_for(test)) {
+  Rig(std::uint64_t test, const ReadIntent& intent, int openings, Bytes size = 512 * KiB,
+      bool told = true)
+      : content(size, id_for(test)), is_told(told) {
     for (int i = 0; i < openings; ++i) open(intent);
   }
 
@@ -47,8 +48,10 @@ struct Rig {
       ADD_FAILURE() << "no shared memory is to be had";
       return;
     }
-    files.push_back(std::make_unique<SharedFile>("memory", std::make_unique<MemorySource>(content),
-                                                 intent, std::move(window), version, block,
+    auto source = std::make_unique<MemorySource>(content);
+    source->is_told = is_told;
+    files.push_back(std::make_unique<SharedFile>("memory", std::move(source), intent,
+                                                 std::move(window), version, block,
                                                  SharedWindow::Before{steady_ns(), 0}, [] {}));
   }
 
@@ -81,6 +84,7 @@ struct Rig {
   }
 
   VersionedContent content;
+  const bool is_told;  ///< What the page cache has.
   std::vector<std::unique_ptr<SharedFile>> files;
   bool is_fetching = true;
 };
@@ -348,6 +352,34 @@ TEST(SharedFile, ProgramsOfDifferentSpeedHaveTheRightBytes) {
   for (int number = 0; number < 4; ++number) programs.emplace_back(program, number);
   for (std::thread& one : programs) one.join();
   EXPECT_GT(served.load(), 0);
+}
+
+/// Two read a file in turns, of which nobody tells what the page cache has, where the kernel takes
+/// `ns` for a read. The bytes that were served.
+Bytes read_untold(Rig& rig, std::int64_t ns) {
+  Bytes served = 0;
+  for (Bytes at = 0; at < 512 * KiB; at += 4 * KiB) {
+    for (std::size_t who = 0; who < 2; ++who) {
+      const auto answer = rig.read(who, at, 4 * KiB);
+      served += answer.bytes;
+      if (answer.asks) rig.files[who]->took(4 * KiB - answer.bytes, ns);
+    }
+  }
+  return served;
+}
+
+TEST(SharedFile, FetchesWhatTheKernelReadsSlowly) {
+  Rig rig(18, reads({{0, 0}}), 2, 512 * KiB, false);
+  EXPECT_GT(read_untold(rig, 3'000'000), 2 * 512 * KiB * 7 / 8);
+  EXPECT_GT(rig.files[0]->figures().bytes_resident + rig.files[1]->figures().bytes_resident, 0);
+  EXPECT_LT(rig.fetched(), 512 * KiB);
+}
+
+TEST(SharedFile, FetchesNoMoreWhereTheKernelReadsAsFastAsMemory) {
+  Rig rig(19, reads({{0, 0}}), 2, 512 * KiB, false);
+  read_untold(rig, 5'000);
+  for (const auto& file : rig.files) EXPECT_EQ(file->figures().stopped, "the page cache had it");
+  EXPECT_LT(rig.fetched(), 480 * KiB) << "each of the two has had three reads to find out";
 }
 
 }  // namespace

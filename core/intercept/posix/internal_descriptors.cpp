@@ -73,6 +73,7 @@ class ProtectedSource final : public FetchSource {
   }
   std::optional<FileVersion> version() override { return source_.version(); }
   Bytes resident(Extent extent) override { return source_.resident(extent); }
+  bool tells_residence() const override { return source_.tells_residence(); }
   Status advise(Extent extent, bool is_needed) override {
     return source_.advise(extent, is_needed);
   }

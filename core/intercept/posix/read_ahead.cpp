@@ -93,7 +93,8 @@ Result<std::shared_ptr<AdvisedFile>> advise(Registry& state, int descriptor,
   auto advice = std::make_unique<ExtentAdvice>(wishes.willneed, version.size, budget,
                                                wishes.gap.value_or(GapChoice{}).bytes);
   auto readers = NodeReaders::join(version, advice->declared().extents(), budget);
-  auto fetch = std::make_unique<PageCacheFetch>(std::move(readers), version.size);
+  auto fetch = std::make_unique<PageCacheFetch>(std::move(readers), version.size,
+                                                advice->declared().extents());
   return adviser->add(path, *std::move(source), std::move(advice), std::move(fetch));
 }
 
@@ -386,8 +387,10 @@ void inherit(Registry& own, int descriptor, const ManagedFile& before, Inherited
          {.declared = std::move(declared),
           .path = followed.file == nullptr ? followed.path : followed.file->path(),
           .version = followed.version});
-  listed(descriptor)->position_is_shared = true;
-  inherited.emplace(&before, listed(descriptor));
+  if (ManagedFile* const ours = listed(descriptor)) {
+    ours->position_is_shared = true;
+    inherited.emplace(&before, ours);
+  }
 }
 
 namespace {

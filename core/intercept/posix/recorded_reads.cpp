@@ -39,6 +39,15 @@ void follow_stream(int descriptor, Moved&& moved) {
   errno = before;
 }
 
+void tell_time(ManagedFile& managed, Bytes moved, std::int64_t ns) {
+  std::shared_ptr<ServedFile> file;
+  {
+    const std::lock_guard lock(managed.mutex);
+    file = managed.followed.file;
+  }
+  if (file != nullptr) file->took(moved, ns);
+}
+
 }  // namespace
 
 void record(int descriptor, const FileVersion& version, const char* path, Reader reader) {
@@ -84,10 +93,12 @@ void was_read(int descriptor, off_t offset, ssize_t moved, std::int64_t ns, bool
   ManagedFile* managed = listed(descriptor);
   if (managed == nullptr) return;
   managed->by_kernel.count(moved, ns, is_followed);
-  if (!recording || moved <= 0 || inside) return;
+  const bool asks_time = managed->asks_time.load(std::memory_order_relaxed);
+  if ((!recording && !asks_time) || moved <= 0 || inside) return;
   if (!is_own_process(*registry.load())) return;
   const int before = errno;
   const Inside guard;
+  if (asks_time && managed->asks_time.exchange(false)) tell_time(*managed, moved, ns);
   {
     const std::lock_guard lock(managed->mutex);
     const off_t from = offset >= 0 ? offset : real().lseek(descriptor, 0, SEEK_CUR) - moved;

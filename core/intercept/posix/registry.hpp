@@ -34,8 +34,9 @@ class ManagedFile {
   std::mutex mutex;  ///< Held while the position is moved.
   /// Guarded by mutex. Empty in the pool.
   Followed followed;
-  CountedReads by_kernel;  ///< What `followed` does not know of yet.
-  FileId id;               ///< Guarded by the registry's mutex, as is what follows.
+  CountedReads by_kernel;              ///< What `followed` does not know of yet.
+  std::atomic<bool> asks_time{false};  ///< What is read ahead, of the kernel's next read.
+  FileId id;                           ///< Guarded by the registry's mutex, as is what follows.
   int descriptors = 0;
   std::atomic<int> abandoned{0};  ///< Of them, those that are closed.
   /// Another process has the position too, since a fork: only the kernel can move it.
