@@ -1,6 +1,7 @@
 """Where the datasets of an HDF5 file lie, by the file's own index: what will be read of it, without
 a run that learns it. Needs h5py."""
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ def extents_of(path: Path, datasets: list[str]) -> DeclaredReads:
     extents: list[Extent] = []
     try:
         with h5py.File(path, "r") as file:
+            left_out = _left_out_of_chunks(file.userblock_size)
             for name in datasets:
                 if name not in file:
                     known = ", ".join(sorted(file)[:8])
@@ -44,7 +46,7 @@ def extents_of(path: Path, datasets: list[str]) -> DeclaredReads:
                         "Name a dataset, or a group for all datasets below it.",
                     )
                 for dataset in below:
-                    extents += _stored(dataset)
+                    extents += _stored(dataset, left_out)
     except (OSError, KeyError, RuntimeError, ValueError) as error:
         raise ForebayError(
             f"{path} cannot be read as HDF5: {first_line(error)}", HOW_ELSE
@@ -52,9 +54,30 @@ def extents_of(path: Path, datasets: list[str]) -> DeclaredReads:
     return DeclaredReads(path, coalesced(extents), "format")
 
 
-def _stored(dataset: object) -> list[Extent]:
-    """Contiguous: one extent. Chunked: one for each chunk that was written. Compact ones, virtual
-    ones and those in other files have no place of their own here."""
+def _left_out_of_chunks(user_block: int) -> int:
+    """What is to be added to the addresses of chunks of a file with such a user block (files of
+    MATLAB have one of 512 bytes): HDF5 of before 2024 (its issue 3003; 1.14.2 does) leaves it out
+    of them, but not out of those of contiguous datasets."""
+    return 0 if user_block == 0 or _chunks_count_the_user_block() else user_block
+
+
+def _chunks_count_the_user_block() -> bool:
+    import h5py
+
+    content = b"one chunk of a file in memory"
+    held = io.BytesIO()
+    with h5py.File(held, "w", userblock_size=512) as file:
+        dataset = file.create_dataset("data", (len(content),), "u1", chunks=(len(content),))
+        dataset[:] = list(content)
+        file.flush()
+        place: int = dataset.id.get_chunk_info(0).byte_offset
+    return held.getvalue()[place:].startswith(content)
+
+
+def _stored(dataset: object, left_out: int) -> list[Extent]:
+    """Contiguous: one extent. Chunked: one for each chunk that was written, at `left_out` behind
+    its address. Compact ones, virtual ones and those in other files have no place of their own
+    here."""
     index = dataset.id  # type: ignore[attr-defined]
     if dataset.chunks is None:  # type: ignore[attr-defined]
         offset = index.get_offset()
@@ -65,4 +88,4 @@ def _stored(dataset: object) -> list[Extent]:
     else:  # Before HDF5 1.12.3. Each call goes through the index from its beginning.
         chunks = [index.get_chunk_info(number) for number in range(index.get_num_chunks())]
     chunks.sort(key=lambda chunk: chunk.chunk_offset)
-    return [(chunk.byte_offset, chunk.size) for chunk in chunks]
+    return [(chunk.byte_offset + left_out, chunk.size) for chunk in chunks]

@@ -140,6 +140,27 @@ def test_datasets_of_hdf5_are_where_the_extents_say(tmp_path: Path) -> None:
         hdf5_extents.extents_of(tmp_path / "text", ["fields"])
 
 
+def test_the_user_block_of_an_hdf5_file_is_counted_once_whatever_the_library_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "fields.mat"
+    values = np.arange(32, dtype="<i8")
+    with h5py.File(path, "w", userblock_size=512) as file:
+        file.create_dataset("chunked", data=values, chunks=(8,))
+        file["plain"] = values
+    chunked = hdf5_extents.extents_of(path, ["chunked"]).extents
+    plain = hdf5_extents.extents_of(path, ["plain"]).extents
+    assert _bytes_at(path, chunked) == _bytes_at(path, plain) == values.tobytes()
+    # By a library of the other kind: only what it says of chunks is shifted.
+    counts = hdf5_extents._chunks_count_the_user_block()
+    monkeypatch.setattr(hdf5_extents, "_chunks_count_the_user_block", lambda: not counts)
+    shift = 512 if counts else -512
+    shifted = hdf5_extents.extents_of(path, ["chunked"]).extents
+    assert shifted == [(offset + shift, length) for offset, length in chunked]
+    assert hdf5_extents.extents_of(path, ["plain"]).extents == plain
+
+
 def test_what_is_no_dataset_or_cannot_be_opened_is_an_error_that_says_so(tmp_path: Path) -> None:
     h5py = pytest.importorskip("h5py")
     path = tmp_path / "fields.h5"
@@ -182,9 +203,10 @@ class _IteratedIndex(_Index):
 
 
 def test_the_chunks_of_a_dataset_are_gone_through_once_where_h5py_can() -> None:
-    for index, asked in ((_Index(), [0, 1, 2]), (_IteratedIndex(), [])):
+    for index, asked in ((_Index(), [0, 1, 2] * 2), (_IteratedIndex(), [])):
         dataset = SimpleNamespace(chunks=(1,), id=index)
-        assert hdf5_extents._stored(dataset) == [(0, 80), (100, 80), (200, 80)]
+        assert hdf5_extents._stored(dataset, 0) == [(0, 80), (100, 80), (200, 80)]
+        assert hdf5_extents._stored(dataset, 512) == [(512, 80), (612, 80), (712, 80)]
         assert index.asked == asked
 
 
