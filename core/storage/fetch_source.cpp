@@ -69,13 +69,15 @@ Result<std::unique_ptr<FetchSource>> open_fetch_source(int descriptor, const std
                                                        Through way) {
   // The name may lead to another file by now; this link leads to the one that is open.
   const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
+  // Who asks that its reads leave the time of last access alone means ours, too.
+  const int flags = O_RDONLY | O_CLOEXEC | (::fcntl(descriptor, F_GETFL) & O_NOATIME);
   int fd = -1;
   if (way == Through::direct &&
       suits_direct_io(told_direct_alignment(descriptor).value_or(direct_alignment))) {
-    fd = ::open(link.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
+    fd = ::open(link.c_str(), flags | O_DIRECT);
   }
   const bool is_direct = fd >= 0;
-  if (fd < 0) fd = ::open(link.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) fd = ::open(link.c_str(), flags);
   if (fd < 0) return fail(errno, "open once more " + path);
   // Doubles the kernel's limit for this descriptor; RANDOM after it leaves the limit as it is
   // (mm/fadvise.c).
