@@ -3,9 +3,10 @@ bytes and its own signals, and ends.
 
 Method: a program is forbidden system calls, by seccomp, before it opens its file or when it has
 read some of it: those that make threads, those of io_uring, or both; it blocks all signals; it
-closes all descriptors behind the library's back; or it forks, with and without the handlers of
-forks, and the child reads on, from the position or by offsets. It must print the same as without
-the library, whose records say what was served.
+closes all other descriptors, also where the kernel may not do so by one call, or all of them behind
+the library's back; or it forks, with and without the handlers of forks, and the child reads on,
+from the position or by offsets. It must print the same as without the library, whose records say
+what was served.
 
 usage: helper_check.py LIBRARY uring|threads
 """
@@ -25,7 +26,10 @@ READS_BY_OFFSET = [f"pread {at} {PIECE}" for at in range(0, SIZE // 2, PIECE)]
 THREADS = "forbid clone clone3"
 RING = "forbid io_uring_setup"
 RING_AT_WORK = "forbid io_uring_enter"
+CLOSE_RANGE = "forbid close_range"
 OPEN = "open file.dat"
+#: Also where we are, or have been.
+ALL_NUMBERS = "open_many 300"
 
 #: What the program does, and whether some of its reads must have been served, by io_uring and by
 #: threads; None: that is a matter of time.
@@ -42,6 +46,12 @@ CASES: dict[str, tuple[list[str], bool | None, bool | None]] = {
     ),
     "no more threads": (["open outside.dat", THREADS, OPEN, *READS], True, False),
     "blocked signals": (["block_signals", OPEN, *READS], True, True),
+    "closed all others": ([OPEN, *READS[1:], "closefrom", ALL_NUMBERS, *READS], True, True),
+    "closed all others, one by one": (
+        [CLOSE_RANGE, OPEN, *READS[1:], "closefrom", ALL_NUMBERS, *READS],
+        True,
+        True,
+    ),
     "closed descriptors": ([OPEN, *READS[1:], "close_behind 3", OPEN, *READS], None, None),
     "closed descriptors, and an end of all threads": (
         [OPEN, *READS, *READS, "idle", "close_behind 3", "unshare", OPEN, *READS],

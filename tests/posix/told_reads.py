@@ -7,7 +7,9 @@ map PATH | show AT COUNT               by a mapping
 fork LINES                             the lines that follow are for a child
 fork_past_handlers LINES               the same by _Fork
 forbid CALL...                         system calls, which fail with EPERM then, in all threads
+closefrom                              all descriptors above that of the file
 close_behind FIRST                     all descriptors from there on, by the kernel's own call
+open_many COUNT                        and close them again: how often that fails
 idle                                   until no other thread of this process runs
 unshare                                its namespaces, before which our threads end
 block_signals | signals                all of them; how many are blocked
@@ -117,6 +119,14 @@ class Calls:
         """Past the C library, and past whatever stands before it."""
         close_range = 436
         return str(libc.syscall(close_range, first, 0xFFFFFFFF, 0))
+
+    def closefrom(self) -> str:
+        libc.closefrom(self.descriptor + 1)
+        return "closed"
+
+    def open_many(self, count: int) -> str:
+        opened = [os.open("/dev/null", os.O_RDONLY) for _ in range(count)]
+        return f"{sum(libc.close(descriptor) != 0 for descriptor in opened)} cannot be closed"
 
     def idle(self) -> str:
         own = str(threading.get_native_id())

@@ -1,5 +1,6 @@
 // The calls that make, copy and end descriptors.
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <linux/openat2.h>
@@ -7,10 +8,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <charconv>
 #include <climits>
 #include <cstdarg>
 #include <cstdint>
+#include <cstring>
+#include <system_error>
 
 #include "core/intercept/posix/all_descriptors.hpp"
 #include "core/intercept/posix/exported.hpp"
@@ -87,6 +92,45 @@ int closed_range(unsigned first, unsigned last, int flags) {
     if (ours == last) return 0;
     from = ours + 1;
   }
+}
+
+/// No thread is cancelled in it, as in the one call for all.
+long closed_one(unsigned number) { return ::syscall(SYS_close, number); }
+
+/// The directory of what is open, in which the kernel goes on behind the last number that it told,
+/// whatever is closed meanwhile. Where nothing more may be open, some from `first` on makes way.
+int list_of_open(unsigned first) {
+  for (unsigned next = first;; ++next) {
+    const long list =
+        ::syscall(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (list >= 0 || errno != EMFILE) return static_cast<int>(list);
+    while (next < most_descriptors && (is_internal(static_cast<int>(next)) || closed_one(next))) {
+      ++next;
+    }
+    if (next >= most_descriptors) return -1;
+  }
+}
+
+/// All from `first` on that are not ours, where the kernel has no call for it. False: it does not
+/// tell what is open either.
+bool closed_one_by_one(unsigned first) {
+  const int list = list_of_open(first);
+  if (list < 0) return false;
+  alignas(dirent64) std::array<char, 1024> entries;
+  ssize_t filled = 0;
+  while ((filled = ::getdents64(list, entries.data(), entries.size())) > 0) {
+    for (ssize_t at = 0; at < filled;) {
+      const auto* entry = reinterpret_cast<const dirent64*>(entries.data() + at);
+      at += entry->d_reclen;
+      unsigned number = 0;
+      const char* const name = entry->d_name;
+      if (std::from_chars(name, name + std::strlen(name), number).ec != std::errc()) continue;
+      const auto open = static_cast<int>(number);
+      if (number >= first && open != list && !is_internal(open)) closed_one(number);
+    }
+  }
+  closed_one(static_cast<unsigned>(list));
+  return filled == 0;
 }
 
 }  // namespace
@@ -190,7 +234,8 @@ FOREBAY_EXPORTED void closefrom(int first) {
   const auto from = static_cast<unsigned>(std::max(first, 0));
   if (closed_range(from, UINT_MAX, 0) == 0) return;
   closing_range(from, UINT_MAX);
-  real().closefrom(first);
+  // The C library's own way would take ours along.
+  if (!closed_one_by_one(from)) real().closefrom(first);
 }
 
 FOREBAY_EXPORTED int dup(int fd) {
