@@ -19,7 +19,6 @@
 #undef TOML_UNREACHABLE
 #define TOML_UNREACHABLE __builtin_unreachable()
 
-#include <fnmatch.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -33,6 +32,7 @@
 #include "core/model/hint_values.hpp"
 #include "core/model/hints.hpp"
 #include "core/model/read_intent.hpp"
+#include "core/model/section_index.hpp"
 
 // The format is docs/formats/intent.md.
 
@@ -113,9 +113,6 @@ Result<toml::table> parsed(std::string_view toml, std::string_view intent_path) 
                  ", the whole intent file is left out until then");
 }
 
-/// `path` from its last slash on, without it.
-std::string_view last_component(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
 /// The pattern that `text` stands for: TOML holds no byte that is not part of UTF-8, so that "\xHH"
 /// is the byte of that number, from 80 on.
 std::string pattern_of(std::string_view text) {
@@ -135,14 +132,6 @@ std::string pattern_of(std::string_view text) {
     text.remove_prefix(length);
   }
   return result;
-}
-
-/// `pattern` of a section against the absolute path of a file, or against its last component if the
-/// pattern has no slash.
-bool section_matches(const std::string& pattern, const char* file_path) {
-  const bool is_name = pattern.find('/') == std::string::npos;
-  const char* name = is_name ? last_component(file_path).data() : file_path;
-  return ::fnmatch(pattern.c_str(), name, 0) == 0;
 }
 
 class IntentReader {
@@ -360,46 +349,7 @@ class ReadSectionReader {
   ReadSection section_;
 };
 
-/// Characters that two names have in common at their beginnings and at their ends.
-std::ptrdiff_t likeness(std::string_view a, std::string_view b) {
-  // Not by views: clang 14 has no reversed ones with this C++ library.
-  const auto front = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
-  const auto back = std::mismatch(a.rbegin(), a.rend(), b.rbegin(), b.rend()).first - a.rbegin();
-  return front + back;
-}
-
-/// The one that was recorded of a file like this one; null: none was.
-const ReadSection* most_like(std::span<const ReadSection> sections, const char* file_path,
-                             Bytes size) {
-  const ReadSection* best = nullptr;
-  std::ptrdiff_t most = -1;
-  for (const ReadSection& section : sections) {
-    if (section.same_size != size || section.intent.willneed.empty()) continue;
-    const auto like = likeness(last_component(section.pattern), last_component(file_path));
-    if (like > most) best = &section;
-    most = std::max(most, like);
-  }
-  return best;
-}
-
 }  // namespace
-
-std::vector<const ReadSection*> sections_for(std::span<const ReadSection> sections,
-                                             std::span<const char* const> file_paths, Bytes size) {
-  const auto named = [&](const ReadSection& section) {
-    return std::ranges::any_of(
-        file_paths, [&](const char* path) { return section_matches(section.pattern, path); });
-  };
-  std::vector<const ReadSection*> result;
-  for (const ReadSection& section : sections) {
-    if (named(section)) result.push_back(&section);
-  }
-  const bool declared = std::ranges::any_of(
-      result, [](const ReadSection* section) { return !section->intent.willneed.empty(); });
-  const ReadSection* like = declared ? nullptr : most_like(sections, file_paths.front(), size);
-  if (like != nullptr) result.insert(std::ranges::upper_bound(result, like), like);
-  return result;
-}
 
 bool is_read_key(std::string_view key, bool is_table) {
   static constexpr std::array<std::string_view, 8> keys = {

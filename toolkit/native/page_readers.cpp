@@ -20,7 +20,7 @@ namespace forebay {
 void PageReaders::opened(const OpenedFiles::Opened& file) {
   const FileId id = file.version.id;
   if (file.was_written || readers_.contains(id)) return;
-  const auto sections = sections_for(sections_, std::array{file.path.c_str()}, file.version.size);
+  const auto sections = index_.sections_for(std::array{file.path.c_str()}, file.version.size);
   tell_mistakes(file, sections);
   const ReadIntent wishes = combined(sections);
   if (wishes.willneed.empty()) return;

@@ -8,6 +8,7 @@
 #include "core/engine/prefetch/adviser.hpp"
 #include "core/model/error.hpp"
 #include "core/model/read_intent.hpp"
+#include "core/model/section_index.hpp"
 #include "core/storage/fetch_source.hpp"
 #include "toolkit/native/opened_files.hpp"
 #include "toolkit/native/page_events.hpp"
@@ -40,6 +41,7 @@ class PageReaders {
                      const std::vector<const ReadSection*>& sections);
 
   const std::vector<ReadSection> sections_;
+  const SectionIndex index_{sections_};
   Adviser adviser_;
   std::map<FileId, Reader> readers_;
   std::set<FileId> told_;        ///< What is wrong with what is declared of them.

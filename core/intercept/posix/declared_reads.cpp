@@ -37,7 +37,7 @@ DeclaredReads::DeclaredReads(std::vector<ReadSection> sections)
       told_(sections_.size()) {}
 
 DeclaredReads::Sections DeclaredReads::sections_for(const OpenedName& name, Bytes size) const {
-  return forebay::sections_for(sections_, std::array{name.named(), name.real()}, size);
+  return index_.sections_for(std::array{name.named(), name.real()}, size);
 }
 
 std::shared_ptr<const ReadIntent> DeclaredReads::together(const Sections& sections) {

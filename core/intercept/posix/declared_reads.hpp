@@ -7,6 +7,7 @@
 
 #include "core/intercept/posix/opened_name.hpp"
 #include "core/model/read_intent.hpp"
+#include "core/model/section_index.hpp"
 
 namespace forebay::posix {
 
@@ -34,6 +35,7 @@ class DeclaredReads {
   explicit DeclaredReads(std::vector<ReadSection> sections);
 
   const std::vector<ReadSection> sections_;
+  const SectionIndex index_{sections_};
   const bool goes_by_size_;
   mutable std::vector<std::atomic_flag> told_;  ///< By section.
 };
