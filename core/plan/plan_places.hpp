@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -28,7 +29,9 @@ class PlanPlaces {
 
  private:
   std::vector<Extent> extents_;
-  std::vector<Bytes> before_{0};  ///< The place of each extent, and of the end.
+  std::vector<Bytes> before_{0};        ///< The place of each extent, and of the end.
+  std::vector<std::size_t> by_offset_;  ///< The extents as they lie in the file.
+  std::vector<Bytes> furthest_;         ///< Where the first of these end at most.
 };
 
 }  // namespace forebay

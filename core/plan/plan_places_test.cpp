@@ -1,9 +1,15 @@
 // Goal: a place in the order of reading is one number, the same for all readers of a plan, and
-// leads back to where it came from. Method: small plans, worked out by hand.
+// leads back to where it came from. Method: small plans, worked out by hand; and random ones, whose
+// extents are gone through.
 
 #include "core/plan/plan_places.hpp"
 
 #include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <optional>
+#include <vector>
 
 #include "core/plan/fetch_plan.hpp"
 
@@ -51,6 +57,32 @@ TEST(PlanPlaces, OfNothingAreNone) {
   const PlanPlaces places;
   EXPECT_EQ(places.end(), 0);
   EXPECT_EQ(places.of(0, 0), std::nullopt);
+}
+
+/// Of the byte at `offset`, from the extent on in which the place `from` is.
+std::optional<Bytes> plainly(const std::vector<Extent>& extents, Bytes offset, Bytes from) {
+  std::optional<Bytes> before_it;
+  Bytes place = 0;
+  for (const Extent& extent : extents) {
+    const bool is_passed = place + extent.length <= from;
+    const bool holds = offset >= extent.offset && offset < extent.end();
+    if (holds && !is_passed) return place + offset - extent.offset;
+    if (holds && !before_it) before_it = place + offset - extent.offset;
+    place += extent.length;
+  }
+  return before_it;
+}
+
+RC_GTEST_PROP(PlanPlacesProperty, are_those_that_going_through_the_plan_finds, ()) {
+  std::vector<Extent> extents;
+  for (int left = *rc::gen::inRange(0, 12); left > 0; --left) {
+    extents.push_back({*rc::gen::inRange<Bytes>(0, 30), *rc::gen::inRange<Bytes>(1, 10)});
+  }
+  const PlanPlaces places(extents);
+  const Bytes from = *rc::gen::inRange<Bytes>(0, places.end() + 1);
+  for (Bytes offset = 0; offset < 40; ++offset) {
+    RC_ASSERT(places.of(offset, from) == plainly(extents, offset, from));
+  }
 }
 
 }  // namespace
