@@ -36,7 +36,8 @@ std::string encode_notice(const DirtyNotice& notice) {
                                      {"rank", notice.rank},
                                      {"since_unix_s", notice.since_unix_s},
                                      {"protected", notice.is_protected},
-                                     {"flushed", notice.flushed}});
+                                     {"flushed", notice.flushed},
+                                     {"left", notice.is_left}});
 }
 
 Result<DirtyNotice> parse_notice(std::string_view text) {
@@ -56,6 +57,7 @@ Result<DirtyNotice> parse_notice(std::string_view text) {
   get_field(*content, "protected", notice.is_protected);
   get_field(*content, "file_made_unix_ns", notice.file.made_unix_ns);
   get_field(*content, "flushed", notice.flushed);
+  get_field(*content, "left", notice.is_left);
   return notice;
 }
 

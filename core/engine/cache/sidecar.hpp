@@ -28,6 +28,8 @@ struct DirtyNotice {
   bool is_protected = false;
   /// Records of the log up to this one were durable in the file when the notice was put there.
   std::uint64_t flushed = 0;
+  /// Who wrote the log has let go of it, and lives on maybe. Not said by one that was killed.
+  bool is_left = false;
 
   bool operator==(const DirtyNotice&) const = default;
 };

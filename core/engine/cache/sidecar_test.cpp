@@ -204,6 +204,7 @@ RC_GTEST_PROP(DirtyNoticeProperty, is_read_as_it_was_written, ()) {
   notice.file.made_unix_ns = *rc::gen::arbitrary<std::int64_t>();
   notice.is_protected = *rc::gen::arbitrary<bool>();
   notice.flushed = *rc::gen::arbitrary<std::uint64_t>();
+  notice.is_left = *rc::gen::arbitrary<bool>();
   notice.host = draw();
   notice.process = *rc::gen::arbitrary<std::int64_t>();
   notice.rank = *rc::gen::arbitrary<int>();

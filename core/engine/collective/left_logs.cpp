@@ -64,7 +64,8 @@ Found find(const FileIdentity& file, const Sidecar& sidecar, std::int64_t starte
     // its own for the devices of a network.
     if (!same_file(notice.file, file) || (here && notice.file.device != file.device)) continue;
     const bool same_job = !notice.job.empty() && notice.job == job;
-    const bool ours = same_job && notice.since_unix_s + most_apart_s >= started_unix_s;
+    const bool since_then = notice.since_unix_s + most_apart_s >= started_unix_s;
+    const bool ours = same_job && since_then && !notice.is_left;
     const User user = here ? user_of(notice) : User::nobody;
     if (user == User::recovery) {
       found.recovered.push_back(notice);

@@ -179,6 +179,22 @@ TEST_F(LeftLogsTest, MayBeOnOtherNodesOrLost) {
   ::unsetenv("SLURM_JOB_ID");
 }
 
+/// As where a close fails on one node, and the program writes the file anew.
+TEST_F(LeftLogsTest, OfThisProgramOnOtherNodesCountOnceItLetGoOfThem) {
+  DirtyNotice elsewhere = notice_of("elsewhere");
+  elsewhere.host = "another-node";
+  elsewhere.job = "4711";
+  announce(elsewhere);
+  ASSERT_EQ(::setenv("SLURM_JOB_ID", "4711", 1), 0);
+  EXPECT_EQ(warn(true), "") << "a rank of this program writes it";
+  EXPECT_TRUE(overtaken().empty());
+  elsewhere.is_left = true;
+  announce(elsewhere);
+  EXPECT_NE(warn(true).find("1 write-behind log "), std::string::npos);
+  EXPECT_EQ(overtaken(), (std::map<std::string, int>{{"elsewhere", 1}}));
+  ::unsetenv("SLURM_JOB_ID");
+}
+
 TEST_F(LeftLogsTest, OfAFileThatIsGoneAreNoMatter) {
   DirtyNotice old = notice_of("old");
   ++old.file.inode;
