@@ -331,8 +331,9 @@ Status CachedFile::close() {
   if (options_.flush == CacheFlush::none) return sync_locked();
   if (auto committed = commit_locked(epoch_); !committed) return committed;
   if (auto settled = settle(); !settled) return tl::unexpected(kept_in_log(settled.error()));
-  if (options_.keep_log) return {};
-  return remove_log();
+  if (!options_.keep_log) return remove_log();
+  replayable_ = replayable_ || !log_empty();
+  return replayable_ ? leave_log(log_.failure()) : Status{};
 }
 
 Status CachedFile::discard() {
@@ -343,6 +344,7 @@ Status CachedFile::discard() {
   }
   uncommitted_ = false;
   write_through_ = true;
+  announced_ = false;
   auto destroyed = destroy_log();
   auto withdrawn = sidecar_.withdraw(log_.identity().log);
   return destroyed ? withdrawn : destroyed;
@@ -385,31 +387,41 @@ CachePace CachedFile::pace() const {
   return {logged_, logging_.nanoseconds(), totals.pressed, totals.pressed_ns};
 }
 
+DirtyNotice CachedFile::notice(bool is_left) const {
+  const LogIdentity& identity = log_.identity();
+  const auto now = std::chrono::duration_cast<std::chrono::seconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+  return {.file = identity.file,
+          .log = identity.log,
+          .log_path = log_.path(),
+          .host = identity.host,
+          .job = identity.job,
+          .process = identity.process,
+          .rank = identity.rank,
+          .since_unix_s = now.count(),
+          .is_protected = options_.is_protected,
+          .flushed = log_.flushed_sequence(),
+          .is_left = is_left};
+}
+
 Status CachedFile::announce() {
   if (announced_) return {};
   const std::scoped_lock lock(announce_mutex_);
   if (announced_) return {};
   if (options_.announce) {
-    const LogIdentity& identity = log_.identity();
-    const auto now = std::chrono::duration_cast<std::chrono::seconds>(
-        std::chrono::system_clock::now().time_since_epoch());
-    // It has to outlive the node where what is in the log is relied upon beyond that.
-    const bool durable = syncs_to_node() || options_.is_protected;
-    auto announced = sidecar_.announce({.file = identity.file,
-                                        .log = identity.log,
-                                        .log_path = log_.path(),
-                                        .host = identity.host,
-                                        .job = identity.job,
-                                        .process = identity.process,
-                                        .rank = identity.rank,
-                                        .since_unix_s = now.count(),
-                                        .is_protected = options_.is_protected,
-                                        .flushed = log_.flushed_sequence()},
-                                       durable);
+    auto announced = sidecar_.announce(notice(false), relies_on_notice());
     if (!announced) return announced;
   }
   announced_ = true;
   return {};
+}
+
+/// Nothing of the log is replayed any more. A notice that stays is a false alarm, until the next
+/// one takes its place.
+void CachedFile::withdraw_notice() {
+  if (announced_.exchange(false) && options_.announce) {
+    (void)sidecar_.withdraw(log_.identity().log);
+  }
 }
 
 /// Waits until the log may take more. A value: why it will not. Errors: what it holds could not be
@@ -458,7 +470,8 @@ Status CachedFile::make_durable_locked() {
   auto synced = sync_file();
   extents_.end_sync(synced.has_value());
   if (!synced) return synced;
-  // If this fails, the log is broken, and is removed when something is to be written.
+  // If this fails, the log is broken, and is removed when something is to be written. Until then
+  // its notice stays.
   (void)log_.flushed(epoch_, through);
   return {};
 }
@@ -477,9 +490,7 @@ Status CachedFile::settle() {
   if (auto durable = make_durable(); !durable) return durable;
   if (auto lost = take_lost(); !lost) return lost;
   publish(true);
-  if (!announced_.exchange(false) || !options_.announce) return {};
-  // A notice that stays is a false alarm, until the next one takes its place.
-  (void)sidecar_.withdraw(log_.identity().log);
+  if (log_empty()) withdraw_notice();
   return {};
 }
 
@@ -497,21 +508,30 @@ Status CachedFile::destroy_log() {
   return log_.destroy();
 }
 
-/// All it held is durable in the file. Where it cannot be removed, nothing of it is to be replayed:
-/// the log says so itself, or else a mark beside the file.
+/// All it held is durable in the file.
 Status CachedFile::remove_log() {
   replayable_ = replayable_ || !log_empty();
   const Status destroyed = destroy_log();
-  if (destroyed) return {};
+  if (!destroyed) return leave_log(destroyed.error());
+  withdraw_notice();
+  return {};
+}
+
+/// It is not removed, for that `reason`, and all it held is durable in the file. So nothing of it
+/// is to be replayed: the log says so itself, or else a mark beside the file.
+Status CachedFile::leave_log(const Error& reason) {
   if (replayable_) {
     const std::string& name = log_.identity().log;
-    if (auto announced = announce(); !announced) return destroyed;
+    announced_ = false;  // The notice is to say up to where all is in the file.
+    if (auto announced = announce(); !announced) return tl::unexpected(reason);
     announced_ = false;  // The mark holds as long as the notice is there: it stays.
-    if (auto marked = mark_overtaken(sidecar_, name, {name}); !marked) return destroyed;
+    if (auto marked = mark_overtaken(sidecar_, name, {name}); !marked) {
+      return tl::unexpected(reason);
+    }
     replayable_ = false;
   }
   const std::scoped_lock lock(reason_mutex_);
-  left_ = destroyed.error();
+  left_ = reason;
   return {};
 }
 

@@ -48,7 +48,7 @@ class CachedFile final : public StorageFile {
                                                   const LogIdentity& identity,
                                                   const std::shared_ptr<Resource>& capacity,
                                                   const CacheOptions& options);
-  /// Without close(), what is dirty stays in the log.
+  /// Without close(), what is dirty stays in the log, and its notice says that it is left.
   ~CachedFile() override;
   CachedFile(const CachedFile&) = delete;
   CachedFile& operator=(const CachedFile&) = delete;
@@ -125,10 +125,14 @@ class CachedFile final : public StorageFile {
   Status write_through_locked(std::span<const iovec> pieces, Bytes offset);
   Status make_way();
   Status announce();
+  DirtyNotice notice(bool is_left) const;
+  void withdraw_notice();
   /// A sync is of the log alone.
   bool syncs_to_node() const {
     return options_.sync == SyncScope::node || options_.flush == CacheFlush::none;
   }
+  /// What is in the log is relied upon after a crash of the node: its notice has to outlive that.
+  bool relies_on_notice() const { return syncs_to_node() || options_.is_protected; }
   LogWriter::Outcome take_in(std::span<const iovec> pieces, Bytes offset);
   LogWriter::Outcome append(std::span<const iovec> pieces, Bytes offset);
   Status sync_file();
@@ -139,6 +143,7 @@ class CachedFile final : public StorageFile {
   Status settle();
   Status empty_log();
   Status remove_log();
+  Status leave_log(const Error& reason);
   Status destroy_log();
   Status make_durable();
   Status make_durable_locked();  ///< With sync_mutex_ held.
@@ -177,7 +182,7 @@ class CachedFile final : public StorageFile {
   std::mutex announce_mutex_;
   std::atomic<std::uint64_t> epoch_{1};
   std::atomic<bool> uncommitted_{false};       ///< Something was appended since the last commit.
-  std::atomic<bool> announced_{false};         ///< The sidecar is there.
+  std::atomic<bool> announced_{false};         ///< The notice is there.
   std::atomic<bool> written_directly_{false};  ///< Something in the file is not durable that the
                                                ///< log does not hold.
   std::atomic<bool> write_through_{false};     ///< Changes with calls_ held alone.

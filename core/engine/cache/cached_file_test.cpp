@@ -534,59 +534,5 @@ TEST(CachedFile, OnRealFilesIsTheFileInTheEnd) {
   fs::remove_all(base);
 }
 
-class CachedFileOnDisk : public ::testing::Test {
- protected:
-  CachedFileOnDisk() {
-    std::string name = fs::temp_directory_path() / "forebay-cached-XXXXXX";
-    base_ = ::mkdtemp(name.data());
-    rig_.options.announce = true;
-    rig_.options.flush = CacheFlush::onsync;
-  }
-  ~CachedFileOnDisk() override { fs::remove_all(base_); }
-
-  std::unique_ptr<CachedFile> open() {
-    LogIdentity identity;
-    identity.log = "log-7";
-    identity.file.path = base_ / "data";
-    identity.rank = 7;
-    return *CachedFile::open(open_volatile_file(rig_.file), rig_.log->open(), identity,
-                             rig_.capacity, rig_.options);
-  }
-
-  CacheRig rig_;
-  fs::path base_;
-};
-
-TEST_F(CachedFileOnDisk, IsAnnouncedAsLongAsItIsDirty) {
-  const auto file = open();
-  const Sidecar sidecar(base_ / "data");
-  EXPECT_TRUE(sidecar.read()->notices.empty());
-  ASSERT_TRUE(file->write_at(filled(10, 1), 0));
-  ASSERT_EQ(sidecar.read()->notices.size(), 1U);
-  EXPECT_EQ(sidecar.read()->notices[0].rank, 7);
-  ASSERT_TRUE(file->sync());
-  EXPECT_TRUE(fs::is_empty(base_));
-  ASSERT_TRUE(file->write_at(filled(10, 1), 0));
-  EXPECT_EQ(sidecar.read()->notices.size(), 1U);
-  ASSERT_TRUE(file->discard());
-  EXPECT_TRUE(fs::is_empty(base_));
-}
-
-TEST_F(CachedFileOnDisk, GoesThroughWhereItCannotBeAnnounced) {
-  fs::remove_all(base_);
-  const auto file = open();
-  ASSERT_TRUE(file->write_at(filled(10, 1), 0));
-  EXPECT_TRUE(file->state().write_through);
-  EXPECT_EQ(rig_.file->content(), filled(10, 1));
-}
-
-TEST_F(CachedFileOnDisk, StaysAnnouncedWhereItWasNotClosed) {
-  {
-    const auto file = open();
-    ASSERT_TRUE(file->write_at(filled(10, 1), 0));
-  }
-  EXPECT_EQ(Sidecar(base_ / "data").read()->notices.size(), 1U);
-}
-
 }  // namespace
 }  // namespace forebay

@@ -453,9 +453,9 @@ std::optional<std::uint64_t> LogWriter::oldest_segment_end() const {
   return {};
 }
 
-bool LogWriter::broken() const {
+Error LogWriter::failure() const {
   const std::scoped_lock lock(mutex_);
-  return is_broken();
+  return broken_;
 }
 
 Bytes LogWriter::bytes() const {

@@ -128,7 +128,8 @@ class LogWriter {
   /// The last data record of the oldest segment: once it is flushed, that segment is given back.
   /// No value: there is none that holds data.
   std::optional<std::uint64_t> oldest_segment_end() const;
-  bool broken() const;
+  bool broken() const { return failure().kind != ErrorKind::none; }
+  Error failure() const;  ///< Why it is broken; kind is none: it is not.
   /// Bytes appended so far: all that lies in the log; and payloads alone, before compression.
   Bytes bytes() const;
   Bytes payload_bytes() const;
