@@ -95,8 +95,24 @@ TEST_F(AnnouncedFile, StaysAnnouncedWhereItWasNotClosed) {
   {
     const auto file = open();
     ASSERT_TRUE(file->write_at(filled(10, 1), 0));
+    ASSERT_EQ(notices().size(), 1U);
+    EXPECT_FALSE(notices()[0].is_left) << "it is being written";
   }
-  EXPECT_EQ(notices().size(), 1U);
+  ASSERT_EQ(notices().size(), 1U);
+  EXPECT_TRUE(notices()[0].is_left);
+}
+
+TEST_F(AnnouncedFile, SaysThatItsLogIsLeftWhereACloseFails) {
+  rig_.file_plan = std::make_shared<FaultPlan>(std::vector<Fault>{
+      {.call = StorageCall::write, .nth = 0, .os_errno = ENOSPC, .lasting = true}});
+  auto file = open();
+  ASSERT_TRUE(file->write_at(filled(10, 1), 0));
+  EXPECT_EQ(file->close().error().kind, ErrorKind::no_space);
+  ASSERT_EQ(notices().size(), 1U);
+  EXPECT_FALSE(notices()[0].is_left) << "the close may be tried again";
+  file.reset();
+  ASSERT_EQ(notices().size(), 1U);
+  EXPECT_TRUE(notices()[0].is_left);
 }
 
 TEST_F(AnnouncedFile, StaysAnnouncedAsLongAsItsLogMayBeReplayed) {

@@ -95,6 +95,8 @@ CachedFile::CachedFile(std::unique_ptr<StorageFile> file, std::unique_ptr<LogSto
 
 CachedFile::~CachedFile() {
   if (last_sync_.joinable()) last_sync_.join();
+  // Else who goes on in this job, on another node, would take it for a log that is being written.
+  if (announced_ && options_.announce) (void)sidecar_.announce(notice(true), relies_on_notice());
 }
 
 bool CachedFile::background_policy() const {
