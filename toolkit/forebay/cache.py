@@ -112,6 +112,7 @@ class RecoverOptions:
     skip_damage: bool = False
     partial: bool = False
     into: Path | None = None
+    further: bool = False  # an earlier recovery began to write it
     lost: list[str] = field(default_factory=list)
     """Nodes and logs that are lost for good; "all"."""
 
@@ -127,6 +128,8 @@ class RecoverOptions:
             words.append("--partial")
         if self.into is not None:
             words += ["--into", str(self.into.absolute())]
+        if self.further:
+            words.append("--further")
         return words + [word for name in self.lost for word in ("--lost", name)]
 
 
@@ -146,7 +149,7 @@ def _next_commands(entry: Entry, options: RecoverOptions) -> Entry:
     where = [*entry["kept_in"], entry["file"]]
 
     def command(lost: list[str]) -> str:
-        again = replace(options, partial=False, lost=lost)
+        again = replace(options, partial=False, lost=lost, further=options.into is not None)
         return shlex.join(["forebay", "cache", "recover", *again.arguments(), *where])
 
     hosts = sorted({log["host"] for log in entry["kept_for"]})

@@ -135,8 +135,18 @@ def recover_command(
     ] = None,
     into: Annotated[
         Path | None,
-        typer.Option(dir_okay=False, help="Into this file, for one that is gone or replaced."),
+        typer.Option(
+            dir_okay=False, help="Into this file, new or empty, for one that is gone or replaced."
+        ),
     ] = None,
+    further: Annotated[
+        bool,
+        typer.Option(
+            "--further",
+            help="The file of --into was begun by a recovery: one that was interrupted, or that of "
+            "other nodes' logs.",
+        ),
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Bring to their files what logs hold whose programs have ended, and remove the logs.
@@ -153,10 +163,15 @@ def recover_command(
             "--into needs the one file whose logs are meant",
             "forebay cache recover --into NEW OLD",
         )
+    if further and into is None:
+        raise ForebayError(
+            "--further is about the file of --into",
+            "forebay cache recover --into NEW --further OLD",
+        )
     if incomplete is None:
         incomplete = _ask_about_incomplete(errors, cache.survey(selection))
     options = cache.RecoverOptions(
-        selection, incomplete, overtaken, skip_damage, partial, into, lost or []
+        selection, incomplete, overtaken, skip_damage, partial, into, further, lost or []
     )
     with cache_report.progress_bars(errors) as progress:
         outcome = cache.recover(options, progress)

@@ -165,6 +165,8 @@ _ADVICE = {
     "drop --log NAME' gives the unreadable one up",
     "gone": "--into FILE brings the data to another file; 'forebay cache drop' gives it up",
     "replaced": "--into FILE brings the data to another file; 'forebay cache drop' gives it up",
+    "occupied": "nothing was changed; name a file that is not there yet, or say --further if a "
+    "recovery of these logs was interrupted, or other nodes' logs were brought there before",
     "elsewhere": "run this on those nodes ('forebay cache ls FILE' names them)",
     "overtaken": "say --overtaken replay if they only read it or wrote other bytes, or --overtaken "
     "drop to give up what these logs hold",

@@ -155,7 +155,11 @@ int run(int argc, char** argv) {
       ->add_option("--lost", options.choices.lost.words,
                    "Node, or log, that is lost for good: rebuilt from what protects it")
       ->allow_extra_args(false);
-  recover_command->add_option("--into", options.into, "Another file, which is made");
+  CLI::Option* into =
+      recover_command->add_option("--into", options.into, "Another file, new or empty");
+  recover_command
+      ->add_flag("--further", options.further, "An earlier recovery began to write that one")
+      ->needs(into);
   recover_command->add_option("--threads", options.threads)->check(CLI::NonNegativeNumber);
   CLI11_PARSE(app, argc, argv);
 

@@ -34,6 +34,16 @@ using Clock = std::chrono::steady_clock;
 /// Whether a program has opened the file to write, while it is being recovered.
 constexpr std::chrono::milliseconds between_looks(50);
 
+/// Why nothing is to be written to the other file; empty: it is new, or holds nothing, or is said
+/// to be begun by an earlier recovery.
+std::string objection(const RecoverOptions& options) {
+  struct stat status{};
+  if (options.into.empty() || ::stat(options.into.c_str(), &status) != 0) return {};
+  if (!S_ISREG(status.st_mode)) return options.into + " is no regular file";
+  if (options.further || status.st_size == 0) return {};
+  return fmt::format("{} is there already, and holds {} bytes", options.into, status.st_size);
+}
+
 Result<std::unique_ptr<StorageFile>> open_target(const FileLogs& logs,
                                                  const RecoverOptions& options,
                                                  Counters& counters) {
@@ -195,6 +205,9 @@ json recover_file(const FileLogs& logs, const RecoverOptions& options, ProgressP
     return refused(result, "elsewhere", "its logs are on other nodes, or lost");
   }
   if (logs.in_use()) return refused(result, "in use", "a running process writes it");
+  if (const std::string why = objection(options); !why.empty()) {
+    return refused(result, "occupied", why);
+  }
   const std::string state = file_state(logs.file);
   const bool no_target = state != "there" && options.into.empty();
   if (no_target && !(logs.done_with() && is_in_reach(logs.file))) {

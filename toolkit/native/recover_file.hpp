@@ -14,6 +14,7 @@ struct RecoverOptions {
   std::string incomplete;  ///< "drop", "replay", or empty: not said.
   std::string overtaken;   ///< The same.
   std::string into;        ///< Another file, or empty.
+  bool further = false;    ///< An earlier recovery began that one.
   int threads = 0;
 };
 

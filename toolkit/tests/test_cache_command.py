@@ -320,6 +320,45 @@ def test_a_file_that_is_gone_is_recovered_into_another(
     assert not finished.notices.exists()
 
 
+def test_a_file_that_holds_something_is_recovered_into_only_further(
+    forebay: Forebay, finished: Left, tmp_path: Path
+) -> None:
+    finished.file.unlink()
+    other = tmp_path / "results"
+    other.write_text("of another program")
+    answer = forebay("cache", "recover", "--into", other, finished.file)
+    assert answer.code == 1, answer.output
+    assert "is there already, and holds 18 bytes" in answer.output + answer.errors
+    assert "--further" in answer.output
+    assert other.read_text() == "of another program"
+    assert finished.logs() == ["log-0"]
+
+    nothing = forebay("cache", "recover", "--into", "/dev/null", "--further", finished.file)
+    assert nothing.code == 1
+    assert finished.logs() == ["log-0"]
+
+    # As an interrupted recovery leaves it.
+    other.write_bytes(finished.data[:18])
+    answer = forebay("cache", "recover", "--into", other, "--further", finished.file)
+    assert answer.code == 0, answer.output + answer.errors
+    assert other.read_bytes() == finished.data
+    assert finished.logs() == []
+
+
+def test_an_empty_file_is_recovered_into(forebay: Forebay, finished: Left, tmp_path: Path) -> None:
+    finished.file.unlink()
+    (tmp_path / "new").touch()
+    answer = forebay("cache", "recover", "--into", tmp_path / "new", finished.file)
+    assert answer.code == 0, answer.output + answer.errors
+    assert (tmp_path / "new").read_bytes() == finished.data
+
+
+def test_further_is_about_another_file(forebay: Forebay, finished: Left) -> None:
+    answer = forebay("cache", "recover", "--further", finished.file)
+    assert answer.code != 0
+    assert "--into" in answer.errors
+
+
 def test_a_file_that_was_replaced_is_not_written(forebay: Forebay, finished: Left) -> None:
     new = finished.file.with_name("new")
     new.write_text("newer")
