@@ -20,13 +20,14 @@
 #include "core/engine/collective/cost_memory.hpp"
 #include "core/engine/collective/hardware.hpp"
 #include "core/storage/layout.hpp"
+#include "core/storage/memory_limit.hpp"
 
 namespace forebay {
 namespace {
 
 /// Memory that all ranks of a host have, where no path is given.
 constexpr const char* usual_path = "/dev/shm";
-/// Of what is free there.
+/// Of what is free there, and of what the job may still take.
 constexpr Bytes usual_part = 4;
 constexpr Bytes least_capacity = 8 * MiB;
 
@@ -74,14 +75,13 @@ CacheOptions options_of(const Hints& hints, int rank, const StripeLayout& layout
   return options;
 }
 
-/// Bytes that logs below `path` may take.
-Bytes capacity_at(const std::string& path, const Hints& hints) {
+/// Bytes that logs in `directory` may take. Pages of files in memory are the job's.
+Bytes capacity_at(const CacheDirectory& directory, const Hints& hints) {
+  if (hints.cache_capacity) return std::max(*hints.cache_capacity, least_capacity);
   struct statvfs space = {};
-  Bytes usual = least_capacity;
-  if (::statvfs(path.c_str(), &space) == 0) {
-    usual = static_cast<Bytes>(space.f_bavail) * static_cast<Bytes>(space.f_frsize) / usual_part;
-  }
-  return std::max(hints.cache_capacity.value_or(usual), least_capacity);
+  if (::statvfs(directory.path().c_str(), &space) != 0) return least_capacity;
+  return usual_capacity(static_cast<Bytes>(space.f_bavail) * static_cast<Bytes>(space.f_frsize),
+                        directory.in_memory() ? memory_left() : std::nullopt);
 }
 
 /// Beside the ranks of this host. A thread that has to share a core with a rank that waits by
@@ -99,6 +99,10 @@ double mib_per_s(Bytes bytes, std::int64_t ns) {
 std::optional<Bytes> flush_bytes(const Hints& hints) {
   if (!hints.independent_write_buffer) return std::nullopt;
   return std::clamp(*hints.independent_write_buffer, least_flush_bytes, most_flush_bytes);
+}
+
+Bytes usual_capacity(Bytes free, std::optional<Bytes> allowed) {
+  return std::max(std::min(free, allowed.value_or(free)) / usual_part, least_capacity);
 }
 
 std::string job_number() {
@@ -158,7 +162,7 @@ Result<FoundPlace> place_without_capacity(const Exchange& exchange, const Storag
   auto& reserve = place.options.log.reserve;
   reserve = segment_reserve(*directory);
   if (reserve != nullptr && hints.cache_capacity) {
-    reserve->agree(capacity_at((*directory)->path(), hints));
+    reserve->agree(capacity_at(**directory, hints));
   }
   return FoundPlace{std::move(place), std::move(*directory)};
 }
@@ -172,7 +176,7 @@ Result<CachePlace> CachePlace::find(Exchange& exchange, const StorageFile& file,
   if (hints.cache_capacity) exchange.barrier();
   if (!found) return tl::unexpected(found.error());
   auto& [place, directory] = *found;
-  auto capacity = share_host_capacity(directory, capacity_at(directory->path(), hints));
+  auto capacity = share_host_capacity(directory, capacity_at(*directory, hints));
   if (!capacity) return tl::unexpected(capacity.error());
   place.capacity = std::move(*capacity);
   auto options = options_of(hints, place.rank, file.layout(), place.capacity->amount());

@@ -12,6 +12,7 @@
 #include "core/engine/cache/resource.hpp"
 #include "core/engine/collective/exchange.hpp"
 #include "core/model/error.hpp"
+#include "core/model/extent.hpp"
 #include "core/model/hints.hpp"
 #include "core/plan/cache_pace.hpp"
 #include "core/storage/file.hpp"
@@ -48,6 +49,11 @@ struct CachePlace {
 /// Of one write to the file at most, as a cache takes it from the hints: neither byte by byte nor
 /// more than a flushing thread should hold in memory. None: as the cache chooses.
 std::optional<Bytes> flush_bytes(const Hints& hints);
+
+/// What logs may take where no hint says it, of so many bytes that are `free` on their file system,
+/// and in memory of those that the batch system still allows: a part that leaves the rest to the
+/// program and to others.
+Bytes usual_capacity(Bytes free, std::optional<Bytes> allowed);
 
 /// The batch system's number of this job, or empty.
 std::string job_number();

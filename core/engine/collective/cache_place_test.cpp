@@ -114,5 +114,13 @@ TEST_F(CachePlaceTest, SegmentsOnADeviceAreMadeAheadOnACoreOfTheRanksToo) {
   EXPECT_TRUE(options({}, usable_cores().count()).log.ahead);
 }
 
+/// What goes beyond the limit of a job ends it; a full log only makes its writers wait.
+TEST(UsualCapacity, LeavesMostOfTheJobsMemoryToTheProgram) {
+  EXPECT_EQ(usual_capacity(128 * GiB, std::nullopt), 32 * GiB);
+  EXPECT_EQ(usual_capacity(128 * GiB, 16 * GiB), 4 * GiB);
+  EXPECT_EQ(usual_capacity(8 * GiB, 16 * GiB), 2 * GiB);
+  EXPECT_EQ(usual_capacity(128 * GiB, 0), 8 * MiB) << "the least that is of use";
+}
+
 }  // namespace
 }  // namespace forebay
