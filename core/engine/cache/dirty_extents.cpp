@@ -141,12 +141,12 @@ std::optional<DirtyExtents::Work> DirtyExtents::take(std::chrono::milliseconds p
   const auto deadline = Clock::now() + patience;
   std::unique_lock lock(mutex_);
   for (;;) {
-    // Nobody calls at the end of a burst.
-    const auto until = background_ && in_burst() ? std::min(deadline, burst_end_) : deadline;
-    work_.wait_until(lock, until, [this] { return stopping_ || handing_out(); });
     if (stopping_) return {};
+    // Nobody calls at the end of a burst, which may begin while one waits.
+    const auto until = background_ && in_burst() ? std::min(deadline, burst_end_) : deadline;
     if (auto work = next()) return work;
     if (Clock::now() >= deadline) return {};
+    work_.wait_until(lock, until);
   }
 }
 

@@ -8,11 +8,16 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <optional>
+#include <string>
 #include <thread>
+
+#include "core/storage/text_file.hpp"
 
 namespace forebay {
 namespace {
@@ -121,6 +126,33 @@ TEST(DirtyExtents, HandsOutByItselfAfterALull) {
   extents.add({0, 5}, 1, {});
   extents.commit(2);
   EXPECT_TRUE(extents.take(std::chrono::hours(1)));
+}
+
+/// Whether a thread of this process waits for something. [proc(5), the state in .../stat]
+bool waits(pid_t thread) {
+  const auto text = text_of("/proc/self/task/" + std::to_string(thread) + "/stat");
+  return text && text->find(") S ") != std::string::npos;
+}
+
+TEST(DirtyExtents, HandsOutToAllWhoWaitAfterALull) {
+  DirtyExtents extents(queue(), true, std::chrono::milliseconds(1));
+  std::atomic<pid_t> waiting = 0;
+  std::atomic<int> busy = 0;
+  std::thread one_that_waits([&] {
+    waiting = ::gettid();
+    if (extents.take(std::chrono::hours(1))) ++busy;
+  });
+  while (waiting == 0 || !waits(waiting)) std::this_thread::yield();
+  extents.add({0, 2 * unit}, 1, {});
+  extents.commit(2);
+  // One that looks again and again, as the first that flushes does, is not done with its unit yet.
+  std::optional<DirtyExtents::Work> first;
+  while (!first) first = extents.take(no_wait);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (busy == 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  EXPECT_EQ(busy, 1) << "it has the other unit meanwhile";
+  extents.stop();
+  one_that_waits.join();
 }
 
 TEST(DirtyExtents, DoesNotHandOutAUnitThatIsUnderWay) {
