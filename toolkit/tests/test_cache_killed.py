@@ -158,3 +158,29 @@ def test_a_killed_recovery_keeps_what_rebuilds_the_lost_log(forebay: Forebay, le
         assert case.logs_left() == [], where
         assert not left.notices.exists(), where
     assert kills > 10
+
+
+def test_a_killed_recovery_into_another_file_goes_on_further(
+    forebay: Forebay, left: Left, tmp_path: Path
+) -> None:
+    new = tmp_path / "new"
+    left.leave("--committed-blocks", "10")
+    case = scenario(left, left.data, "--into", str(new), str(left.file))
+    kills = 0
+    refusals = 0
+    for killed in killed_everywhere(forebay, case):
+        where = f"killed at call {kills}"
+        kills += 1
+        assert killed.code == 1, where
+        again = forebay("cache", "recover", *case.options, *case.directories)
+        if again.code != 0:
+            refusals += 1
+            assert "say --further" in again.output, (where, again)
+            again = forebay("cache", "recover", "--further", *case.options, *case.directories)
+            assert again.code == 0, (where, again)
+        assert new.read_bytes() == case.expected, where
+        assert case.logs_left() == [], where
+        assert not left.notices.exists(), where
+        new.unlink()
+    assert kills > 10
+    assert refusals > 0
