@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string_view>
 
 namespace forebay {
@@ -18,7 +19,16 @@ bool is_literal(std::string_view pattern) {
 }
 
 std::string_view pattern_text(const ReadSection* section) { return section->pattern; }
-Bytes named_size(const ReadSection* section) { return *section->same_size; }
+const std::optional<Bytes>& named_size(const ReadSection* section) { return section->same_size; }
+
+/// Of `sorted` by it, those whose `property` is `key`. (clang 14 has no equal_range with this C++
+/// library.)
+template <typename Key, typename Property>
+std::span<const ReadSection* const> those_with(const std::vector<const ReadSection*>& sorted,
+                                               const Key& key, Property property) {
+  return {std::ranges::lower_bound(sorted, key, {}, property),
+          std::ranges::upper_bound(sorted, key, {}, property)};
+}
 
 /// Characters that two names have in common at their beginnings and at their ends.
 std::ptrdiff_t likeness(std::string_view a, std::string_view b) {
@@ -51,7 +61,7 @@ std::vector<const ReadSection*> SectionIndex::sections_for(std::span<const char*
   for (const char* path : file_paths) {
     // A pattern with a slash is no last component, and one without is no absolute path.
     for (const std::string_view name : {std::string_view(path), last_component(path)}) {
-      const auto found = std::ranges::equal_range(literal_, name, {}, pattern_text);
+      const auto found = those_with(literal_, name, pattern_text);
       result.insert(result.end(), found.begin(), found.end());
     }
   }
@@ -62,7 +72,7 @@ std::vector<const ReadSection*> SectionIndex::sections_for(std::span<const char*
   }
   // In the order of the file; a file may have the same name twice.
   std::ranges::sort(result);
-  result.erase(std::ranges::unique(result).begin(), result.end());
+  result.erase(std::unique(result.begin(), result.end()), result.end());
   const bool declared = std::ranges::any_of(
       result, [](const ReadSection* section) { return !section->intent.willneed.empty(); });
   const ReadSection* like = declared ? nullptr : most_like(file_paths.front(), size);
@@ -74,7 +84,7 @@ std::vector<const ReadSection*> SectionIndex::sections_for(std::span<const char*
 const ReadSection* SectionIndex::most_like(const char* file_path, Bytes size) const {
   const ReadSection* best = nullptr;
   std::ptrdiff_t most = -1;
-  for (const ReadSection* section : std::ranges::equal_range(sized_, size, {}, named_size)) {
+  for (const ReadSection* section : those_with(sized_, std::optional(size), named_size)) {
     const auto like = likeness(last_component(section->pattern), last_component(file_path));
     if (like > most) best = section;
     most = std::max(most, like);
