@@ -56,8 +56,8 @@ def extents_of(path: Path, datasets: list[str]) -> DeclaredReads:
 
 def _left_out_of_chunks(user_block: int) -> int:
     """What is to be added to the addresses of chunks of a file with such a user block (files of
-    MATLAB have one of 512 bytes): HDF5 of before 2024 (its issue 3003; 1.14.2 does) leaves it out
-    of them, but not out of those of contiguous datasets."""
+    MATLAB have one of 512 bytes): HDF5 up to 1.14.2 at least leaves it out of them (its issue
+    3003), but not out of those of contiguous datasets."""
     return 0 if user_block == 0 or _chunks_count_the_user_block() else user_block
 
 
