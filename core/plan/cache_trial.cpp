@@ -13,12 +13,11 @@ constexpr std::int64_t longest_interval = 256;
 
 bool is_from_memory(Bytes bytes, std::int64_t ns) {
   constexpr std::int64_t call_ns = 50'000;
-  constexpr Bytes bytes_per_ns = 2;
+  constexpr Bytes bytes_per_ns = 4;
   return ns <= call_ns + bytes / bytes_per_ns;
 }
 
 bool CacheTrial::leaves(bool is_first) {
-  const std::lock_guard lock(mutex_);
   if (fast_ >= enough_fast) return is_first;
   if (until_next_ > 0) {
     --until_next_;
@@ -30,7 +29,6 @@ bool CacheTrial::leaves(bool is_first) {
 }
 
 void CacheTrial::took(Bytes bytes, std::int64_t ns) {
-  const std::lock_guard lock(mutex_);
   if (is_from_memory(bytes, ns)) {
     fast_ = std::min(fast_ + 1, enough_fast);
     interval_ = shortest_interval;
@@ -41,9 +39,6 @@ void CacheTrial::took(Bytes bytes, std::int64_t ns) {
   fast_ = 0;
 }
 
-bool CacheTrial::is_warm() const {
-  const std::lock_guard lock(mutex_);
-  return fast_ >= enough_fast;
-}
+bool CacheTrial::is_warm() const { return fast_ >= enough_fast; }
 
 }  // namespace forebay

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 
 #include "core/model/extent.hpp"
 
@@ -15,7 +14,7 @@ bool is_from_memory(Bytes bytes, std::int64_t ns);
 /// owns a file or may write it, since Linux 5.2): now and then a piece is left to the program's own
 /// read, and how long the kernel takes for that shows it. Three such reads in a row at the speed of
 /// memory, and there is nothing to fetch; a slow one, and all is fetched but a piece after 16,
-/// then 32, up to 256. Thread-safe.
+/// then 32, up to 256.
 class CacheTrial {
  public:
   /// Whether the next piece is left to the kernel; `is_first`: of an opening.
@@ -26,8 +25,7 @@ class CacheTrial {
   bool is_warm() const;
 
  private:
-  mutable std::mutex mutex_;
-  int fast_ = 0;  ///< Reads in a row, guarded by mutex_ as what follows.
+  int fast_ = 0;  ///< Reads in a row.
   std::int64_t interval_ = 16;
   std::int64_t until_next_ = 0;  ///< Pieces.
 };

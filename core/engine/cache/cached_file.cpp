@@ -525,11 +525,12 @@ Status CachedFile::leave_log(const Error& reason) {
   if (replayable_) {
     const std::string& name = log_.identity().log;
     announced_ = false;  // The notice is to say up to where all is in the file.
-    if (auto announced = announce(); !announced) return tl::unexpected(reason);
-    announced_ = false;  // The mark holds as long as the notice is there: it stays.
-    if (auto marked = mark_overtaken(sidecar_, name, {name}); !marked) {
-      return tl::unexpected(reason);
-    }
+    auto marked = announce();
+    if (marked) marked = mark_overtaken(sidecar_, name, {name});
+    // The mark holds as long as the notice is there: it stays. Without one it is to say in the end
+    // that the log is left.
+    announced_ = !marked;
+    if (!marked) return tl::unexpected(reason);
     replayable_ = false;
   }
   const std::scoped_lock lock(reason_mutex_);

@@ -134,7 +134,7 @@ PageCacheFetch::Found PageCacheFetch::look_by_time(FetchSource& source, const Pl
   const bool last_is_there = is_fast(last);
   const bool is_there = halfway_is_there == last_is_there ? last_is_there : is_fast(first);
   if (is_there) return Found::all_there;
-  // It was read just now.
+  // It was read just now, and is there unless reads pass the page cache.
   return is_fast(last) || is_fast(last) ? Found::useful : Found::useless;
 }
 
@@ -151,8 +151,6 @@ void PageCacheFetch::look_once(FetchSource& source, Extent extent) {
     return;
   }
   found_ = look_by_time(source, places_.value_or(places_in({&extent, 1})));
-  // Others may have begun to bring it.
-  if (is_all_there() && has_company()) found_ = Found::useful;
   // What came of advice is not told: it is as long as kernels take it that were left as they are.
   longest_advice_ = untold_advice;
   longest_taken_ = untold_advice;
@@ -191,14 +189,14 @@ Status PageCacheFetch::bring_piece(FetchSource& source, Extent piece) {
 
 std::vector<Extent> PageCacheFetch::let_go(FetchSource& source,
                                            std::span<const ReadAdvice::Item> items) {
-  if (is_all_there()) return {};
   std::vector<Extent> dropped;
   for (const auto& item : items) {
     if (readers_ == nullptr) {
-      dropped.push_back(transfer_of(item.extent));
+      if (!is_all_there()) dropped.push_back(transfer_of(item.extent));
       continue;
     }
-    const bool is_own = item.kind == ReadAdvice::Kind::untold && readers_->is_cold();
+    const bool is_untold = item.kind == ReadAdvice::Kind::untold && !is_all_there();
+    const bool is_own = is_untold && readers_->is_cold();
     if (is_own) readers_->brought(item.extent);
     const auto given_up = item.kind == ReadAdvice::Kind::between
                               ? readers_->passed_between(item.extent)

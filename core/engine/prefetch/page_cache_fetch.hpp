@@ -48,8 +48,8 @@ class PageCacheFetch {
 
   /// Reads of this file do not come from the page cache: nothing is brought there.
   bool is_useless() const { return found_ == Found::useless; }
-  /// It has the file, as reads show where the kernel does not tell: nothing is brought, nor taken
-  /// out.
+  /// It has the file, as reads show where the kernel does not tell: nothing is brought, and only
+  /// what others brought is taken out.
   bool is_all_there() const { return found_ == Found::all_there; }
 
   /// The program has passed these. What was taken out of the page cache, ascending.

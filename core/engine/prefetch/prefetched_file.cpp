@@ -63,7 +63,6 @@ void PrefetchedFile::begin(const FileVersion& version, std::int64_t now_ns) {
   figures_.bytes_planned = plan_.bytes();
   figures_.extents_outside = static_cast<std::int64_t>(plan_.outside());
   memory_->teach(version_.id.device, tuner_, plan_);
-  if (!is_told_) trial_ = memory_->cache_trial(version_.id.device);
 }
 
 void PrefetchedFile::halt(const char* why) {
@@ -100,19 +99,17 @@ ServedFile::Served PrefetchedFile::serve(std::span<std::byte> into, Bytes offset
   if (served == read.length) ++figures_.reads_served;
   figures_.bytes_served += served;
   if (state_ != State::active) return {.bytes = served, .over = true};
-  asks_ = false;
   pattern_.observe(read);
   judge(read, served);
   skip_what_was_read(read);
   follow_pattern();
-  return {.bytes = served, .room = wants_request(), .asks = asks_ && served == 0};
+  return {
+      .bytes = served, .room = wants_request(), .asks = served == 0 && answers_trial(left_, read)};
 }
 
 void PrefetchedFile::took(Bytes bytes, std::int64_t ns) {
   const std::lock_guard lock(mutex_);
-  if (trial_ == nullptr) return;
-  trial_->took(bytes, ns);
-  if (trial_->is_warm()) halt("the page cache had it");
+  if (memory_->took(version_.id.device, bytes, ns)) halt("the page cache had it");
 }
 
 PrefetchedFile::Piece PrefetchedFile::holder_of(Bytes offset) {
@@ -214,7 +211,6 @@ bool PrefetchedFile::take_resident(Extent read) {
   if (found == resident_.end()) return false;
   const bool to_its_end = read.end() >= found->end();
   resident_.erase(resident_.begin(), found + (to_its_end ? 1 : 0));
-  asks_ = !is_told_;
   return true;
 }
 
@@ -337,7 +333,9 @@ bool PrefetchedFile::leave_to_page_cache(const FetchPiece& piece, Extent held) {
     if (!is_in_page_cache(*source_, piece, held)) return false;
   } else {
     const bool is_first = figures_.requests == 0 && figures_.bytes_resident == 0;
-    if (std::exchange(is_weighed_, true) || !trial_->leaves(is_first)) return false;
+    if (std::exchange(is_weighed_, true)) return false;
+    if (!memory_->leaves(version_.id.device, is_first)) return false;
+    left_ = piece.parts().front().extent;
   }
   for (const auto& part : piece.parts()) resident_.push_back(part.extent);
   figures_.bytes_resident += piece.needed();

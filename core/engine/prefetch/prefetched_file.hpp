@@ -20,7 +20,6 @@
 #include "core/model/extent_set.hpp"
 #include "core/model/read_intent.hpp"
 #include "core/plan/access_pattern.hpp"
-#include "core/plan/cache_trial.hpp"
 #include "core/plan/fetch_piece.hpp"
 #include "core/plan/fetch_plan.hpp"
 #include "core/plan/fetch_window.hpp"
@@ -117,14 +116,13 @@ class PrefetchedFile final : public ServedFile {
   std::condition_variable arrived_;
   FetchBuffer buffer_;  ///< Guarded by mutex_, as is what follows.
   enum class State { unsettled, active, stopped } state_ = State::unsettled;
-  FileVersion version_;                ///< Of what is fetched, once active.
-  std::shared_ptr<CacheTrial> trial_;  ///< Once active, if that is not told.
-  bool asks_ = false;                  ///< The read that is being served is of a trial.
+  FileVersion version_;  ///< Of what is fetched, once active.
+  Extent left_;          ///< Beginning of what was left for a trial, until it is read.
   FetchPlan plan_;
   ExtentSet declared_;
   ExtentSet fetched_{most_fetched_apart};
   std::optional<FetchPiece> upcoming_;  ///< Cut from the plan, not begun.
-  bool is_weighed_ = false;             ///< Whether it is left for a trial.
+  bool is_weighed_ = false;             ///< Whether it should be left for a trial was asked.
   bool by_pattern_ = false;             ///< The plan is a guess.
   AccessPattern pattern_;
   Confidence confidence_;

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <thread>
 
 #include "core/engine/prefetch/prefetch_rig.hpp"
@@ -397,6 +398,22 @@ TEST(PrefetchedFile, FetchesWhatTheKernelReadsSlowly) {
   EXPECT_EQ(read_untold(rig, 3'000'000), 30 * block) << "two of 32 pieces showed it";
   EXPECT_EQ(rig.file->figures().bytes_resident, 2 * block);
   EXPECT_EQ(rig.file->figures().stopped, "");
+}
+
+TEST(PrefetchedFile, TimesTheFirstReadOfAPieceAlone) {
+  Rig rig(reads({{0, 256 * KiB}}), 256 * KiB, 8, nullptr, {}, false);
+  std::set<Bytes> pieces;
+  for (Bytes at = 0; at < 256 * KiB; at += KiB) {
+    fetch_all(*rig.file);
+    std::vector<std::byte> into(static_cast<std::size_t>(KiB));
+    const auto answer =
+        rig.file->serve(into, at, rig.content.version(), VersionedContent::later_ns);
+    // The kernel has the rest of a piece since its first read.
+    const bool is_first = pieces.insert(at / block).second;
+    if (answer.asks) rig.file->took(KiB, is_first ? 3'000'000 : 1'000);
+  }
+  EXPECT_EQ(rig.file->figures().stopped, "");
+  EXPECT_EQ(rig.file->figures().bytes_resident, 2 * block);
 }
 
 TEST(PrefetchedFile, FetchesNoMoreWhereTheKernelReadsAsFastAsMemory) {

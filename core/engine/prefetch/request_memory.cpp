@@ -21,11 +21,16 @@ void RequestMemory::teach(std::uint64_t device, RequestTuner& tuner, const Fetch
   tuner.begin_with(known->second, plan.coming(RequestTuner::extents_to_weigh));
 }
 
-std::shared_ptr<CacheTrial> RequestMemory::cache_trial(std::uint64_t device) {
+bool RequestMemory::leaves(std::uint64_t device, bool is_first) {
   const std::scoped_lock lock(mutex_);
-  auto& trial = trials_[device];
-  if (trial == nullptr) trial = std::make_shared<CacheTrial>();
-  return trial;
+  return trials_[device].leaves(is_first);
+}
+
+bool RequestMemory::took(std::uint64_t device, Bytes bytes, std::int64_t ns) {
+  const std::scoped_lock lock(mutex_);
+  CacheTrial& trial = trials_[device];
+  trial.took(bytes, ns);
+  return trial.is_warm();
 }
 
 }  // namespace forebay

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <mutex>
 
 #include "core/plan/cache_trial.hpp"
@@ -22,13 +21,16 @@ class RequestMemory {
   /// `tuner`: of a file there of which nothing was fetched yet, by this plan.
   void teach(std::uint64_t device, RequestTuner& tuner, const FetchPlan& plan) const;
 
-  /// What shows whether files there are in the page cache, for all of them.
-  std::shared_ptr<CacheTrial> cache_trial(std::uint64_t device);
+  // Whether files there are in the page cache, where the kernel does not tell: as CacheTrial has
+  // it.
+  bool leaves(std::uint64_t device, bool is_first);
+  /// Whether what is read there seems to be in the page cache after this.
+  bool took(std::uint64_t device, Bytes bytes, std::int64_t ns);
 
  private:
   mutable std::mutex mutex_;
-  std::map<std::uint64_t, RequestTuner::Found> of_device_;       ///< Guarded by mutex_.
-  std::map<std::uint64_t, std::shared_ptr<CacheTrial>> trials_;  ///< Likewise.
+  std::map<std::uint64_t, RequestTuner::Found> of_device_;  ///< Guarded by mutex_.
+  std::map<std::uint64_t, CacheTrial> trials_;              ///< Likewise.
 };
 
 }  // namespace forebay

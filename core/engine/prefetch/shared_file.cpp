@@ -65,7 +65,7 @@ SharedFile::SharedFile(std::string path, std::unique_ptr<FetchSource> source, Re
       before_(before),
       wake_(std::move(wake)),
       memory_(memory != nullptr ? std::move(memory) : std::make_shared<RequestMemory>()),
-      trial_(source_->tells_residence() ? nullptr : memory_->cache_trial(version.id.device)),
+      is_told_(source_->tells_residence()),
       window_(std::move(window)),
       plan_(intent_.willneed, version.size),
       places_(plan_.extents()),
@@ -180,16 +180,22 @@ ServedFile::Served SharedFile::serve(std::span<std::byte> into, Bytes offset,
   judge(read, served);
   if (state_ == State::reading) pass(read);
   Served answered = answer(served);
-  answered.asks = served == 0 && !intersect(left_, read).empty();
-  if (answered.asks) left_ = {};
+  const Bytes left = left_.offset;
+  answered.asks = answers_trial(left_, read) && served == 0 && is_first_at(left);
   return answered;
+}
+
+/// Whether none of the others has read there: the page cache has what they read.
+bool SharedFile::is_first_at(Bytes offset) const {
+  const auto place = places_.of(offset, 0);
+  return place && std::ranges::none_of(window_->others(), [&](const auto& other) {
+           return other.fellow.front > *place;
+         });
 }
 
 void SharedFile::took(Bytes bytes, std::int64_t ns) {
   const std::lock_guard lock(mutex_);
-  if (trial_ == nullptr) return;
-  trial_->took(bytes, ns);
-  if (trial_->is_warm()) halt("the page cache had it");
+  if (memory_->took(version_.id.device, bytes, ns)) halt("the page cache had it");
 }
 
 /// Whether it reads together with the others from now on.
@@ -447,12 +453,13 @@ bool SharedFile::go_past() {
 /// Whether the page cache has all parts of a piece, or it is to show that. Who waits for it reads
 /// for itself.
 bool SharedFile::leave_to_page_cache(const FetchPiece& piece, Extent held) {
-  if (trial_ == nullptr) {
+  if (is_told_) {
     if (!is_in_page_cache(*source_, piece, held)) return false;
   } else {
     const bool is_first = figures_.requests == 0 && figures_.bytes_resident == 0;
-    if (std::exchange(is_weighed_, true) || !trial_->leaves(is_first)) return false;
-    left_ = held;
+    if (std::exchange(is_weighed_, true)) return false;
+    if (!memory_->leaves(version_.id.device, is_first)) return false;
+    left_ = piece.parts().front().extent;
   }
   figures_.bytes_resident += piece.needed();
   ++resident_;

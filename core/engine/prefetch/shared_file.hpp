@@ -18,7 +18,6 @@
 #include "core/engine/prefetch/shared_window.hpp"
 #include "core/model/extent_set.hpp"
 #include "core/model/read_intent.hpp"
-#include "core/plan/cache_trial.hpp"
 #include "core/plan/fetch_piece.hpp"
 #include "core/plan/fetch_plan.hpp"
 #include "core/plan/fetch_window.hpp"
@@ -93,6 +92,7 @@ class SharedFile final : public ServedFile {
             std::chrono::steady_clock::time_point deadline, std::optional<Bytes> place);
   void wait_for_others(Bytes place, std::int64_t now_ns);
   void judge(Extent read, Bytes served);
+  bool is_first_at(Bytes offset) const;
   void pass(Extent read);
   void give_up_plan();
 
@@ -113,7 +113,7 @@ class SharedFile final : public ServedFile {
   const SharedWindow::Before before_;
   const std::function<void()> wake_;
   const std::shared_ptr<RequestMemory> memory_;
-  const std::shared_ptr<CacheTrial> trial_;  ///< Null: it is told what the page cache has.
+  const bool is_told_;  ///< What the page cache has.
   const std::unique_ptr<SharedWindow> window_;
 
   mutable std::mutex mutex_;
@@ -134,12 +134,12 @@ class SharedFile final : public ServedFile {
   // While it is this one that fetches.
   Bytes cursor_ = -1;                   ///< Where plan_ is; -1: it has to go where the others are.
   std::optional<FetchPiece> upcoming_;  ///< Cut from the plan, not begun.
-  bool is_weighed_ = false;             ///< Whether it is left for a trial.
+  bool is_weighed_ = false;             ///< Whether it should be left for a trial was asked.
   RequestTuner tuner_;
   FetchWindow measured_;  ///< For the figures.
   std::vector<UnderWay> under_way_;
   int resident_ = 0;  ///< Pieces in a row that the page cache had.
-  Extent left_;       ///< Of the last trial.
+  Extent left_;       ///< Beginning of what was left for a trial, until it is read.
 
   PrefetchFigures figures_;
   std::atomic<bool> is_ending_{false};

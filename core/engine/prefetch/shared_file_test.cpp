@@ -375,6 +375,21 @@ TEST(SharedFile, FetchesWhatTheKernelReadsSlowly) {
   EXPECT_LT(rig.fetched(), 512 * KiB);
 }
 
+TEST(SharedFile, WhatAnotherHasReadShowsNothing) {
+  Rig rig(20, reads({{0, 0}}), 2, 512 * KiB, false);
+  rig.read(0, 0, 0);  // It comes first, and fetches.
+  bool fetcher_asked = false;
+  for (Bytes at = 0; at < 512 * KiB; at += 4 * KiB) {
+    const auto other = rig.read(1, at, 4 * KiB);
+    const auto own = rig.read(0, at, 4 * KiB);
+    fetcher_asked = fetcher_asked || own.asks;
+    if (other.asks) rig.files[1]->took(4 * KiB, 3'000'000);
+    if (own.asks) rig.files[0]->took(4 * KiB, 1'000);
+  }
+  EXPECT_FALSE(fetcher_asked);
+  EXPECT_EQ(rig.files[0]->figures().stopped, "");
+}
+
 TEST(SharedFile, FetchesNoMoreWhereTheKernelReadsAsFastAsMemory) {
   Rig rig(19, reads({{0, 0}}), 2, 512 * KiB, false);
   read_untold(rig, 5'000);

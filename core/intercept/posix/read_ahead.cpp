@@ -187,11 +187,10 @@ std::shared_ptr<NodeReaders> announced(Registry& state, const FileVersion& versi
   if (!is_free || wishes.willneed.empty() || version.size < smallest_shared) return nullptr;
   std::erase_if(state.announced, [](const auto& known) { return known.presence.expired(); });
   const auto known = std::ranges::find(state.announced, version, &AnnouncedFile::version);
-  if (known != state.announced.end()) {
-    if (auto presence = known->presence.lock()) return presence;
-  }
-  std::shared_ptr<NodeReaders> presence =
-      NodeReaders::join(version, {}, budget_for(wishes, version));
+  std::shared_ptr<NodeReaders> presence;
+  if (known != state.announced.end()) presence = known->presence.lock();
+  if (presence != nullptr) return presence;
+  presence = NodeReaders::join(version, {}, budget_for(wishes, version));
   if (presence != nullptr) state.announced.push_back({version, presence});
   return presence;
 }
@@ -209,8 +208,8 @@ bool comes_from_page_cache(int descriptor, const std::string& path, const ReadIn
 /// Nothing is fetched of what `descriptor` was opened for; but its reads are counted.
 void follow_left_alone(Registry& state, int descriptor, const FileVersion& version,
                        const char* path, std::string why) {
-  follow(state, descriptor, {.path = path, .version = version, .left_alone = std::move(why)});
-  listed(descriptor)->is_over = true;
+  follow(state, descriptor, {.path = path, .version = version, .left_alone = std::move(why)})
+      .is_over = true;
 }
 
 constexpr const char* few_descriptors =
@@ -286,11 +285,12 @@ void manage(int descriptor, const FileVersion& version, const char* path,
   const std::int64_t began_ns = steady_ns();
   if (presence != nullptr && presence->has_company()) {
     if (auto file = fetch_together(state, descriptor, version, path, *wishes, {began_ns})) {
-      return follow(state, descriptor,
-                    {.file = std::move(file),
-                     .company = std::move(presence),
-                     .version = version,
-                     .began_ns = began_ns});
+      follow(state, descriptor,
+             {.file = std::move(file),
+              .company = std::move(presence),
+              .version = version,
+              .began_ns = began_ns});
+      return;
     }
     if (comes_from_page_cache(descriptor, path, *wishes, version.size)) return by_page_cache();
     presence.reset();
@@ -383,14 +383,11 @@ void inherit(Registry& own, int descriptor, const ManagedFile& before, Inherited
                       ? followed.declared
                       : std::shared_ptr<const ReadIntent>(followed.file, &followed.file->intent());
   if (declared == nullptr || before.is_over) return;
-  follow(own, descriptor,
-         {.declared = std::move(declared),
-          .path = followed.file == nullptr ? followed.path : followed.file->path(),
-          .version = followed.version});
-  if (ManagedFile* const ours = listed(descriptor)) {
-    ours->position_is_shared = true;
-    inherited.emplace(&before, ours);
-  }
+  const std::string& path = followed.file == nullptr ? followed.path : followed.file->path();
+  ManagedFile& ours =
+      follow(own, descriptor, {.declared = declared, .path = path, .version = followed.version});
+  ours.position_is_shared = true;
+  inherited.emplace(&before, &ours);
 }
 
 namespace {

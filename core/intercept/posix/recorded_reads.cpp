@@ -93,12 +93,13 @@ void was_read(int descriptor, off_t offset, ssize_t moved, std::int64_t ns, bool
   ManagedFile* managed = listed(descriptor);
   if (managed == nullptr) return;
   managed->by_kernel.count(moved, ns, is_followed);
-  const bool asks_time = managed->asks_time.load(std::memory_order_relaxed);
+  const bool asks_time =
+      managed->asks_time.load(std::memory_order_relaxed) && managed->asks_time.exchange(false);
   if ((!recording && !asks_time) || moved <= 0 || inside) return;
   if (!is_own_process(*registry.load())) return;
   const int before = errno;
   const Inside guard;
-  if (asks_time && managed->asks_time.exchange(false)) tell_time(*managed, moved, ns);
+  if (asks_time) tell_time(*managed, moved, ns);
   {
     const std::lock_guard lock(managed->mutex);
     const off_t from = offset >= 0 ? offset : real().lseek(descriptor, 0, SEEK_CUR) - moved;

@@ -119,7 +119,7 @@ Followed unlist_abandoned(Registry& state, ManagedFile& managed) {
   return gone == 0 ? Followed() : lose(state, managed, gone);
 }
 
-void follow(Registry& state, int descriptor, Followed followed) {
+ManagedFile& follow(Registry& state, int descriptor, Followed followed) {
   if (state.pool.empty()) {
     state.files.push_back(new ManagedFile);
     state.pool.reserve(state.files.size());  // All come back without asking for memory.
@@ -132,6 +132,7 @@ void follow(Registry& state, int descriptor, Followed followed) {
       followed.advised == nullptr && state.late_devices.contains(managed->id.device);
   managed->position_is_shared = false;
   managed->is_over = false;
+  managed->asks_time = false;
   managed->is_undecided = followed.declared != nullptr;
   managed->reads_undecided = 0;
   managed->reads_inherited = 0;
@@ -142,6 +143,7 @@ void follow(Registry& state, int descriptor, Followed followed) {
     managed->followed = std::move(followed);
   }
   list(state, descriptor, managed);
+  return *managed;
 }
 
 }  // namespace forebay::posix

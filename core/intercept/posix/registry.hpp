@@ -34,9 +34,10 @@ class ManagedFile {
   std::mutex mutex;  ///< Held while the position is moved.
   /// Guarded by mutex. Empty in the pool.
   Followed followed;
-  CountedReads by_kernel;              ///< What `followed` does not know of yet.
-  std::atomic<bool> asks_time{false};  ///< What is read ahead, of the kernel's next read.
-  FileId id;                           ///< Guarded by the registry's mutex, as is what follows.
+  CountedReads by_kernel;  ///< What `followed` does not know of yet.
+  std::atomic<bool> asks_time{
+      false};  ///< For what is read ahead, of the kernel's next read (took()).
+  FileId id;   ///< Guarded by the registry's mutex, as is what follows.
   int descriptors = 0;
   std::atomic<int> abandoned{0};  ///< Of them, those that are closed.
   /// Another process has the position too, since a fork: only the kernel can move it.
@@ -155,6 +156,6 @@ Followed unlist(Registry& state, int descriptor);
 /// The same of those of `managed` that were abandoned.
 Followed unlist_abandoned(Registry& state, ManagedFile& managed);
 /// `descriptor` is the first one of `followed`.
-void follow(Registry& state, int descriptor, Followed followed);
+ManagedFile& follow(Registry& state, int descriptor, Followed followed);
 
 }  // namespace forebay::posix
