@@ -18,14 +18,6 @@ inline bool is_in_page_cache(FetchSource& source, const FetchPiece& piece, Exten
                        }));
 }
 
-/// Whether `read` is the first of what was `left` for a trial; it is over then. Later ones find
-/// what the kernel has read ahead.
-inline bool answers_trial(Extent& left, Extent read) {
-  const bool is_first = read.offset <= left.offset && left.offset < read.end() && !left.empty();
-  if (!intersect(left, read).empty()) left = {};
-  return is_first;
-}
-
 /// What of `extent` the page cache does not have, as far as the kernel tells; ascending.
 inline std::vector<Extent> absent_parts(FetchSource& source, Extent extent) {
   const Bytes there = source.resident(extent);

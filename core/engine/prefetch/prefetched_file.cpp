@@ -36,8 +36,8 @@ PrefetchedFile::PrefetchedFile(std::string path, std::unique_ptr<FetchSource> so
       source_(std::move(source)),
       wake_(std::move(wake)),
       memory_(memory != nullptr ? std::move(memory) : std::make_shared<RequestMemory>()),
-      is_told_(source_->tells_residence()),
       buffer_(std::move(buffer)),
+      trial_(*source_),
       window_(block, most_ahead(buffer_, block, intent_)),
       most_live_(static_cast<std::size_t>(buffer_.bytes() / std::min(block, length_counted))),
       tuner_({block, std::nullopt}, RequestTuner::most_joined_in(buffer_.bytes(), block),
@@ -104,7 +104,7 @@ ServedFile::Served PrefetchedFile::serve(std::span<std::byte> into, Bytes offset
   skip_what_was_read(read);
   follow_pattern();
   return {
-      .bytes = served, .room = wants_request(), .asks = served == 0 && answers_trial(left_, read)};
+      .bytes = served, .room = wants_request(), .asks = served == 0 && trial_.is_answered_by(read)};
 }
 
 void PrefetchedFile::took(Bytes bytes, std::int64_t ns) {
@@ -265,7 +265,7 @@ void PrefetchedFile::replace_plan(FetchPlan plan) {
 std::optional<FetchPiece>& PrefetchedFile::next_piece() {
   if (!upcoming_) {
     upcoming_ = plan_.next(tuner_.shape());
-    is_weighed_ = false;
+    trial_.next_piece();
   }
   return upcoming_;
 }
@@ -309,7 +309,7 @@ std::optional<ReadRequest> PrefetchedFile::next_request() {
       next.reset();
       arrived_.notify_all();  // Who waited for it to begin reads for itself.
       const bool enough = resident_.size() >= most_resident || (!next_piece() && !by_pattern_);
-      if (enough && figures_.requests == 0 && is_told_) halt("the page cache had it");
+      if (enough && figures_.requests == 0 && trial_.is_told()) halt("the page cache had it");
       continue;
     }
     if (!make_room(*next)) return std::nullopt;
@@ -329,14 +329,7 @@ std::optional<ReadRequest> PrefetchedFile::next_request() {
 
 /// Whether the page cache has all parts of a piece, or it is to show that.
 bool PrefetchedFile::leave_to_page_cache(const FetchPiece& piece, Extent held) {
-  if (is_told_) {
-    if (!is_in_page_cache(*source_, piece, held)) return false;
-  } else {
-    const bool is_first = figures_.requests == 0 && figures_.bytes_resident == 0;
-    if (std::exchange(is_weighed_, true)) return false;
-    if (!memory_->leaves(version_.id.device, is_first)) return false;
-    left_ = piece.parts().front().extent;
-  }
+  if (!trial_.leaves(*source_, piece, held, *memory_, version_.id.device, figures_)) return false;
   for (const auto& part : piece.parts()) resident_.push_back(part.extent);
   figures_.bytes_resident += piece.needed();
   return true;

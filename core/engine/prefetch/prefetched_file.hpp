@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/engine/prefetch/fetch_buffer.hpp"
+#include "core/engine/prefetch/piece_trial.hpp"
 #include "core/engine/prefetch/prefetch_figures.hpp"
 #include "core/engine/prefetch/request_memory.hpp"
 #include "core/engine/prefetch/served_file.hpp"
@@ -106,7 +107,6 @@ class PrefetchedFile final : public ServedFile {
   std::unique_ptr<FetchSource> source_;  ///< Used by who fetches; null after close_source().
   const std::function<void()> wake_;
   const std::shared_ptr<RequestMemory> memory_;
-  const bool is_told_;  ///< What the page cache has.
   /// Whether its reads leave pages in the page cache, which the first request shows: not every file
   /// system that takes O_DIRECT goes past it, and before Linux 6.5 the kernel does not tell.
   enum class Leaves { unknown, nothing, pages };
@@ -117,12 +117,11 @@ class PrefetchedFile final : public ServedFile {
   FetchBuffer buffer_;  ///< Guarded by mutex_, as is what follows.
   enum class State { unsettled, active, stopped } state_ = State::unsettled;
   FileVersion version_;  ///< Of what is fetched, once active.
-  Extent left_;          ///< Beginning of what was left for a trial, until it is read.
+  PieceTrial trial_;
   FetchPlan plan_;
   ExtentSet declared_;
   ExtentSet fetched_{most_fetched_apart};
   std::optional<FetchPiece> upcoming_;  ///< Cut from the plan, not begun.
-  bool is_weighed_ = false;             ///< Whether it should be left for a trial was asked.
   bool by_pattern_ = false;             ///< The plan is a guess.
   AccessPattern pattern_;
   Confidence confidence_;

@@ -65,14 +65,14 @@ SharedFile::SharedFile(std::string path, std::unique_ptr<FetchSource> source, Re
       before_(before),
       wake_(std::move(wake)),
       memory_(memory != nullptr ? std::move(memory) : std::make_shared<RequestMemory>()),
-      is_told_(source_->tells_residence()),
       window_(std::move(window)),
       plan_(intent_.willneed, version.size),
       places_(plan_.extents()),
       declared_(plan_.extents()),
       tuner_({block, std::nullopt}, RequestTuner::most_joined_in(window_->bytes(), block),
              intent_.gap.value_or(GapChoice{}).bytes),
-      measured_(block, window_->bytes()) {
+      measured_(block, window_->bytes()),
+      trial_(*source_) {
   figures_.bytes_planned = plan_.bytes();
   figures_.extents_outside = static_cast<std::int64_t>(plan_.outside());
   if (before.offset) begin(*before.offset);
@@ -180,8 +180,8 @@ ServedFile::Served SharedFile::serve(std::span<std::byte> into, Bytes offset,
   judge(read, served);
   if (state_ == State::reading) pass(read);
   Served answered = answer(served);
-  const Bytes left = left_.offset;
-  answered.asks = answers_trial(left_, read) && served == 0 && is_first_at(left);
+  const Bytes left = trial_.offset();
+  answered.asks = trial_.is_answered_by(read) && served == 0 && is_first_at(left);
   return answered;
 }
 
@@ -413,7 +413,7 @@ std::optional<FetchPiece>& SharedFile::next_piece() {
     RequestShape shape = tuner_.shape();
     shape.most = std::min(shape.most, round_down(window_->longest_transfer(), direct_alignment));
     if (shape.most > 0) upcoming_ = plan_.next(shape);
-    is_weighed_ = false;
+    trial_.next_piece();
   }
   return upcoming_;
 }
@@ -453,14 +453,7 @@ bool SharedFile::go_past() {
 /// Whether the page cache has all parts of a piece, or it is to show that. Who waits for it reads
 /// for itself.
 bool SharedFile::leave_to_page_cache(const FetchPiece& piece, Extent held) {
-  if (is_told_) {
-    if (!is_in_page_cache(*source_, piece, held)) return false;
-  } else {
-    const bool is_first = figures_.requests == 0 && figures_.bytes_resident == 0;
-    if (std::exchange(is_weighed_, true)) return false;
-    if (!memory_->leaves(version_.id.device, is_first)) return false;
-    left_ = piece.parts().front().extent;
-  }
+  if (!trial_.leaves(*source_, piece, held, *memory_, version_.id.device, figures_)) return false;
   figures_.bytes_resident += piece.needed();
   ++resident_;
   window_->tell_all();

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/engine/prefetch/piece_trial.hpp"
 #include "core/engine/prefetch/request_memory.hpp"
 #include "core/engine/prefetch/served_file.hpp"
 #include "core/engine/prefetch/shared_window.hpp"
@@ -113,7 +114,6 @@ class SharedFile final : public ServedFile {
   const SharedWindow::Before before_;
   const std::function<void()> wake_;
   const std::shared_ptr<RequestMemory> memory_;
-  const bool is_told_;  ///< What the page cache has.
   const std::unique_ptr<SharedWindow> window_;
 
   mutable std::mutex mutex_;
@@ -134,12 +134,11 @@ class SharedFile final : public ServedFile {
   // While it is this one that fetches.
   Bytes cursor_ = -1;                   ///< Where plan_ is; -1: it has to go where the others are.
   std::optional<FetchPiece> upcoming_;  ///< Cut from the plan, not begun.
-  bool is_weighed_ = false;             ///< Whether it should be left for a trial was asked.
   RequestTuner tuner_;
   FetchWindow measured_;  ///< For the figures.
   std::vector<UnderWay> under_way_;
   int resident_ = 0;  ///< Pieces in a row that the page cache had.
-  Extent left_;       ///< Beginning of what was left for a trial, until it is read.
+  PieceTrial trial_;
 
   PrefetchFigures figures_;
   std::atomic<bool> is_ending_{false};
