@@ -12,7 +12,7 @@ constexpr std::int64_t longest_interval = 256;
 }  // namespace
 
 bool is_from_memory(Bytes bytes, std::int64_t ns) {
-  constexpr std::int64_t call_ns = 50'000;
+  constexpr std::int64_t call_ns = 20'000;
   constexpr Bytes bytes_per_ns = 4;
   return ns <= call_ns + bytes / bytes_per_ns;
 }
