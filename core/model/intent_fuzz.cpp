@@ -8,6 +8,7 @@
 
 #include "core/model/hints.hpp"
 #include "core/model/read_intent.hpp"
+#include "core/model/section_index.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view toml(reinterpret_cast<const char*>(data), size);
@@ -25,10 +26,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       assert(extent.offset >= 0 && extent.length >= 0);
     }
   }
+  const forebay::SectionIndex index(*sections);
   constexpr std::array paths = {"/scratch/run/ckpt_0001.h5"};
   for (const forebay::Bytes bytes :
        {forebay::Bytes{0}, forebay::Bytes{1'000'000}, std::numeric_limits<forebay::Bytes>::max()}) {
-    const auto chosen = forebay::sections_for(*sections, paths, bytes);
+    const auto chosen = index.sections_for(paths, bytes);
     for (const auto& told : forebay::unfit_reads(chosen, bytes)) assert(!told.empty());
     const auto together = forebay::combined(chosen);
     assert(together.willneed.empty() == (forebay::declaring(chosen) == nullptr));

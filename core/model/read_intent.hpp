@@ -67,15 +67,8 @@ struct ReadSection {
 /// Error: invalid_argument, ready to show, if it is no TOML or of another version.
 Result<std::vector<ReadSection>> read_sections(std::string_view toml, std::string_view intent_path);
 
-/// Those of `sections`, in their order, for a file of `size` bytes with these absolute paths: whose
-/// pattern matches one of them, or its last component if the pattern has no slash. If none of those
-/// has a `willneed`, also the one with one and this `same_size` whose pattern is most like the name
-/// of the file at both ends: of `mesh_001` and `field_001`, `field_001` for `field_002`.
-std::vector<const ReadSection*> sections_for(std::span<const ReadSection> sections,
-                                             std::span<const char* const> file_paths, Bytes size);
-
-/// Of those for one file, the one whose `willneed` counts: of what counts most the last. Null: none
-/// has one, and the order of the reads is to be found out.
+/// Of those for one file (SectionIndex), the one whose `willneed` counts: of what counts most the
+/// last. Null: none has one, and the order of the reads is to be found out.
 const ReadSection* declaring(std::span<const ReadSection* const> sections);
 
 /// What the sections together say of a file that matches all of `sections`: the `willneed` of the

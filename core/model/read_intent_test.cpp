@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/model/section_index.hpp"
+
 namespace forebay {
 namespace {
 
@@ -83,7 +85,7 @@ cache = "16MiB"
 std::vector<std::string> patterns_for(const std::vector<ReadSection>& sections, const char* path,
                                       Bytes size) {
   std::vector<std::string> patterns;
-  for (const ReadSection* section : sections_for(sections, std::array{path}, size)) {
+  for (const ReadSection* section : SectionIndex(sections).sections_for(std::array{path}, size)) {
     patterns.push_back(section->pattern);
   }
   return patterns;
@@ -129,7 +131,7 @@ TEST(ReadIntent, AFormatCountsBeforeAPersonAndAPersonBeforeARecording) {
     std::string toml;
     for (const std::string& part : parts) toml += part;
     const auto found = sections(toml);
-    return combined(sections_for(found, std::array{"/data/a"}, 9)).willneed;
+    return combined(SectionIndex(found).sections_for(std::array{"/data/a"}, 9)).willneed;
   };
   EXPECT_THAT(declared({format, person, recording, blocks}), ElementsAre(Extent{1, 1}));
   EXPECT_THAT(declared({person, recording, older, blocks}), ElementsAre(Extent{2, 1}));

@@ -92,9 +92,4 @@ const ReadSection* SectionIndex::most_like(const char* file_path, Bytes size) co
   return best;
 }
 
-std::vector<const ReadSection*> sections_for(std::span<const ReadSection> sections,
-                                             std::span<const char* const> file_paths, Bytes size) {
-  return SectionIndex(sections).sections_for(file_paths, size);
-}
-
 }  // namespace forebay

@@ -20,7 +20,10 @@ class SectionIndex {
   /// Of `sections`, which stay where they are.
   explicit SectionIndex(std::span<const ReadSection> sections);
 
-  /// As forebay::sections_for().
+  /// Those, in their order, for a file of `size` bytes with these absolute paths: whose pattern
+  /// matches one of them, or its last component if the pattern has no slash. If none of those has a
+  /// `willneed`, also the one with one and this `same_size` whose pattern is most like the name of
+  /// the file at both ends: of `mesh_001` and `field_001`, `field_001` for `field_002`.
   std::vector<const ReadSection*> sections_for(std::span<const char* const> file_paths,
                                                Bytes size) const;
 

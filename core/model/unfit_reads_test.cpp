@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/model/read_intent.hpp"
+#include "core/model/section_index.hpp"
 
 namespace forebay {
 namespace {
@@ -30,7 +31,7 @@ std::vector<std::string> told(std::string_view toml, Bytes file_size = size) {
     return {};
   }
   const std::array paths = {"/data/a.dat"};
-  return unfit_reads(sections_for(*sections, paths, file_size), file_size);
+  return unfit_reads(SectionIndex(*sections).sections_for(paths, file_size), file_size);
 }
 
 std::vector<std::string> told_of(const std::string& willneed) {

@@ -1,7 +1,6 @@
 #include "core/storage/page_residence.hpp"
 
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,6 +10,8 @@
 #include <cstdint>
 #include <optional>
 #include <vector>
+
+#include "core/storage/file_version.hpp"
 
 namespace forebay {
 namespace {
@@ -64,10 +65,10 @@ std::optional<Bytes> count_resident(int descriptor, Extent extent) {
 /// Whoever may not be told is told that everything is there: also what lies far behind the end.
 bool pages_are_told(int descriptor) {
   constexpr Bytes far_behind = 64 * MiB;
-  struct stat seen{};
-  if (::fstat(descriptor, &seen) != 0) return false;
-  const auto page = page_size();
-  const LookedAt behind(descriptor, round_up(Bytes{seen.st_size}, page) + far_behind,
+  const auto version = version_of(descriptor);
+  if (!version) return false;
+  const Bytes page = page_size();
+  const LookedAt behind(descriptor, round_up(version->size, page) + far_behind,
                         static_cast<std::size_t>(page));
   return behind.resident_pages() == 0;
 }

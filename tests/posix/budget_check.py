@@ -18,6 +18,7 @@ import tempfile
 import zlib
 from pathlib import Path
 
+import forbidden
 from preloaded import (
     Preloaded,
     evict,
@@ -41,22 +42,7 @@ ATTEMPTS = 3
 GONE = "what somebody else had read is gone"
 
 #: Runs a command that cannot open anything with O_DIRECT.
-NOT_DIRECT = """
-import ctypes, errno, os, sys
-class Compared(ctypes.Structure):
-    _fields_ = [("argument", ctypes.c_uint), ("how", ctypes.c_int),
-                ("mask", ctypes.c_uint64), ("value", ctypes.c_uint64)]
-allow, fail, masked_equal = 0x7FFF0000, 0x00050000 | errno.EINVAL, 7
-seccomp = ctypes.CDLL("libseccomp.so.2")
-seccomp.seccomp_init.restype = ctypes.c_void_p
-rules = ctypes.c_void_p(seccomp.seccomp_init(allow))
-flags = Compared(2, masked_equal, os.O_DIRECT, os.O_DIRECT)
-number = seccomp.seccomp_syscall_resolve_name(b"openat")
-wrong = seccomp.seccomp_rule_add_array(rules, fail, number, 1, ctypes.byref(flags))
-if wrong or seccomp.seccomp_load(rules):
-    sys.exit("cannot be forbidden")
-os.execvp(sys.argv[1], sys.argv[1:])
-"""
+NOT_DIRECT = [sys.executable, forbidden.__file__, "EINVAL", f"openat:2:{os.O_DIRECT}", "--"]
 
 
 def check(preloaded: Preloaded, content: bytes, before: list[str]) -> list[str]:
@@ -110,7 +96,7 @@ def main() -> int:
         content = make_file(directory / "events", SIZE, 5)
         wait_until_settled(directory)
         ways = {
-            "memory": ("", [sys.executable, "-c", NOT_DIRECT]),
+            "memory": ("", NOT_DIRECT),
             "page cache": ('policy = "page-cache"\n', []),
         }
         for way, (policy, before) in ways.items():

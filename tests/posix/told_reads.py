@@ -29,6 +29,8 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
+from forbidden import forbid
+
 libc = ctypes.CDLL(None, use_errno=True)
 libc.fopen.restype = ctypes.c_void_p
 libc.fread.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p]
@@ -102,18 +104,7 @@ class Calls:
         return in_child(libc._Fork, lines)
 
     def forbid(self, *calls: str) -> str:
-        allow, fail, in_all_threads = 0x7FFF0000, 0x00050000 | errno.EPERM, 4
-        try:
-            seccomp = ctypes.CDLL("libseccomp.so.2")
-        except OSError:
-            return "cannot be forbidden"
-        seccomp.seccomp_init.restype = ctypes.c_void_p
-        rules = ctypes.c_void_p(seccomp.seccomp_init(allow))
-        wrong = seccomp.seccomp_attr_set(rules, in_all_threads, 1)
-        for call in calls:
-            number = seccomp.seccomp_syscall_resolve_name(call.encode())
-            wrong |= seccomp.seccomp_rule_add(rules, fail, number, 0)
-        return "cannot be forbidden" if wrong | seccomp.seccomp_load(rules) else "forbidden"
+        return "forbidden" if forbid(errno.EPERM, calls) else "cannot be forbidden"
 
     def close_behind(self, first: int) -> str:
         """Past the C library, and past whatever stands before it."""

@@ -18,6 +18,7 @@ import tempfile
 import zlib
 from pathlib import Path
 
+import forbidden
 from preloaded import (
     Preloaded,
     evict,
@@ -41,21 +42,8 @@ gap = 0
 """
 BY_PAGE_CACHE = "by the page cache"
 WAYS = {"in memory": "", BY_PAGE_CACHE: 'policy = "page-cache"\n'}
-#: Runs a command that cannot ask what the page cache has, by either call.
-UNTOLD = """
-import ctypes, errno, os, sys
-seccomp = ctypes.CDLL("libseccomp.so.2")
-seccomp.seccomp_init.restype = ctypes.c_void_p
-allow, fail = 0x7FFF0000, 0x00050000 | errno.EPERM
-rules = ctypes.c_void_p(seccomp.seccomp_init(allow))
-cachestat = 451
-mincore = seccomp.seccomp_syscall_resolve_name(b"mincore")
-if any(seccomp.seccomp_rule_add_array(rules, fail, call, 0, None) for call in (cachestat, mincore)):
-    sys.exit("cannot be forbidden")
-if seccomp.seccomp_load(rules):
-    sys.exit("cannot be forbidden")
-os.execvp(sys.argv[1], sys.argv[1:])
-"""
+#: Runs a command that cannot ask what the page cache has, by cachestat (of no name yet) or mincore.
+UNTOLD = [sys.executable, forbidden.__file__, "EPERM", "451", "mincore", "--"]
 READING = f"""
 import os, sys, zlib
 for path in sys.argv[1:]:
@@ -79,7 +67,7 @@ def check(preloaded: Preloaded, contents: dict[Path, bytes], is_there: bool) -> 
         if is_there:
             path.read_bytes()
     where = f"{preloaded.directory.name}, {'in the page cache' if is_there else 'on the device'}"
-    command = [sys.executable, "-c", UNTOLD, sys.executable, "-c", READING, *map(str, contents)]
+    command = [*UNTOLD, sys.executable, "-c", READING, *map(str, contents)]
     with subprocess.Popen(
         command,
         env=preloaded.environment,

@@ -114,7 +114,7 @@ PageCacheFetch::Places PageCacheFetch::places_in(std::span<const Extent> declare
 
 /// Some file systems pass every read on (FUSE with direct I/O), and still fill a page cache that
 /// nobody reads when they are advised.
-PageCacheFetch::Found PageCacheFetch::look(FetchSource& source, Extent extent) {
+PageCacheFetch::Found PageCacheFetch::look_as_told(FetchSource& source, Extent extent) {
   const Extent first{extent.offset, std::min(extent.length, direct_alignment)};
   if (source.resident(first) > 0) return Found::useful;
   std::vector<std::byte> unread(static_cast<std::size_t>(first.length));
@@ -138,19 +138,19 @@ PageCacheFetch::Found PageCacheFetch::look_by_time(FetchSource& source, const Pl
   return is_fast(last) || is_fast(last) ? Found::useful : Found::useless;
 }
 
+PageCacheFetch::Found PageCacheFetch::look(FetchSource& source, Extent extent,
+                                           const Places& places) {
+  return source.tells_residence() ? look_as_told(source, extent) : look_by_time(source, places);
+}
+
 bool PageCacheFetch::is_in_vain(FetchSource& source, Extent extent) {
-  const Found found = source.tells_residence() ? look(source, extent)
-                                               : look_by_time(source, places_in({&extent, 1}));
-  return found == Found::useless;
+  return look(source, extent, places_in({&extent, 1})) == Found::useless;
 }
 
 void PageCacheFetch::look_once(FetchSource& source, Extent extent) {
   if (found_ != Found::unknown) return;
-  if (source.tells_residence()) {
-    found_ = look(source, extent);
-    return;
-  }
-  found_ = look_by_time(source, places_.value_or(places_in({&extent, 1})));
+  found_ = look(source, extent, places_.value_or(places_in({&extent, 1})));
+  if (source.tells_residence()) return;
   // What came of advice is not told: it is as long as kernels take it that were left as they are.
   longest_advice_ = untold_advice;
   longest_taken_ = untold_advice;

@@ -61,7 +61,8 @@ class PageCacheFetch {
   enum class Found { unknown, useless, useful, all_there };
   using Places = std::array<Bytes, 3>;
   static Places places_in(std::span<const Extent> declared);
-  static Found look(FetchSource& source, Extent extent);
+  static Found look(FetchSource& source, Extent extent, const Places& places);
+  static Found look_as_told(FetchSource& source, Extent extent);
   static Found look_by_time(FetchSource& source, const Places& places);
   void look_once(FetchSource& source, Extent extent);
   Extent transfer_in_file(Extent extent) const;

@@ -35,7 +35,7 @@ PrefetchedFile::PrefetchedFile(std::string path, std::unique_ptr<FetchSource> so
       intent_(std::move(intent)),
       source_(std::move(source)),
       wake_(std::move(wake)),
-      memory_(memory != nullptr ? std::move(memory) : std::make_shared<RequestMemory>()),
+      memory_(std::move(memory)),
       buffer_(std::move(buffer)),
       trial_(*source_),
       window_(block, most_ahead(buffer_, block, intent_)),

@@ -39,10 +39,10 @@ class PrefetchedFile final : public ServedFile {
   /// `path`: for messages and figures. `block`: the longest request of a usual shape, as for
   /// FetchWindow. `wake` tells whoever asks next_request() that a reader waits
   /// for it to ask; without it, readers do not wait for what has not begun. `memory`: of earlier
-  /// files; null: of none.
+  /// files.
   PrefetchedFile(std::string path, std::unique_ptr<FetchSource> source, ReadIntent intent,
                  FetchBuffer buffer, Bytes block, std::function<void()> wake = nullptr,
-                 std::shared_ptr<RequestMemory> memory = nullptr);
+                 std::shared_ptr<RequestMemory> memory = std::make_shared<RequestMemory>());
 
   void start(const FileVersion& version, std::int64_t now_ns) override;
   Served serve(std::span<std::byte> into, Bytes offset, const FileVersion& version,

@@ -81,7 +81,7 @@ TEST(RequestMemory, TheNextFileOfTheStorageJoinsFromTheBeginning) {
   const auto memory = std::make_shared<RequestMemory>();
   memory->learn(here, tuned());
   VersionedContent content(16 * MiB, {here, 1});
-  EXPECT_EQ(first_request_of(content, nullptr), block);
+  EXPECT_EQ(first_request_of(content, std::make_shared<RequestMemory>()), block);
   EXPECT_GT(first_request_of(content, memory), 4 * block);
   VersionedContent other(16 * MiB, {elsewhere, 1});
   EXPECT_EQ(first_request_of(other, memory), block);

@@ -64,7 +64,7 @@ SharedFile::SharedFile(std::string path, std::unique_ptr<FetchSource> source, Re
       block_(block),
       before_(before),
       wake_(std::move(wake)),
-      memory_(memory != nullptr ? std::move(memory) : std::make_shared<RequestMemory>()),
+      memory_(std::move(memory)),
       window_(std::move(window)),
       plan_(intent_.willneed, version.size),
       places_(plan_.extents()),

@@ -45,7 +45,7 @@ class SharedFile final : public ServedFile {
   SharedFile(std::string path, std::unique_ptr<FetchSource> source, ReadIntent intent,
              std::unique_ptr<SharedWindow> window, const FileVersion& version, Bytes block,
              const SharedWindow::Before& before, std::function<void()> wake,
-             std::shared_ptr<RequestMemory> memory = nullptr);
+             std::shared_ptr<RequestMemory> memory = std::make_shared<RequestMemory>());
   ~SharedFile() override;
   SharedFile(const SharedFile&) = delete;
   SharedFile& operator=(const SharedFile&) = delete;
