@@ -30,6 +30,7 @@ PROGRAMS = {
     "uproot_columns": (40_000, "uproot"),
     "uproot_mapped": (40_000, "uproot"),
     "h5py_slices": (4, "h5py"),
+    "h5py_field": (32, "h5py"),
     "numpy_memmap": (40, "numpy"),
     "numpy_fromfile": (40, "numpy"),
     "parquet_columns": (80_000, "pyarrow"),
@@ -37,7 +38,7 @@ PROGRAMS = {
 }
 
 #: What these ask for is fetched for them, however fast they are.
-BY_DESCRIPTORS = {"uproot_columns", "h5py_slices"}
+BY_DESCRIPTORS = {"uproot_columns", "h5py_slices", "h5py_field"}
 
 #: These read through a mapping or by a C stream: the page cache is filled for them, unless they are
 #: done before.

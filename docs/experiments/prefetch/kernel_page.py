@@ -23,6 +23,7 @@ from kernel_runs import (
     SHARED,
     SMALL,
     WRONG,
+    WRONG_PAGES,
     Case,
 )
 from page_claims import (
@@ -254,13 +255,20 @@ def _claims(
         Claim(
             f"memory and page cache / {BUDGET >> 20} MiB a process", holds / BUDGET / processes, 1
         ),
-        _wrong_claim(seconds),
+        *_wrong_claims(seconds),
     ]
 
 
-def _wrong_claim(seconds: dict[str, float]) -> Claim:
-    measured = seconds[WRONG.name] / seconds[DEFAULT] if WRONG.name in seconds else None
-    return Claim("wrong extents / no hints", measured, 1.1)
+def _wrong_claims(seconds: dict[str, float]) -> list[Claim]:
+    return [
+        Claim(
+            f"{case.name.removeprefix('Forebay, ')} / no hints",
+            seconds[case.name] / seconds[DEFAULT],
+            1.1,
+        )
+        for case in (WRONG, WRONG_PAGES)
+        if case.name in seconds
+    ]
 
 
 def _ext4_claims(
@@ -285,4 +293,4 @@ def _ext4_claims(
     served = {way: median(run["bytes_served"] for run in by_case[way]) / needed for way in ways}
     claims += [Claim(f"{way}: bytes read / bytes needed", served[way], 1.05) for way in ways]
     what = f"memory and page cache / {BUDGET >> 20} MiB a process"
-    return [*claims, Claim(what, holds / BUDGET / processes, 1), _wrong_claim(seconds)]
+    return [*claims, Claim(what, holds / BUDGET / processes, 1), *_wrong_claims(seconds)]

@@ -71,24 +71,24 @@ EXACT = Case("Forebay", intent="exact.toml")
 SHARED = Case("Forebay, shared memory", intent="exact.toml")  # of several processes
 PAGES = Case("Forebay, through the page cache", intent="pages.toml")
 WRONG = Case("Forebay, wrong extents", intent="wrong.toml")
-WRONG_PAGES = Case("Forebay, wrong extents", intent="wrong-pages.toml")
+WRONG_PAGES = Case("Forebay, wrong extents, through the page cache", intent="wrong-pages.toml")
 JOINED = Case("Forebay, gap = 256 KiB", intent="joined.toml")
 APART = Case("Forebay, gap = 0", intent="apart.toml")
 PAGES_JOINED = Case("Forebay, through the page cache, gap = 256 KiB", intent="pages-joined.toml")
 
 # By processes on the one file. Several share memory, or meet in the page cache.
-_SHARING = [*KERNEL, MERCURY, SHARED, PAGES, WRONG_PAGES]
+_SHARING = [*KERNEL, MERCURY, SHARED, PAGES, WRONG]
 CASES = {
     1: [*KERNEL, MERCURY, EXACT, PAGES, WRONG],
     2: _SHARING,
-    4: _SHARING,
+    4: [*_SHARING, WRONG_PAGES],
     8: _SHARING,
 }
 EXT4_CASES = {
     1: [*KERNEL, MERCURY, EXACT, JOINED, APART, PAGES, WRONG],
-    2: [*KERNEL, SHARED, PAGES, WRONG_PAGES],
-    4: [*KERNEL, MERCURY, SHARED, PAGES, PAGES_JOINED, WRONG_PAGES],
-    8: [*KERNEL, SHARED, PAGES, WRONG_PAGES],
+    2: [*KERNEL, SHARED, PAGES, WRONG],
+    4: [*KERNEL, MERCURY, SHARED, PAGES, PAGES_JOINED, WRONG, WRONG_PAGES],
+    8: [*KERNEL, SHARED, PAGES, WRONG],
 }
 
 

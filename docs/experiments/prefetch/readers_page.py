@@ -33,6 +33,8 @@ ABOUT = {
     "uproot-mapped": "The same file through `uproot.MemmapSource`, one column after the other.",
     "h5py": "Two bands of each plane of a dataset in chunks of 64 KiB: a chunk is read, three are "
     "not.",
+    "h5py-field": "One of four datasets that were written step by step, a chunk of 64 KiB of each "
+    "in turn, as models write: between two chunks that are read lie three that are not.",
     "memmap": "64 KiB somewhere in every 256 KiB, in rising order.",
     "fromfile": "The same pieces, each through a C stream that numpy makes for it.",
     "parquet": "8 of 40 columns in row groups of 320 kB a column, compressed. pyarrow reads with "

@@ -44,6 +44,7 @@ class Plan(Enum):
     RECORDED = "a recorded run"
     ROOT_ENTRY = "the index of the file, by entry"
     ROOT_BRANCH = "the index of the file, by branch"
+    HDF5 = "the index of the file"
     TOLD = "the program, which knows them"
     WHOLE = "whole files"
 
@@ -63,6 +64,7 @@ ALL = [
     Reader("uproot", "uproot", "uproot_columns.py", Plan.ROOT_ENTRY, 4),
     Reader("uproot-mapped", "uproot, mapping", "uproot_mapped.py", Plan.ROOT_BRANCH, 4),
     Reader("h5py", "h5py", "h5py_slices.py", Plan.RECORDED, 5),
+    Reader("h5py-field", "h5py, one dataset of four", "h5py_field.py", Plan.HDF5, 5),
     Reader("memmap", "numpy.memmap", "numpy_memmap.py", Plan.TOLD, 5),
     Reader("fromfile", "numpy.fromfile", "numpy_fromfile.py", Plan.TOLD),
     Reader("parquet", "pyarrow, Parquet", "parquet_columns.py", Plan.RECORDED),
