@@ -36,6 +36,7 @@ ExtentAdvice::ExtentAdvice(const std::vector<Extent>& willneed, Bytes file_size,
     : budget_(budget),
       is_ordered_(gap.has_value()),
       plan_(willneed, file_size),
+      declared_(declared_in_file(willneed, file_size)),
       tuner_({piece_for(budget), std::nullopt},
              RequestTuner::most_joined_in(budget, piece_for(budget)), gap) {}
 
@@ -46,6 +47,18 @@ std::vector<ReadAdvice::Item> ExtentAdvice::begin() {
 }
 
 std::vector<ReadAdvice::Item> ExtentAdvice::observe(Extent read) {
+  // An index may lie between neighbours that are brought as one, and is read at any time.
+  if (declared_.overlap(read) == 0 && plan_.covers(read)) return {};
+  is_glimpse_ = false;
+  return follow(read);
+}
+
+std::vector<ReadAdvice::Item> ExtentAdvice::glimpse(Extent read) {
+  is_glimpse_ = true;
+  return follow(read);
+}
+
+std::vector<ReadAdvice::Item> ExtentAdvice::follow(Extent read) {
   if (is_given_up_ || read.empty()) return {};
   std::vector<Item> items;
   const bool again = was_taken(read);
@@ -165,28 +178,35 @@ void ExtentAdvice::pass_ahead() {
 }
 
 /// The pieces up to the last one that `read` touches are not ahead any more, but for those of which
-/// a part is read later.
+/// a part is read later, and for those before it until it is sure that the reader has passed them.
 bool ExtentAdvice::take_ahead(Extent read) {
   const auto last = std::find_if(ahead_.rbegin(), ahead_.rend(),
                                  [&](const Told& told) { return told.piece.touches(read); });
   if (last == ahead_.rend()) return false;
   ReadingPlace here;
+  ReadingPlace first = last->piece.last();
   Bytes end = 0;
   for (const auto& [extent, place] : last->piece.parts()) {
-    if (intersect(extent, read).empty() || place < here) continue;
+    if (intersect(extent, read).empty()) continue;
+    first = std::min(first, place);
+    if (place < here) continue;
     here = place;
     end = extent.end();
   }
   const bool to_its_end = read.end() >= end;
+  front_.begin_read(is_glimpse_ ? here : first);
+  front_.read_to(here);
   std::deque<Told> rest;
   for (auto told = ahead_.begin(); told != last.base(); ++told) {
     const ReadingPlace done = told->piece.last();
-    if (done > here || (done == here && !to_its_end)) {
+    const bool touched = told->piece.touches(read);
+    const bool is_left = !touched && !is_glimpse_ && done >= front_.passed();
+    if (is_left || done > here || (done == here && !to_its_end)) {
       rest.push_back(*told);
       continue;
     }
     measure(*told);
-    (told->piece.touches(read) ? current_ : behind_).push_back(told->piece);
+    (touched ? current_ : behind_).push_back(told->piece);
   }
   rest.insert(rest.end(), last.base(), ahead_.end());
   ahead_ = std::move(rest);

@@ -6,19 +6,21 @@
 #include <vector>
 
 #include "core/model/extent.hpp"
+#include "core/model/extent_set.hpp"
 #include "core/plan/fetch_piece.hpp"
 #include "core/plan/fetch_plan.hpp"
 #include "core/plan/fetch_window.hpp"
 #include "core/plan/read_advice.hpp"
+#include "core/plan/reading_front.hpp"
 #include "core/plan/request_tuner.hpp"
 
 namespace forebay {
 
 /// Declared extents, brought into the page cache in their order for a reader that the kernel
 /// serves. What was told to be needed and not given up since never exceeds the budget; what the
-/// reader has passed makes room for what comes next. The reads may be known but roughly: any byte
-/// of a piece says that the pieces before it were passed. How fast the reader gets on says whether
-/// gaps should be brought, too.
+/// reader has passed makes room for what comes next. Where the reads are known but roughly, any
+/// byte of a piece says that the pieces before it were passed. How fast the reader gets on says
+/// whether gaps should be brought, too.
 class ExtentAdvice final : public ReadAdvice {
  public:
   /// The largest piece that kernels take at their usual read-ahead of 128 KiB from a descriptor of
@@ -34,6 +36,7 @@ class ExtentAdvice final : public ReadAdvice {
   void tell_time(std::int64_t now_ns) override { now_ns_ = now_ns; }
   void keep_ahead(Ahead ahead) override { ahead_most_ = ahead; }
   std::vector<Item> observe(Extent read) override;
+  std::vector<Item> glimpse(Extent read) override;
   std::vector<Item> go_on() override { return begin(); }
   Bytes held() const override { return held_; }
   std::vector<Item> end() override;
@@ -59,6 +62,7 @@ class ExtentAdvice final : public ReadAdvice {
   void pass_current(std::vector<Item>& items);
   void pass_ahead();
   void give_up(std::vector<Item>& items);
+  std::vector<Item> follow(Extent read);
   bool take_ahead(Extent read);
   bool take_upcoming(Extent read);
   bool find(Extent read);
@@ -71,6 +75,7 @@ class ExtentAdvice final : public ReadAdvice {
   const Bytes budget_;
   const bool is_ordered_;  ///< The user has said what the gap is.
   FetchPlan plan_;
+  const ExtentSet declared_;
   RequestTuner tuner_;
   std::int64_t now_ns_ = 0;
   std::optional<FetchPiece> upcoming_;  ///< Cut from the plan, not told.
@@ -78,9 +83,11 @@ class ExtentAdvice final : public ReadAdvice {
   std::deque<FetchPiece> current_;      ///< Being read: must stay.
   std::vector<Item> untold_;            ///< Being read or skipped, and was never told.
   std::deque<FetchPiece> behind_;       ///< Passed, still in the page cache.
-  Bytes held_ = 0;                      ///< Of what was told, as transfers.
-  Bytes taken_ = 0;                     ///< Of what was told, by those who came to it,
-  Bytes in_vain_ = 0;                   ///< and left, by those who jumped elsewhere.
+  ReadingFront<ReadingPlace> front_;
+  bool is_glimpse_ = false;  ///< Of the last read.
+  Bytes held_ = 0;           ///< Of what was told, as transfers.
+  Bytes taken_ = 0;          ///< Of what was told, by those who came to it,
+  Bytes in_vain_ = 0;        ///< and left, by those who jumped elsewhere.
   Confidence confidence_;
   bool was_there_ = false;  ///< The last piece,
   int alike_ = 0;           ///< and how many in a row were, or were not.

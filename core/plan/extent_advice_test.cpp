@@ -44,7 +44,7 @@ TEST(ExtentAdvice, WhatWasPassedMakesRoomAndWhatIsBeingReadStays) {
   EXPECT_THAT(advice.observe(at(0, 1)), IsEmpty()) << "it is only being read";
   EXPECT_THAT(advice.observe(at(1, 1)), ElementsAre(dropped(0, 1), needed(4, 1)));
   // A reader seen at one byte has passed what lies before.
-  EXPECT_THAT(advice.observe({4 * unit + 5, 1}),
+  EXPECT_THAT(advice.glimpse({4 * unit + 5, 1}),
               ElementsAre(dropped(1, 1), needed(5, 1), dropped(2, 1), needed(6, 1), dropped(3, 1),
                           needed(7, 1)));
 }
@@ -54,7 +54,7 @@ TEST(ExtentAdvice, OneThatWaitsOnlyGivesUp) {
   advice.begin();
   advice.keep_ahead(Ahead::nothing);
   EXPECT_THAT(advice.observe(at(0, 1)), IsEmpty()) << "it is only being read";
-  EXPECT_THAT(advice.observe(at(2, 1)), ElementsAre(dropped(0, 1), dropped(1, 1)));
+  EXPECT_THAT(advice.glimpse(at(2, 1)), ElementsAre(dropped(0, 1), dropped(1, 1)));
   advice.keep_ahead(Ahead::all);
   EXPECT_THAT(advice.observe(at(3, 1)),
               ElementsAre(needed(4, 1), needed(5, 1), dropped(2, 1), needed(6, 1)));
@@ -93,7 +93,7 @@ TEST(ExtentAdvice, InCompanyItHoldsHalf) {
   ExtentAdvice advice({at(0, 8)}, 8 * unit, 4 * unit);
   advice.begin();
   advice.keep_ahead(Ahead::half);
-  EXPECT_THAT(advice.observe(at(2, 1)), ElementsAre(dropped(0, 1), dropped(1, 1)))
+  EXPECT_THAT(advice.glimpse(at(2, 1)), ElementsAre(dropped(0, 1), dropped(1, 1)))
       << "one is being read, and one ahead";
   EXPECT_THAT(advice.observe(at(3, 1)), ElementsAre(dropped(2, 1), needed(4, 1)));
 }
@@ -102,7 +102,29 @@ TEST(ExtentAdvice, InCompanyASmallBudgetHoldsTheNextPieceStill) {
   ExtentAdvice advice({at(0, 8)}, 8 * unit, 2 * unit);
   advice.begin();
   advice.keep_ahead(Ahead::half);
-  EXPECT_THAT(advice.observe(at(1, 1)), ElementsAre(dropped(0, 1), needed(2, 1)));
+  EXPECT_THAT(advice.glimpse(at(1, 1)), ElementsAre(dropped(0, 1), needed(2, 1)));
+}
+
+TEST(ExtentAdvice, AnIndexThatIsReadInBetweenPassesNothing) {
+  // Declared, or between neighbours that are brought as one.
+  for (const auto& willneed :
+       {std::vector{at(0, 20)}, std::vector{at(0, 4), Extent{4 * unit + 100, 16 * unit - 100}}}) {
+    ExtentAdvice advice(willneed, 20 * unit, 8 * unit);
+    advice.begin();
+    advice.observe(at(0, 1));
+    EXPECT_THAT(advice.observe({4 * unit + 50, 20}), IsEmpty());
+    EXPECT_THAT(advice.observe(at(1, 1)), IsEmpty());
+    EXPECT_THAT(advice.observe(at(2, 1)), ElementsAre(dropped(0, 2), needed(8, 2)));
+    EXPECT_THAT(advice.expected(), Contains(at(6, 2)));
+  }
+}
+
+TEST(ExtentAdvice, WhoReadsOnFurtherOnHasPassedWhatLiesBefore) {
+  ExtentAdvice advice({at(0, 20)}, 20 * unit, 8 * unit);
+  advice.begin();
+  advice.observe(at(0, 2));
+  advice.observe(at(4, 2));
+  EXPECT_THAT(advice.observe(at(6, 2)), AllOf(Contains(dropped(2, 2)), Contains(needed(10, 2))));
 }
 
 TEST(ExtentAdvice, AReaderThatIsFasterIsNotFollowedIntoThePast) {

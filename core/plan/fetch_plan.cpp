@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace forebay {
 
@@ -9,6 +10,16 @@ Extent in_file(Extent written, Bytes file_size) {
   if (written.offset < 0 || written.length < 0 || written.offset >= file_size) return {};
   const Bytes rest = file_size - written.offset;
   return {written.offset, written.length == 0 ? rest : std::min(written.length, rest)};
+}
+
+ExtentSet declared_in_file(const std::vector<Extent>& written, Bytes file_size) {
+  std::vector<Extent> clipped;
+  clipped.reserve(written.size());
+  for (const Extent& extent : written) {
+    if (const Extent inside = in_file(extent, file_size); !inside.empty())
+      clipped.push_back(inside);
+  }
+  return ExtentSet(std::move(clipped));
 }
 
 FetchPlan::FetchPlan(const std::vector<Extent>& extents, Bytes file_size) {

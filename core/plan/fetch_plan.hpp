@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/model/extent.hpp"
+#include "core/model/extent_set.hpp"
 #include "core/plan/fetch_piece.hpp"
 
 namespace forebay {
@@ -14,6 +15,8 @@ namespace forebay {
 /// means to the end of the file, as for posix_fadvise. Empty: nothing does, or a number is
 /// negative.
 Extent in_file(Extent written, Bytes file_size);
+/// What of all `written` does, without what a FetchPlan of them reads in between.
+ExtentSet declared_in_file(const std::vector<Extent>& written, Bytes file_size);
 
 /// The future of a file, cut into pieces that are fetched by one request each, in the order in
 /// which they will be read. Pieces are made one at a time: a plan for a terabyte costs no more than

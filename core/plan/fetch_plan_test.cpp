@@ -40,6 +40,12 @@ TEST(FetchPlan, NeighboursAreReadAsOneAndCutAtBlocks) {
   EXPECT_EQ(plan.bytes(), 16300);
 }
 
+TEST(FetchPlan, WhatLiesBetweenNeighboursIsNotDeclared) {
+  const ExtentSet declared = declared_in_file({{400, 0}, {-5, 10}, {100, 200}, {20000, 1}}, 16400);
+  EXPECT_EQ(declared.overlap({0, 20001}), 200 + 16000);
+  EXPECT_EQ(declared.overlap({300, 100}), 0);
+}
+
 TEST(FetchPlan, TheOrderOfReadingIsKeptAlsoBackwards) {
   const FetchPlan plan({{1 * MiB, 10}, {0, 10}, {1 * MiB, 10}}, GiB);
   EXPECT_THAT(pieces(plan, MiB),

@@ -40,6 +40,8 @@ class ReadAdvice {
   virtual void tell_time(std::int64_t) {}
   /// When the program reads `read`.
   virtual std::vector<Item> observe(Extent read) = 0;
+  /// The same of a program that is seen here and there: it has read what lies before, too.
+  virtual std::vector<Item> glimpse(Extent read) { return observe(read); }
   /// From now on. What was passed beyond it is given up at once.
   virtual void keep_ahead(Ahead) {}
   /// When nothing was read since: what keep_ahead() allows now.

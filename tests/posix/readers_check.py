@@ -37,8 +37,11 @@ PROGRAMS = {
     "small_files": (60, "numpy"),
 }
 
+#: What they read of.
+DATASETS = {"h5py_slices": "field", "h5py_field": "v"}
+
 #: What these ask for is fetched for them, however fast they are.
-BY_DESCRIPTORS = {"uproot_columns", "h5py_slices", "h5py_field"}
+BY_DESCRIPTORS = {"uproot_columns", *DATASETS}
 
 #: These read through a mapping or by a C stream: the page cache is filled for them, unless they are
 #: done before.
@@ -54,10 +57,10 @@ DECLARED = {
 def by_index(one: str, data: Path) -> list[tuple[int, int]]:
     """What the index of the reader's file says of what it reads."""
     # Not where they are not installed.
-    if one == "h5py_slices":
+    if one in DATASETS:
         from forebay import hdf5_extents
 
-        return hdf5_extents.extents_of(data, ["field"]).extents
+        return hdf5_extents.extents_of(data, [DATASETS[one]]).extents
     import table
     from forebay import root_extents
 

@@ -130,7 +130,7 @@ bool AdvisedFile::look() {
     agree();
     // It is about to read what comes soon and was not told yet.
     if (!advice_->foresaw(seen->read) && advice_->foresaw(seen->sought)) continue;
-    carry_out(advice_->observe(seen->read));
+    carry_out(advice_->glimpse(seen->read));
   }
   // Who waited and has read all that it was told of is not seen any more.
   if (!found && fetch_) {

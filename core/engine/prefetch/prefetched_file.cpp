@@ -59,7 +59,7 @@ void PrefetchedFile::begin(const FileVersion& version, std::int64_t now_ns) {
   version_ = version;
   state_ = State::active;
   plan_ = FetchPlan(intent_.willneed, version.size);
-  declared_ = ExtentSet(plan_.extents());
+  declared_ = declared_in_file(intent_.willneed, version.size);
   figures_.bytes_planned = plan_.bytes();
   figures_.extents_outside = static_cast<std::int64_t>(plan_.outside());
   memory_->teach(version_.id.device, tuner_, plan_);
@@ -102,7 +102,8 @@ ServedFile::Served PrefetchedFile::serve(std::span<std::byte> into, Bytes offset
   pattern_.observe(read);
   judge(read, served);
   skip_what_was_read(read);
-  follow_pattern();
+  // What was declared may end here: it alone says what will be read, as long as it is right.
+  if (by_pattern_ || served < read.length) follow_pattern();
   return {
       .bytes = served, .room = wants_request(), .asks = served == 0 && trial_.is_answered_by(read)};
 }
@@ -131,6 +132,8 @@ Bytes PrefetchedFile::copy(std::span<std::byte> into, Bytes offset,
   auto deadline = not_waiting;
   const Bytes end = offset + static_cast<Bytes>(into.size());
   std::int64_t waited = 0;
+  std::optional<ReadingPlace> first;
+  ReadingPlace last;
   Bytes at = offset;
   while (at < end) {
     const Piece piece = holder_of(at);
@@ -156,16 +159,27 @@ Bytes PrefetchedFile::copy(std::span<std::byte> into, Bytes offset,
       const Extent copied = intersect({at, count}, extent);
       if (copied.empty()) continue;
       piece->served += copied.length;
-      front_ = std::max(front_, place);
+      first = std::min(first.value_or(place), place);
+      last = std::max(last, place);
       if (copied.end() == extent.end()) to_its_end = true;
     }
     at += count;
     deadline = not_waiting;
     if (to_its_end && piece->served >= piece->wanted.needed()) release(piece);
   }
+  if (first && is_of_plan({offset, at - offset})) {
+    front_.begin_read(*first);
+    front_.read_to(last);
+  }
   figures_.waited_ns += waited;
   if (waited > stall_ns) ++figures_.stalls;
   return at - offset;
+}
+
+/// Whether a byte of `read` has a place in the order of reading. What lies between neighbours that
+/// are fetched as one has none: an index may, that is read at any time.
+bool PrefetchedFile::is_of_plan(Extent read) const {
+  return by_pattern_ || declared_.overlap(read) > 0;
 }
 
 /// Nothing came until `deadline` for as long as a read may wait. If that goes on, whatever fetches
@@ -182,7 +196,7 @@ void PrefetchedFile::judge(Extent read, Bytes served) {
   if (take_resident(read)) return;
   if (!next && live_.empty() && served == 0) return;  // Nothing was.
   const bool foreseen = served > 0 || (next && next->touches(read));
-  const bool strays = !foreseen && !was_right_ && !plan_.covers(read);
+  const bool strays = !foreseen && !was_right_ && !is_of_plan(read);
   if (strays && ++strays_ <= most_strays) return;
   confidence_.observe(foreseen);
   if (foreseen) {
@@ -194,11 +208,11 @@ void PrefetchedFile::judge(Extent read, Bytes served) {
   ++misses_;
   if (confidence_.lost()) {
     give_up_plan();
-  } else if (misses_ >= misses_before_seeking && !by_pattern_) {
+  } else if (misses_ >= misses_before_seeking && !by_pattern_ && is_of_plan(read)) {
     const ReadingPlace behind = plan_.beyond();
     if (!plan_.seek(read)) return;
     upcoming_.reset();
-    front_ = behind;  // What is there lies behind now.
+    front_ = ReadingFront(behind);  // What is there lies behind now.
     misses_ = 0;
   }
 }
@@ -247,7 +261,7 @@ void PrefetchedFile::give_up_plan() {
   ++figures_.plans_given_up;
   if (by_pattern_) pattern_.disappoint();
   by_pattern_ = false;
-  front_ = plan_.beyond();
+  front_ = ReadingFront(plan_.beyond());
   replace_plan({});
   upcoming_.reset();
   resident_.clear();
@@ -281,8 +295,9 @@ bool PrefetchedFile::make_room(const FetchPiece& piece) {
     return (live_.empty() || is_inside) && buffer_.has(length);
   };
   while (!fits()) {
-    const auto behind = std::ranges::find_if(
-        live_, [&](const Live& live) { return live.ready && live.wanted.last() < front_; });
+    const auto behind = std::ranges::find_if(live_, [&](const Live& live) {
+      return live.ready && live.wanted.last() < front_.passed();
+    });
     if (behind == live_.end()) return false;
     release(behind);
   }

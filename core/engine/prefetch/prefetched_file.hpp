@@ -24,6 +24,7 @@
 #include "core/plan/fetch_piece.hpp"
 #include "core/plan/fetch_plan.hpp"
 #include "core/plan/fetch_window.hpp"
+#include "core/plan/reading_front.hpp"
 #include "core/plan/request_tuner.hpp"
 #include "core/storage/fetch_source.hpp"
 #include "core/storage/read_queue.hpp"
@@ -87,6 +88,7 @@ class PrefetchedFile final : public ServedFile {
   Bytes copy(std::span<std::byte> into, Bytes offset, std::unique_lock<std::mutex>& lock);
   void is_slow(std::chrono::steady_clock::time_point deadline);
   void judge(Extent read, Bytes served);
+  bool is_of_plan(Extent read) const;
   bool take_resident(Extent read);
   void skip_what_was_read(Extent read);
   void follow_pattern();
@@ -130,7 +132,7 @@ class PrefetchedFile final : public ServedFile {
   RequestTuner tuner_;
   std::deque<Live> live_;  ///< In the order of fetching.
   std::uint64_t next_tag_ = 0;
-  ReadingPlace front_;           ///< The furthest that was read.
+  ReadingFront<ReadingPlace> front_;
   std::deque<Extent> resident_;  ///< Left out lately, since the page cache had them.
   int misses_ = 0;               ///< In a row.
   bool was_right_ = false;       ///< Something was read that a plan foresaw.

@@ -213,6 +213,39 @@ TEST(PrefetchedFile, AnIndexThatIsReadFirstDoesNotSpeakAgainstThePlan) {
   EXPECT_EQ(rig.read(MiB, 4096), 4096);
 }
 
+TEST(PrefetchedFile, AnIndexThatIsReadInBetweenPassesNothing) {
+  // Declared, or between neighbours that are fetched as one.
+  std::vector<Extent> apart;
+  for (Bytes node = 0; node < 4 * MiB; node += 256 * KiB) {
+    apart.push_back({node + 1000, 256 * KiB - 1000});
+  }
+  for (const auto& willneed : {std::vector{Extent{0, 0}}, apart}) {
+    Rig rig(reads(willneed), 4 * MiB, 32);
+    Bytes served = 0;
+    for (Bytes at = 1000; at < 4 * MiB; at += 4096) {
+      fetch_all(*rig.file);
+      if (at % (64 * KiB) == 1000) {
+        rig.read(std::min(round_down(at, 256 * KiB) + 256 * KiB, 4 * MiB - 256 * KiB) + 10, 500);
+      }
+      served += rig.read(at, std::min<Bytes>(4096, 4 * MiB - at));
+    }
+    EXPECT_GT(served, 4 * MiB - 64 * KiB);
+    EXPECT_LE(rig.file->figures().bytes_fetched, 4 * MiB);
+  }
+}
+
+TEST(PrefetchedFile, WhatFollowsADeclarationThatIsRightIsNotGuessed) {
+  Rig rig(reads({{0, 512 * KiB}}), 4 * MiB, 32);
+  for (Bytes at = 0; at < 512 * KiB; at += 8 * KiB) {
+    fetch_all(*rig.file);
+    EXPECT_EQ(rig.read(at, 8 * KiB), 8 * KiB);
+  }
+  EXPECT_EQ(rig.file->figures().bytes_fetched, 512 * KiB);
+  EXPECT_EQ(rig.read(512 * KiB, 8 * KiB), 0);
+  EXPECT_GT(fetch_all(*rig.file), 0) << "it goes on";
+  EXPECT_EQ(rig.read(520 * KiB, 8 * KiB), 8 * KiB);
+}
+
 TEST(PrefetchedFile, AProgramThatReadsNothingOfThePlanIsLeftToItsPattern) {
   Rig rig(reads({{3 * MiB, 64 * KiB}}), 4 * MiB, 8);
   for (Bytes at = 0; at < 200 * 4000; at += 4000) {

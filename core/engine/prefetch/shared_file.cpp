@@ -68,14 +68,14 @@ SharedFile::SharedFile(std::string path, std::unique_ptr<FetchSource> source, Re
       window_(std::move(window)),
       plan_(intent_.willneed, version.size),
       places_(plan_.extents()),
-      declared_(plan_.extents()),
+      declared_(declared_in_file(intent_.willneed, version.size)),
       tuner_({block, std::nullopt}, RequestTuner::most_joined_in(window_->bytes(), block),
              intent_.gap.value_or(GapChoice{}).bytes),
       measured_(block, window_->bytes()),
       trial_(*source_) {
   figures_.bytes_planned = plan_.bytes();
   figures_.extents_outside = static_cast<std::int64_t>(plan_.outside());
-  if (before.offset) begin(*before.offset);
+  if (before.offset) begin({*before.offset, 1});
 }
 
 SharedFile::~SharedFile() { end_answering(); }
@@ -167,11 +167,11 @@ ServedFile::Served SharedFile::serve(std::span<std::byte> into, Bytes offset,
             .astray = state_ == State::left && figures_.plans_given_up > 0};
   };
   if (version != version_) halt("the file was changed");
-  if (read.empty() || (state_ == State::waiting && !begin(read.offset)) ||
-      state_ != State::reading) {
+  if (read.empty() || (state_ == State::waiting && !begin(read)) || state_ != State::reading) {
     return answer(0);
   }
-  const Bytes served = copy(into, offset, lock);
+  come_to(read);
+  const Bytes served = state_ == State::reading ? copy(into, offset, lock) : 0;
   if (served == read.length) ++figures_.reads_served;
   figures_.bytes_served += served;
   if (state_ == State::reading && window_->is_retired())
@@ -199,17 +199,21 @@ void SharedFile::took(Bytes bytes, std::int64_t ns) {
 }
 
 /// Whether it reads together with the others from now on.
-bool SharedFile::begin(Bytes offset) {
-  const auto place = places_.of(offset, 0);
+bool SharedFile::begin(Extent read) {
+  const auto place = place_of(read, 0);
   if (!place) {
     if (++strays_ > most_strays) give_up_plan();
     return false;
   }
+  // An index is read before the data, and may lie anywhere: the next read shows whether it was one.
+  const auto place_before = std::exchange(first_place_, place);
+  const bool goes_on = place_before && *place >= *place_before;
+  if (*place >= block_ && !goes_on) return false;
   if (!window_->enter(*place, before_, steady_ns())) {
     leave("the others are too far away");
     return false;
   }
-  front_ = *place;
+  front_ = ReadingFront(*place);
   strays_ = 0;
   state_ = State::reading;
   return true;
@@ -236,7 +240,8 @@ Bytes SharedFile::copy(std::span<std::byte> into, Bytes offset,
       if (state_ != State::reading) break;
       continue;
     }
-    const auto place = places_.of(at, front_);
+    const bool is_declared = declared_.overlap({at, end - at}) > 0;
+    const auto place = is_declared ? places_.of(at, front_.passed()) : std::nullopt;
     if (!piece && !(place && is_coming(*place))) break;
     if (deadline == not_waiting) deadline = std::chrono::steady_clock::now() + longest_wait;
     if (!wait(lock, seen, deadline, piece ? std::nullopt : place)) break;
@@ -250,7 +255,11 @@ Bytes SharedFile::copy(std::span<std::byte> into, Bytes offset,
 /// Whether it will be fetched soon, though it is not on its way. Who skips more than a window is
 /// not waited for, and does not wait.
 bool SharedFile::is_coming(Bytes place) const {
-  return place >= window_->cursor() && place - front_ <= window_->bytes();
+  return place >= window_->cursor() && is_in_reach(place);
+}
+
+bool SharedFile::is_in_reach(Bytes place) const {
+  return place - front_.passed() <= window_->bytes();
 }
 
 /// Whether to look again. `place`: what has not begun.
@@ -286,7 +295,7 @@ bool SharedFile::wait(std::unique_lock<std::mutex>& lock, std::uint32_t seen,
   const bool has_changed = window_->arrivals() != seen;
   const bool any = has_changed || window_->look_after(now_ns);
   if (!has_changed) wake_fetching();
-  const bool is_for_others = front_ - window_->cursor() > window_->bytes() / part_behind;
+  const bool is_for_others = front_.passed() - window_->cursor() > window_->bytes() / part_behind;
   if (place && (!any || is_for_others)) {
     wait_for_others(*place, now_ns);
   } else {
@@ -317,14 +326,14 @@ void SharedFile::judge(Extent read, Bytes served) {
     window_->confirm(block_);
     return;
   }
-  const auto place = places_.of(read.offset, front_);
+  const auto place = place_of(read, front_.passed());
   if (!place) {
     confidence_.observe(false);
     if (confidence_.lost()) give_up_plan();
     return;
   }
   // It was left to the page cache, could not be fetched, or did not come in time.
-  const Bytes ahead = *place - front_;
+  const Bytes ahead = *place - front_.passed();
   if (ahead >= 0 && ahead <= window_->bytes()) return;
   if (++misses_ >= misses_before_seeking) leave("it reads elsewhere than the others");
 }
@@ -334,14 +343,37 @@ void SharedFile::give_up_plan() {
   leave("other things are read than were declared");
 }
 
+/// Where a read begins in the plan, or else ends. None: nothing of it was declared. It may be of an
+/// index that lies between neighbours that are fetched as one, and is read at any time.
+std::optional<Bytes> SharedFile::place_of(Extent read, Bytes from) const {
+  if (declared_.overlap(read) == 0) return std::nullopt;
+  const auto begin = places_.of(read.offset, from);
+  return begin ? begin : places_.of(read.end() - 1, from);
+}
+
+void SharedFile::come_to(Extent read) {
+  const auto begin = place_of(read, front_.passed());
+  if (!begin || !is_in_reach(*begin)) return;
+  const Bytes before = front_.passed();
+  // Neighbours are one extent of the plan if they share a unit of transfer, or their units touch:
+  // nobody reads what lies between.
+  front_.begin_read(std::max<Bytes>(*begin - 2 * direct_alignment, 0));
+  if (front_.passed() > before) pass_to_front();
+}
+
 /// The others need not keep it.
 void SharedFile::pass(Extent read) {
-  const auto last = places_.of(read.end() - 1, front_);
-  const auto first = last ? last : places_.of(read.offset, front_);
-  if (!first || *first - front_ > window_->bytes()) return;
-  front_ = std::max(front_, *first + 1);
-  if (!window_->pass(front_, steady_ns())) return leave("the others went on without it");
-  if (front_ < places_.end()) return;
+  const auto last = places_.of(read.end() - 1, front_.passed());
+  const auto place = last ? last : place_of(read, front_.passed());
+  if (!place || !is_in_reach(*place) || declared_.overlap(read) == 0) return;
+  front_.read_to(*place + 1);
+  pass_to_front();
+}
+
+void SharedFile::pass_to_front() {
+  const Bytes front = front_.passed();
+  if (!window_->pass(front, steady_ns())) return leave("the others went on without it");
+  if (front < places_.end()) return;
   window_->leave();
   state_ = State::waiting;  // It may begin again.
 }
@@ -523,13 +555,13 @@ void SharedFile::count_cpu(std::int64_t nanoseconds) {
 bool SharedFile::is_done() {
   const std::lock_guard lock(mutex_);
   const bool goes_on = state_ == State::waiting || state_ == State::reading;
-  return !goes_on || front_ >= places_.end();
+  return !goes_on || front_.passed() >= places_.end();
 }
 
 bool SharedFile::foresees(Bytes offset) {
   const std::lock_guard lock(mutex_);
   if (state_ != State::reading) return false;
-  const auto place = places_.of(offset, front_);
+  const auto place = places_.of(offset, front_.passed());
   return window_->holding(offset).has_value() || (place && is_coming(*place));
 }
 

@@ -23,6 +23,7 @@
 #include "core/plan/fetch_plan.hpp"
 #include "core/plan/fetch_window.hpp"
 #include "core/plan/plan_places.hpp"
+#include "core/plan/reading_front.hpp"
 #include "core/plan/request_tuner.hpp"
 #include "core/plan/shared_reading.hpp"
 #include "core/storage/fetch_source.hpp"
@@ -86,15 +87,19 @@ class SharedFile final : public ServedFile {
   void end_answering();
   void halt(const char* why);
   void leave(const char* why);
-  bool begin(Bytes offset);
+  bool begin(Extent read);
   Bytes copy(std::span<std::byte> into, Bytes offset, std::unique_lock<std::mutex>& lock);
   bool is_coming(Bytes place) const;
+  bool is_in_reach(Bytes place) const;
   bool wait(std::unique_lock<std::mutex>& lock, std::uint32_t seen,
             std::chrono::steady_clock::time_point deadline, std::optional<Bytes> place);
   void wait_for_others(Bytes place, std::int64_t now_ns);
   void judge(Extent read, Bytes served);
   bool is_first_at(Bytes offset) const;
+  std::optional<Bytes> place_of(Extent read, Bytes from) const;
+  void come_to(Extent read);
   void pass(Extent read);
+  void pass_to_front();
   void give_up_plan();
 
   bool begin_fetching();
@@ -123,10 +128,11 @@ class SharedFile final : public ServedFile {
   PlanPlaces places_;
   ExtentSet declared_;
   ExtentSet fetched_{most_fetched_apart};
-  Bytes front_ = 0;  ///< The furthest place that was read.
+  ReadingFront<Bytes> front_;
   Confidence confidence_;
-  int misses_ = 0;  ///< In a row: declared, but not where the others read.
-  int strays_ = 0;  ///< Reads outside the plan before the first one inside.
+  int misses_ = 0;                    ///< In a row: declared, but not where the others read.
+  int strays_ = 0;                    ///< Reads outside the plan before the first one inside.
+  std::optional<Bytes> first_place_;  ///< Of the last read, while it waits.
   LaggardPatience patience_;
   std::chrono::steady_clock::time_point last_in_vain_;
   int waits_in_vain_ = 0;  ///< In a row.

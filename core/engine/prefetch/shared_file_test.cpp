@@ -172,11 +172,33 @@ TEST(SharedFile, WhenAllMemoryIsLostTheOthersGoOnInOtherWays) {
 TEST(SharedFile, OneThatReadsElsewhereGoesItsOwnWay) {
   Rig rig(6, reads({{0, 16 * KiB}, {256 * KiB, 64 * KiB}, {16 * KiB, 64 * KiB}}), 1);
   rig.read(0, 256 * KiB, 4 * KiB);
+  rig.read(0, 260 * KiB, 4 * KiB);
   EXPECT_FALSE(rig.read(0, 0, 4 * KiB).left);
   EXPECT_FALSE(rig.read(0, 4 * KiB, 4 * KiB).left);
   const auto last = rig.read(0, 8 * KiB, 4 * KiB);
   EXPECT_TRUE(last.left);
   EXPECT_FALSE(last.over);
+}
+
+TEST(SharedFile, AnIndexThatIsReadInBetweenPassesNothing) {
+  // Declared, or between neighbours that are fetched as one.
+  std::vector<Extent> apart;
+  for (Bytes node = 0; node < 512 * KiB; node += 32 * KiB) {
+    apart.push_back({node + 1000, 32 * KiB - 1000});
+  }
+  std::uint64_t test = 100;
+  for (const auto& willneed : {std::vector{Extent{0, 0}}, apart}) {
+    Rig rig(test++, reads(willneed), 2);
+    for (std::size_t who = 0; who < 2; ++who) rig.read(who, 480 * KiB + 10, 500);
+    for (Bytes at = 1000; at < 512 * KiB - 4 * KiB; at += 4 * KiB) {
+      for (std::size_t who = 0; who < 2; ++who) {
+        if (at % (32 * KiB) == 1000)
+          rig.read(who, std::min(round_down(at, 32 * KiB) + 32 * KiB, 480 * KiB) + 10, 500);
+        ASSERT_EQ(rig.read(who, at, 4 * KiB).bytes, 4 * KiB) << who << " at " << at;
+      }
+    }
+    EXPECT_EQ(rig.fetched(), 512 * KiB);
+  }
 }
 
 TEST(SharedFile, AProgramThatReadsNothingOfThePlanMayHaveAPattern) {

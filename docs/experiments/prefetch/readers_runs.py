@@ -156,6 +156,9 @@ def _write_plan(tools: Tools, reader: Reader, command: list[str], exact: Path) -
     elif reader.plan is Plan.RECORDED:
         record = [str(tools.forebay), "run", "--quiet", "--record", "--intent-out", str(exact)]
         subprocess.run([*record, "--", *command], check=True, capture_output=True)
+    elif reader.plan is Plan.HDF5:
+        index = [str(tools.forebay), "intent", "from-hdf5", data, "--dataset", _dataset()]
+        subprocess.run([*index, "-o", str(exact)], check=True, capture_output=True)
     else:
         order = "entry" if reader.plan is Plan.ROOT_ENTRY else "branch"
         branches = [word for name in _branches() for word in ("--branches", name)]
@@ -166,14 +169,19 @@ def _write_plan(tools: Tools, reader: Reader, command: list[str], exact: Path) -
 
 
 def _branches() -> list[str]:
+    return _told("import table; print(*table.READ_NAMES)").split()
+
+
+def _dataset() -> str:
+    return _told("import h5py_field; print(h5py_field.READ)").strip()
+
+
+def _told(program: str) -> str:
+    """What Python says that can import the readers."""
     told = subprocess.run(
-        [sys.executable, "-c", "import table; print(*table.READ_NAMES)"],
-        cwd=READERS,
-        check=True,
-        capture_output=True,
-        text=True,
+        [sys.executable, "-c", program], cwd=READERS, check=True, capture_output=True, text=True
     )
-    return told.stdout.split()
+    return told.stdout
 
 
 # Between what is read and what is wrongly declared: streams and mappings read what lies around.
