@@ -36,7 +36,6 @@ ExtentAdvice::ExtentAdvice(const std::vector<Extent>& willneed, Bytes file_size,
     : budget_(budget),
       is_ordered_(gap.has_value()),
       plan_(willneed, file_size),
-      declared_(declared_in_file(willneed, file_size)),
       tuner_({piece_for(budget), std::nullopt},
              RequestTuner::most_joined_in(budget, piece_for(budget)), gap) {}
 
@@ -48,7 +47,7 @@ std::vector<ReadAdvice::Item> ExtentAdvice::begin() {
 
 std::vector<ReadAdvice::Item> ExtentAdvice::observe(Extent read) {
   // An index may lie between neighbours that are brought as one, and is read at any time.
-  if (declared_.overlap(read) == 0 && plan_.covers(read)) return {};
+  if (plan_.lies_between(read)) return {};
   is_glimpse_ = false;
   return follow(read);
 }
@@ -63,6 +62,7 @@ std::vector<ReadAdvice::Item> ExtentAdvice::follow(Extent read) {
   std::vector<Item> items;
   const bool again = was_taken(read);
   if (!again) pass_current(items);
+  advance(read);
   const bool was_ahead = take_ahead(read);
   // Where nothing is told, reads may be seen but here and there.
   const bool foreseen = take_upcoming(read) || was_ahead || again ||
@@ -177,40 +177,47 @@ void ExtentAdvice::pass_ahead() {
   ahead_.clear();
 }
 
-/// The pieces up to the last one that `read` touches are not ahead any more, but for those of which
-/// a part is read later, and for those before it until it is sure that the reader has passed them.
-bool ExtentAdvice::take_ahead(Extent read) {
-  const auto last = std::find_if(ahead_.rbegin(), ahead_.rend(),
-                                 [&](const Told& told) { return told.piece.touches(read); });
-  if (last == ahead_.rend()) return false;
-  ReadingPlace here;
-  ReadingPlace first = last->piece.last();
-  Bytes end = 0;
-  for (const auto& [extent, place] : last->piece.parts()) {
-    if (intersect(extent, read).empty()) continue;
-    first = std::min(first, place);
-    if (place < here) continue;
-    here = place;
-    end = extent.end();
+/// How far the reader is by this read of what is ahead.
+void ExtentAdvice::advance(Extent read) {
+  std::optional<FetchPiece::Places> places;
+  const auto look_at = [&](const FetchPiece& piece) {
+    const auto found = piece.places_of(read);
+    if (!found) return;
+    if (!places) places = found;
+    places = {std::min(places->first, found->first), std::max(places->end, found->end)};
+  };
+  for (const Told& told : ahead_) look_at(told.piece);
+  const auto& next = next_piece();
+  if (next) look_at(*next);
+  if (!places) return;
+  // Nothing comes that could show it.
+  const bool is_end =
+      plan_.at_end() && (next ? next->end() : ahead_.back().piece.end()) <= places->end;
+  if (is_glimpse_ || is_end) {
+    front_ = ReadingFront(places->end);
+  } else {
+    front_.read_to(places->end, front_.begin_read(places->first));
   }
-  const bool to_its_end = read.end() >= end;
-  front_.begin_read(is_glimpse_ ? here : first);
-  front_.read_to(here);
+}
+
+/// The pieces that the reader has passed or read are not ahead any more.
+bool ExtentAdvice::take_ahead(Extent read) {
+  bool taken = false;
   std::deque<Told> rest;
-  for (auto told = ahead_.begin(); told != last.base(); ++told) {
-    const ReadingPlace done = told->piece.last();
-    const bool touched = told->piece.touches(read);
-    const bool is_left = !touched && !is_glimpse_ && done >= front_.passed();
-    if (is_left || done > here || (done == here && !to_its_end)) {
-      rest.push_back(*told);
+  for (Told& told : ahead_) {
+    const auto places = told.piece.places_of(read);
+    taken |= places.has_value();
+    const ReadingPlace come_to = places ? places->end : ReadingPlace{};
+    const bool is_over = told.piece.end() <= std::max(come_to, front_.passed());
+    if (!is_over) {
+      rest.push_back(std::move(told));
       continue;
     }
-    measure(*told);
-    (touched ? current_ : behind_).push_back(told->piece);
+    measure(told);
+    (places ? current_ : behind_).push_back(std::move(told.piece));
   }
-  rest.insert(rest.end(), last.base(), ahead_.end());
   ahead_ = std::move(rest);
-  return true;
+  return taken;
 }
 
 void ExtentAdvice::measure(const Told& told) {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/model/extent.hpp"
-#include "core/model/extent_set.hpp"
 #include "core/plan/fetch_piece.hpp"
 #include "core/plan/fetch_plan.hpp"
 #include "core/plan/fetch_window.hpp"
@@ -63,6 +62,7 @@ class ExtentAdvice final : public ReadAdvice {
   void pass_ahead();
   void give_up(std::vector<Item>& items);
   std::vector<Item> follow(Extent read);
+  void advance(Extent read);
   bool take_ahead(Extent read);
   bool take_upcoming(Extent read);
   bool find(Extent read);
@@ -75,7 +75,6 @@ class ExtentAdvice final : public ReadAdvice {
   const Bytes budget_;
   const bool is_ordered_;  ///< The user has said what the gap is.
   FetchPlan plan_;
-  const ExtentSet declared_;
   RequestTuner tuner_;
   std::int64_t now_ns_ = 0;
   std::optional<FetchPiece> upcoming_;  ///< Cut from the plan, not told.

@@ -108,11 +108,11 @@ TEST(ExtentAdvice, InCompanyASmallBudgetHoldsTheNextPieceStill) {
 TEST(ExtentAdvice, AnIndexThatIsReadInBetweenPassesNothing) {
   // Declared, or between neighbours that are brought as one.
   for (const auto& willneed :
-       {std::vector{at(0, 20)}, std::vector{at(0, 4), Extent{4 * unit + 100, 16 * unit - 100}}}) {
+       {std::vector{at(0, 20)}, std::vector{at(0, 6), Extent{6 * unit + 100, 14 * unit - 100}}}) {
     ExtentAdvice advice(willneed, 20 * unit, 8 * unit);
     advice.begin();
     advice.observe(at(0, 1));
-    EXPECT_THAT(advice.observe({4 * unit + 50, 20}), IsEmpty());
+    EXPECT_THAT(advice.observe({6 * unit + 50, 20}), IsEmpty());
     EXPECT_THAT(advice.observe(at(1, 1)), IsEmpty());
     EXPECT_THAT(advice.observe(at(2, 1)), ElementsAre(dropped(0, 2), needed(8, 2)));
     EXPECT_THAT(advice.expected(), Contains(at(6, 2)));
@@ -123,8 +123,25 @@ TEST(ExtentAdvice, WhoReadsOnFurtherOnHasPassedWhatLiesBefore) {
   ExtentAdvice advice({at(0, 20)}, 20 * unit, 8 * unit);
   advice.begin();
   advice.observe(at(0, 2));
-  advice.observe(at(4, 2));
-  EXPECT_THAT(advice.observe(at(6, 2)), AllOf(Contains(dropped(2, 2)), Contains(needed(10, 2))));
+  EXPECT_THAT(advice.observe(at(7, 1)), ElementsAre(dropped(0, 2), needed(8, 2)));
+  EXPECT_THAT(advice.observe(at(8, 1)), AllOf(Contains(dropped(2, 2)), Contains(dropped(4, 2))));
+}
+
+TEST(ExtentAdvice, WhatIsReadOfTheEndIsDone) {
+  ExtentAdvice advice({at(0, 20)}, 20 * unit, 8 * unit);
+  advice.begin();
+  for (Bytes place = 0; place < 14; ++place) advice.observe(at(place, 1));
+  advice.observe(at(19, 1));
+  EXPECT_TRUE(advice.is_done()) << "though what lies before was skipped";
+}
+
+TEST(ExtentAdvice, WhoBeginsFurtherOnIsKeptAheadOf) {
+  // The first extents hold all of the budget.
+  ExtentAdvice advice({at(0, 8), at(100, 2), at(200, 2), at(300, 2), at(400, 2)}, 8 * MiB,
+                      8 * unit);
+  advice.begin();
+  advice.observe(at(100, 2));
+  EXPECT_THAT(advice.observe(at(200, 2)), Contains(needed(300, 2)));
 }
 
 TEST(ExtentAdvice, AReaderThatIsFasterIsNotFollowedIntoThePast) {

@@ -26,7 +26,25 @@ std::vector<Extent> FetchPiece::between() const {
   return result;
 }
 
-ReadingPlace FetchPiece::last() const { return std::ranges::max(parts_, {}, &Part::place).place; }
+ReadingPlace FetchPiece::begin() const { return std::ranges::min(parts_, {}, &Part::place).place; }
+
+ReadingPlace FetchPiece::end() const {
+  const auto& [extent, place] = std::ranges::max(parts_, {}, &Part::place);
+  return {place.extent, place.at + extent.length};
+}
+
+std::optional<FetchPiece::Places> FetchPiece::places_of(Extent read) const {
+  std::optional<Places> result;
+  for (const auto& [extent, place] : parts_) {
+    const Extent found = intersect(extent, read);
+    if (found.empty()) continue;
+    const ReadingPlace first{place.extent, place.at + found.offset - extent.offset};
+    const ReadingPlace end{place.extent, first.at + found.length};
+    if (!result) result = {first, end};
+    result = {std::min(result->first, first), std::max(result->end, end)};
+  }
+  return result;
+}
 
 bool FetchPiece::touches(Extent extent) const {
   return std::ranges::any_of(

@@ -49,8 +49,15 @@ class FetchPiece {
   Bytes needed() const;
   /// What lies between the parts, ascending.
   std::vector<Extent> between() const;
-  /// Of the part that will be read last, its beginning.
-  ReadingPlace last() const;
+  /// Where the part begins that will be read first, and where the one ends that will be read last.
+  ReadingPlace begin() const;
+  ReadingPlace end() const;
+  /// The places from the first to behind the last of what `read` has of its parts; none: nothing.
+  struct Places {
+    ReadingPlace first;
+    ReadingPlace end;
+  };
+  std::optional<Places> places_of(Extent read) const;
 
   /// Whether a part has a byte of `extent`.
   bool touches(Extent extent) const;

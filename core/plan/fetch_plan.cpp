@@ -12,23 +12,16 @@ Extent in_file(Extent written, Bytes file_size) {
   return {written.offset, written.length == 0 ? rest : std::min(written.length, rest)};
 }
 
-ExtentSet declared_in_file(const std::vector<Extent>& written, Bytes file_size) {
-  std::vector<Extent> clipped;
-  clipped.reserve(written.size());
-  for (const Extent& extent : written) {
-    if (const Extent inside = in_file(extent, file_size); !inside.empty())
-      clipped.push_back(inside);
-  }
-  return ExtentSet(std::move(clipped));
-}
-
 FetchPlan::FetchPlan(const std::vector<Extent>& extents, Bytes file_size) {
+  std::vector<Extent> declared;
+  declared.reserve(extents.size());
   for (const Extent& given : extents) {
     const Extent wanted = in_file(given, file_size);
     if (wanted.empty()) {
       ++outside_;
       continue;
     }
+    declared.push_back(wanted);
     if (!extents_.empty()) {
       Extent& last = extents_.back();
       const bool touches =
@@ -41,6 +34,7 @@ FetchPlan::FetchPlan(const std::vector<Extent>& extents, Bytes file_size) {
     extents_.push_back(wanted);
   }
   for (const Extent& extent : extents_) bytes_ += extent.length;
+  declared_ = ExtentSet(std::move(declared));
 }
 
 std::optional<FetchPiece> FetchPlan::next(const RequestShape& shape) {
@@ -112,6 +106,12 @@ void FetchPlan::go_to(const ReadingPlace& position) {
 bool FetchPlan::covers(Extent read) const {
   return std::ranges::any_of(
       extents_, [read](const Extent& extent) { return !intersect(extent, read).empty(); });
+}
+
+bool FetchPlan::lies_between(Extent read) const {
+  constexpr Bytes reach = 2 * direct_alignment;  // Units that touch have less between them.
+  return declared_.overlap(read) == 0 && declared_.overlap({read.offset - reach, reach}) > 0 &&
+         declared_.overlap({read.end(), reach}) > 0;
 }
 
 bool FetchPlan::lies_ahead(Extent read) const {

@@ -15,8 +15,6 @@ namespace forebay {
 /// means to the end of the file, as for posix_fadvise. Empty: nothing does, or a number is
 /// negative.
 Extent in_file(Extent written, Bytes file_size);
-/// What of all `written` does, without what a FetchPlan of them reads in between.
-ExtentSet declared_in_file(const std::vector<Extent>& written, Bytes file_size);
 
 /// The future of a file, cut into pieces that are fetched by one request each, in the order in
 /// which they will be read. Pieces are made one at a time: a plan for a terabyte costs no more than
@@ -67,6 +65,10 @@ class FetchPlan {
 
   /// What it was made of, clipped and joined.
   const std::vector<Extent>& extents() const { return extents_; }
+  /// The same without what lies between extents that were joined.
+  const ExtentSet& declared() const { return declared_; }
+  /// Whether `read` lies between extents that were joined, and has nothing of them.
+  bool lies_between(Extent read) const;
   /// Bytes of all pieces together, without what lies between their parts.
   Bytes bytes() const { return bytes_; }
   /// Extents that lay wholly outside the file or had a negative offset or length.
@@ -81,6 +83,7 @@ class FetchPlan {
   ReadingPlace place_of(std::size_t index, Bytes at) const;
 
   std::vector<Extent> extents_;
+  ExtentSet declared_;
   Bytes bytes_ = 0;
   std::size_t outside_ = 0;
   std::size_t current_ = 0;         ///< The extent that the next piece begins with.

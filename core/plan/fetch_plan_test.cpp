@@ -41,9 +41,11 @@ TEST(FetchPlan, NeighboursAreReadAsOneAndCutAtBlocks) {
 }
 
 TEST(FetchPlan, WhatLiesBetweenNeighboursIsNotDeclared) {
-  const ExtentSet declared = declared_in_file({{400, 0}, {-5, 10}, {100, 200}, {20000, 1}}, 16400);
-  EXPECT_EQ(declared.overlap({0, 20001}), 200 + 16000);
-  EXPECT_EQ(declared.overlap({300, 100}), 0);
+  const FetchPlan plan({{400, 0}, {-5, 10}, {100, 200}, {20000, 1}}, 16400);
+  EXPECT_EQ(plan.declared().overlap({0, 20001}), 200 + 16000);
+  EXPECT_TRUE(plan.lies_between({300, 100}));
+  EXPECT_FALSE(plan.lies_between({300, 101}));
+  EXPECT_FALSE(plan.lies_between({50, 50})) << "there is nothing before it";
 }
 
 TEST(FetchPlan, TheOrderOfReadingIsKeptAlsoBackwards) {
@@ -132,9 +134,9 @@ TEST(FetchPlan, APieceKnowsItsPartsAndWhenTheyAreRead) {
   EXPECT_FALSE(piece->touches({50 * KiB, 4 * KiB}));
   const auto after = plan.next({64 * KiB, MiB / 4});
   ASSERT_TRUE(after.has_value());
-  EXPECT_LT(after->last(), piece->last()) << "a part of the first one is read after the second";
+  EXPECT_LT(after->end(), piece->end()) << "a part of the first one is read after the second";
   EXPECT_TRUE(plan.at_end());
-  EXPECT_LT(piece->last(), plan.beyond());
+  EXPECT_LT(piece->end(), plan.beyond());
 }
 
 TEST(FetchPlan, WhatWasReadIsTakenOutOfAPiece) {

@@ -15,7 +15,7 @@ AdvisedFile::AdvisedFile(Adviser& adviser, std::string path, std::unique_ptr<Fet
                          std::unique_ptr<ReadAdvice> advice, std::unique_ptr<PageCacheFetch> fetch)
     : adviser_(adviser),
       path_(std::move(path)),
-      declared_(advice->declared().extents()),
+      declared_(advice->declared().declared()),
       source_(std::move(source)),
       advice_(std::move(advice)),
       fetch_(std::move(fetch)) {

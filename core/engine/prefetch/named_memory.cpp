@@ -46,18 +46,22 @@ NamedMemory::Name NamedMemory::name_for(const char* kind, const FileVersion& ver
 
 std::optional<NamedMemory> NamedMemory::open(const char* name, Bytes bytes) {
   if (!may_make_file(bytes)) return std::nullopt;
-  Descriptor memory(::shm_open(name, O_RDWR | O_CREAT, 0600));
-  if (!memory.valid()) return std::nullopt;
-  for (int attempt = 0; ::flock(memory.get(), LOCK_EX | LOCK_NB) != 0; ++attempt) {
-    if (attempt == lock_attempts) return std::nullopt;
-    std::this_thread::sleep_for(between_attempts);
-  }
+  Descriptor memory;
   struct stat status{};
-  // Its last reader may have removed it since: then this one is alone this time. Who owns it could
-  // cut it under us.
-  if (::fstat(memory.get(), &status) != 0 || status.st_nlink == 0 || status.st_uid != ::geteuid()) {
-    return std::nullopt;
+  for (int attempt = 0; status.st_nlink == 0; ++attempt) {
+    if (attempt == lock_attempts) return std::nullopt;
+    // Its last reader may have removed it before it was locked.
+    if (!memory.valid()) memory = Descriptor(::shm_open(name, O_RDWR | O_CREAT, 0600));
+    if (!memory.valid()) return std::nullopt;
+    if (::flock(memory.get(), LOCK_EX | LOCK_NB) != 0) {
+      std::this_thread::sleep_for(between_attempts);
+      continue;
+    }
+    if (::fstat(memory.get(), &status) != 0) return std::nullopt;
+    if (status.st_nlink == 0) memory = {};
   }
+  // Who owns it could cut it under us.
+  if (status.st_uid != ::geteuid()) return std::nullopt;
   // What has another length is somebody else's, and may be mapped.
   const bool is_new = status.st_size == 0;
   if (!is_new && status.st_size != bytes) return std::nullopt;

@@ -59,7 +59,7 @@ void PrefetchedFile::begin(const FileVersion& version, std::int64_t now_ns) {
   version_ = version;
   state_ = State::active;
   plan_ = FetchPlan(intent_.willneed, version.size);
-  declared_ = declared_in_file(intent_.willneed, version.size);
+  declared_ = plan_.declared();
   figures_.bytes_planned = plan_.bytes();
   figures_.extents_outside = static_cast<std::int64_t>(plan_.outside());
   memory_->teach(version_.id.device, tuner_, plan_);
@@ -119,12 +119,17 @@ PrefetchedFile::Piece PrefetchedFile::holder_of(Bytes offset) {
   });
 }
 
-/// Whether the piece at `offset` is the next to be fetched, at once. A read by the kernel would
-/// bring the kernel's read-ahead with it, which is why it is better to wait for our own. Releases
-/// what lies behind.
-bool PrefetchedFile::begins_now(Bytes offset) {
+/// Whether the piece with the first byte of `read` is the next to be fetched, at once. A read by
+/// the kernel would bring the kernel's read-ahead with it, which is why it is better to wait for
+/// our own. Releases what lies behind. `passes`: as ReadingFront has it, of `read`.
+bool PrefetchedFile::begins_now(Extent read, std::optional<bool>& passes) {
   const auto& next = next_piece();
-  return next && next->touches({offset, 1}) && wake_ != nullptr && wants_request();
+  if (!next || !next->touches({read.offset, 1})) return false;
+  const auto places = next->places_of(read);
+  passes = front_.begin_read(places->first);
+  if (wake_ != nullptr && wants_request()) return true;
+  front_.read_to(places->end, *passes);  // By the kernel.
+  return false;
 }
 
 Bytes PrefetchedFile::copy(std::span<std::byte> into, Bytes offset,
@@ -132,13 +137,14 @@ Bytes PrefetchedFile::copy(std::span<std::byte> into, Bytes offset,
   auto deadline = not_waiting;
   const Bytes end = offset + static_cast<Bytes>(into.size());
   std::int64_t waited = 0;
-  std::optional<ReadingPlace> first;
-  ReadingPlace last;
+  // What has no place in the plan does not show how far the program is.
+  const bool is_planned = is_of_plan({offset, end - offset});
+  std::optional<bool> passes;
   Bytes at = offset;
   while (at < end) {
     const Piece piece = holder_of(at);
     const bool is_live = piece != live_.end();
-    if (!is_live && !begins_now(at)) break;
+    if (!is_live && (!is_planned || !begins_now({at, end - at}, passes))) break;
     if (!is_live) wake_();
     if (!is_live || !piece->ready) {
       if (deadline == not_waiting) deadline = std::chrono::steady_clock::now() + longest_wait;
@@ -159,17 +165,15 @@ Bytes PrefetchedFile::copy(std::span<std::byte> into, Bytes offset,
       const Extent copied = intersect({at, count}, extent);
       if (copied.empty()) continue;
       piece->served += copied.length;
-      first = std::min(first.value_or(place), place);
-      last = std::max(last, place);
       if (copied.end() == extent.end()) to_its_end = true;
+    }
+    if (const auto places = piece->wanted.places_of({at, count}); places && is_planned) {
+      if (!passes) passes = front_.begin_read(places->first);
+      front_.read_to(places->end, *passes);
     }
     at += count;
     deadline = not_waiting;
     if (to_its_end && piece->served >= piece->wanted.needed()) release(piece);
-  }
-  if (first && is_of_plan({offset, at - offset})) {
-    front_.begin_read(*first);
-    front_.read_to(last);
   }
   figures_.waited_ns += waited;
   if (waited > stall_ns) ++figures_.stalls;
@@ -212,7 +216,7 @@ void PrefetchedFile::judge(Extent read, Bytes served) {
     const ReadingPlace behind = plan_.beyond();
     if (!plan_.seek(read)) return;
     upcoming_.reset();
-    front_ = ReadingFront(behind);  // What is there lies behind now.
+    front_.go_to(behind);  // What is there lies behind now.
     misses_ = 0;
   }
 }
@@ -261,7 +265,7 @@ void PrefetchedFile::give_up_plan() {
   ++figures_.plans_given_up;
   if (by_pattern_) pattern_.disappoint();
   by_pattern_ = false;
-  front_ = ReadingFront(plan_.beyond());
+  front_.go_to(plan_.beyond());
   replace_plan({});
   upcoming_.reset();
   resident_.clear();
@@ -294,10 +298,14 @@ bool PrefetchedFile::make_room(const FetchPiece& piece) {
     const bool is_inside = live_.size() < most_live_ && held + length <= window;
     return (live_.empty() || is_inside) && buffer_.has(length);
   };
+  const ReadingPlace here = front_.furthest();
+  // Who reads where nothing more is there has to be believed to be there.
+  const bool is_any_ahead =
+      std::ranges::any_of(live_, [&](const Live& live) { return live.wanted.begin() >= here; });
+  const ReadingPlace passed = is_any_ahead ? front_.passed() : here;
   while (!fits()) {
-    const auto behind = std::ranges::find_if(live_, [&](const Live& live) {
-      return live.ready && live.wanted.last() < front_.passed();
-    });
+    const auto behind = std::ranges::find_if(
+        live_, [&](const Live& live) { return live.ready && live.wanted.end() <= passed; });
     if (behind == live_.end()) return false;
     release(behind);
   }

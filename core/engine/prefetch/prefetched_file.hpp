@@ -98,7 +98,7 @@ class PrefetchedFile final : public ServedFile {
   bool leave_to_page_cache(const FetchPiece& piece, Extent held);
   bool make_room(const FetchPiece& piece);
   bool wants_request();
-  bool begins_now(Bytes offset);
+  bool begins_now(Extent read, std::optional<bool>& passes);
   Piece holder_of(Bytes offset);
   void release(const Piece& piece);
   void release_ready();

@@ -234,6 +234,32 @@ TEST(PrefetchedFile, AnIndexThatIsReadInBetweenPassesNothing) {
   }
 }
 
+TEST(PrefetchedFile, WhoSkipsIsFollowed) {
+  // With memory for four pieces, of which it reads a little; and once over the end of what is held.
+  for (const Bytes step : {block + block / 2, 2 * block, 3 * block}) {
+    Rig rig(reads({{0, 0}}), 4 * MiB, 4);
+    fetch_all(*rig.file);
+    EXPECT_EQ(rig.read(0, 2 * KiB), 2 * KiB);
+    int served = 0;
+    const auto steps = static_cast<int>(4 * MiB / step);
+    for (int i = 1; i < steps; ++i) {
+      fetch_all(*rig.file);
+      if (rig.read(i * step, 2 * KiB) > 0) ++served;
+    }
+    EXPECT_GT(served, steps * 9 / 10) << step;
+  }
+  Rig rig(reads({{0, 0}}), 4 * MiB, 4);
+  fetch_all(*rig.file);
+  rig.read(0, 2 * KiB);
+  rig.read(4 * block - 2 * KiB, 4 * KiB);
+  Bytes served = 0;
+  for (Bytes at = 4 * block + 2 * KiB; at < 8 * block; at += 2 * KiB) {
+    fetch_all(*rig.file);
+    served += rig.read(at, 2 * KiB);
+  }
+  EXPECT_GT(served, 2 * block);
+}
+
 TEST(PrefetchedFile, WhatFollowsADeclarationThatIsRightIsNotGuessed) {
   Rig rig(reads({{0, 512 * KiB}}), 4 * MiB, 32);
   for (Bytes at = 0; at < 512 * KiB; at += 8 * KiB) {

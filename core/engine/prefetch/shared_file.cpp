@@ -68,14 +68,16 @@ SharedFile::SharedFile(std::string path, std::unique_ptr<FetchSource> source, Re
       window_(std::move(window)),
       plan_(intent_.willneed, version.size),
       places_(plan_.extents()),
-      declared_(declared_in_file(intent_.willneed, version.size)),
+      declared_(plan_.declared()),
       tuner_({block, std::nullopt}, RequestTuner::most_joined_in(window_->bytes(), block),
              intent_.gap.value_or(GapChoice{}).bytes),
       measured_(block, window_->bytes()),
       trial_(*source_) {
   figures_.bytes_planned = plan_.bytes();
   figures_.extents_outside = static_cast<std::int64_t>(plan_.outside());
-  if (before.offset) begin({*before.offset, 1});
+  if (!before.offset) return;
+  first_place_ = 0;  // It has read already.
+  begin({*before.offset, 1});
 }
 
 SharedFile::~SharedFile() { end_answering(); }
@@ -170,15 +172,15 @@ ServedFile::Served SharedFile::serve(std::span<std::byte> into, Bytes offset,
   if (read.empty() || (state_ == State::waiting && !begin(read)) || state_ != State::reading) {
     return answer(0);
   }
-  come_to(read);
-  const Bytes served = state_ == State::reading ? copy(into, offset, lock) : 0;
+  bool passes = come_to(read);
+  const Bytes served = state_ == State::reading ? copy(into, offset, passes, lock) : 0;
   if (served == read.length) ++figures_.reads_served;
   figures_.bytes_served += served;
   if (state_ == State::reading && window_->is_retired())
     leave("the memory that was shared is lost");
   if (state_ != State::reading) return answer(served);
   judge(read, served);
-  if (state_ == State::reading) pass(read);
+  if (state_ == State::reading) pass(read, passes);
   Served answered = answer(served);
   const Bytes left = trial_.offset();
   answered.asks = trial_.is_answered_by(read) && served == 0 && is_first_at(left);
@@ -207,8 +209,13 @@ bool SharedFile::begin(Extent read) {
   }
   // An index is read before the data, and may lie anywhere: the next read shows whether it was one.
   const auto place_before = std::exchange(first_place_, place);
-  const bool goes_on = place_before && *place >= *place_before;
-  if (*place >= block_ && !goes_on) return false;
+  const bool is_index = *place >= block_ && (!place_before || *place < *place_before);
+  if (is_index) {
+    if (++misses_ >= misses_before_seeking) leave("it reads elsewhere than the others");
+    return false;
+  }
+  first_place_.reset();
+  misses_ = 0;
   if (!window_->enter(*place, before_, steady_ns())) {
     leave("the others are too far away");
     return false;
@@ -219,7 +226,8 @@ bool SharedFile::begin(Extent read) {
   return true;
 }
 
-Bytes SharedFile::copy(std::span<std::byte> into, Bytes offset,
+/// `passes`: as ReadingFront has it, of what is read.
+Bytes SharedFile::copy(std::span<std::byte> into, Bytes offset, bool& passes,
                        std::unique_lock<std::mutex>& lock) {
   auto deadline = not_waiting;
   const std::int64_t waited_before = figures_.waited_ns;
@@ -236,12 +244,15 @@ Bytes SharedFile::copy(std::span<std::byte> into, Bytes offset,
       at += count;
       deadline = not_waiting;
       // A read may be longer than the window.
-      pass({offset, at - offset});
+      pass({offset, at - offset}, passes);
       if (state_ != State::reading) break;
       continue;
     }
     const bool is_declared = declared_.overlap({at, end - at}) > 0;
-    const auto place = is_declared ? places_.of(at, front_.passed()) : std::nullopt;
+    const auto place = is_declared ? places_.of(at, front_.furthest()) : std::nullopt;
+    // What it has of a long read may have to make room for the rest.
+    if (!piece && at > offset) passes = come_to({at, end - at});
+    if (state_ != State::reading) break;
     if (!piece && !(place && is_coming(*place))) break;
     if (deadline == not_waiting) deadline = std::chrono::steady_clock::now() + longest_wait;
     if (!wait(lock, seen, deadline, piece ? std::nullopt : place)) break;
@@ -252,14 +263,16 @@ Bytes SharedFile::copy(std::span<std::byte> into, Bytes offset,
   return at - offset;
 }
 
-/// Whether it will be fetched soon, though it is not on its way. Who skips more than a window is
-/// not waited for, and does not wait.
+/// Whether it will be fetched soon, though it is not on its way. Who skips more than the window
+/// does not wait: what lies before it is kept for it.
 bool SharedFile::is_coming(Bytes place) const {
-  return place >= window_->cursor() && is_in_reach(place);
+  return place >= window_->cursor() && place - front_.passed() <= window_->opened_bytes(block_);
 }
 
+/// Who skips more than a window is not waited for.
+
 bool SharedFile::is_in_reach(Bytes place) const {
-  return place - front_.passed() <= window_->bytes();
+  return place - front_.furthest() <= window_->bytes();
 }
 
 /// Whether to look again. `place`: what has not begun.
@@ -326,15 +339,14 @@ void SharedFile::judge(Extent read, Bytes served) {
     window_->confirm(block_);
     return;
   }
-  const auto place = place_of(read, front_.passed());
+  const auto place = place_of(read, front_.furthest());
   if (!place) {
     confidence_.observe(false);
     if (confidence_.lost()) give_up_plan();
     return;
   }
   // It was left to the page cache, could not be fetched, or did not come in time.
-  const Bytes ahead = *place - front_.passed();
-  if (ahead >= 0 && ahead <= window_->bytes()) return;
+  if (*place >= front_.passed() && is_in_reach(*place)) return;
   if (++misses_ >= misses_before_seeking) leave("it reads elsewhere than the others");
 }
 
@@ -351,22 +363,24 @@ std::optional<Bytes> SharedFile::place_of(Extent read, Bytes from) const {
   return begin ? begin : places_.of(read.end() - 1, from);
 }
 
-void SharedFile::come_to(Extent read) {
-  const auto begin = place_of(read, front_.passed());
-  if (!begin || !is_in_reach(*begin)) return;
+bool SharedFile::come_to(Extent read) {
+  const auto place = place_of(read, front_.furthest());
+  if (!place || !is_in_reach(*place)) return false;
   const Bytes before = front_.passed();
-  // Neighbours are one extent of the plan if they share a unit of transfer, or their units touch:
-  // nobody reads what lies between.
-  front_.begin_read(std::max<Bytes>(*begin - 2 * direct_alignment, 0));
+  const bool passes = front_.begin_read(*place);
   if (front_.passed() > before) pass_to_front();
+  return passes;
 }
 
 /// The others need not keep it.
-void SharedFile::pass(Extent read) {
-  const auto last = places_.of(read.end() - 1, front_.passed());
-  const auto place = last ? last : place_of(read, front_.passed());
-  if (!place || !is_in_reach(*place) || declared_.overlap(read) == 0) return;
-  front_.read_to(*place + 1);
+void SharedFile::pass(Extent read, bool passes) {
+  if (declared_.overlap(read) == 0) return;
+  const auto last = places_.of(read.end() - 1, front_.furthest());
+  const auto place = last ? last : places_.of(read.offset, front_.furthest());
+  if (!place || !is_in_reach(*place)) return;
+  const Bytes end = *place + 1;
+  // Behind the end nothing comes that could show it.
+  front_.read_to(end, passes || end >= places_.end());
   pass_to_front();
 }
 
@@ -561,7 +575,7 @@ bool SharedFile::is_done() {
 bool SharedFile::foresees(Bytes offset) {
   const std::lock_guard lock(mutex_);
   if (state_ != State::reading) return false;
-  const auto place = places_.of(offset, front_.passed());
+  const auto place = places_.of(offset, front_.furthest());
   return window_->holding(offset).has_value() || (place && is_coming(*place));
 }
 

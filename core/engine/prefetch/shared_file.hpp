@@ -88,7 +88,8 @@ class SharedFile final : public ServedFile {
   void halt(const char* why);
   void leave(const char* why);
   bool begin(Extent read);
-  Bytes copy(std::span<std::byte> into, Bytes offset, std::unique_lock<std::mutex>& lock);
+  Bytes copy(std::span<std::byte> into, Bytes offset, bool& passes,
+             std::unique_lock<std::mutex>& lock);
   bool is_coming(Bytes place) const;
   bool is_in_reach(Bytes place) const;
   bool wait(std::unique_lock<std::mutex>& lock, std::uint32_t seen,
@@ -97,8 +98,8 @@ class SharedFile final : public ServedFile {
   void judge(Extent read, Bytes served);
   bool is_first_at(Bytes offset) const;
   std::optional<Bytes> place_of(Extent read, Bytes from) const;
-  void come_to(Extent read);
-  void pass(Extent read);
+  bool come_to(Extent read);
+  void pass(Extent read, bool passes);
   void pass_to_front();
   void give_up_plan();
 
@@ -130,9 +131,9 @@ class SharedFile final : public ServedFile {
   ExtentSet fetched_{most_fetched_apart};
   ReadingFront<Bytes> front_;
   Confidence confidence_;
-  int misses_ = 0;                    ///< In a row: declared, but not where the others read.
-  int strays_ = 0;                    ///< Reads outside the plan before the first one inside.
-  std::optional<Bytes> first_place_;  ///< Of the last read, while it waits.
+  int misses_ = 0;  ///< In a row: declared, but not where the others read, or it waits.
+  int strays_ = 0;  ///< Reads outside the plan before the first one inside.
+  std::optional<Bytes> first_place_;  ///< Of the last read of the plan, while it waits.
   LaggardPatience patience_;
   std::chrono::steady_clock::time_point last_in_vain_;
   int waits_in_vain_ = 0;  ///< In a row.

@@ -201,6 +201,42 @@ TEST(SharedFile, AnIndexThatIsReadInBetweenPassesNothing) {
   }
 }
 
+TEST(SharedFile, WhoSkipsIsFollowed) {
+  Rig rig(110, reads({{0, 0}}), 2);
+  int served = 0;
+  for (Bytes at = 0; at < 500 * KiB; at += 20 * KiB) {
+    for (std::size_t who = 0; who < 2; ++who) {
+      if (rig.read(who, at, 4 * KiB).bytes == 4 * KiB) ++served;
+    }
+  }
+  EXPECT_GT(served, 46) << "of 50";
+  EXPECT_EQ(rig.read(0, 508 * KiB, 4 * KiB).bytes, 4 * KiB);
+  EXPECT_TRUE(rig.files[0]->is_done());
+}
+
+TEST(SharedFile, AReadLongerThanTheMemoryIsServedBehindASkip) {
+  Rig rig(111, reads({{0, 0}}), 1);
+  rig.read(0, 0, 4 * KiB);
+  EXPECT_EQ(rig.read(0, 28 * KiB, 200 * KiB).bytes, 200 * KiB);
+  EXPECT_EQ(rig.read(0, 228 * KiB, 4 * KiB).bytes, 4 * KiB);
+}
+
+TEST(SharedFile, WhoSkipsMoreThanIsThereDoesNotWait) {
+  Rig rig(113, reads({{0, 0}}), 1);
+  rig.read(0, 0, 4 * KiB);
+  for (Bytes at = 50 * KiB; at < 500 * KiB; at += 50 * KiB) {
+    EXPECT_FALSE(rig.read(0, at, 4 * KiB).left) << at;
+  }
+  EXPECT_LT(rig.files[0]->figures().waited_ns, std::chrono::nanoseconds(longest_wait).count());
+}
+
+TEST(SharedFile, OneThatReadsBackwardsFromTheBeginningGoesItsOwnWay) {
+  Rig rig(112, reads({{0, 0}}), 1);
+  EXPECT_FALSE(rig.read(0, 400 * KiB, 4 * KiB).left);
+  EXPECT_FALSE(rig.read(0, 390 * KiB, 4 * KiB).left);
+  EXPECT_TRUE(rig.read(0, 380 * KiB, 4 * KiB).left);
+}
+
 TEST(SharedFile, AProgramThatReadsNothingOfThePlanMayHaveAPattern) {
   Rig rig(7, reads({{256 * KiB, 64 * KiB}}), 1);
   ServedFile::Served served;
