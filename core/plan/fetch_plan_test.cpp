@@ -46,6 +46,7 @@ TEST(FetchPlan, WhatLiesBetweenNeighboursIsNotDeclared) {
   EXPECT_TRUE(plan.lies_between({300, 100}));
   EXPECT_FALSE(plan.lies_between({300, 101}));
   EXPECT_FALSE(plan.lies_between({50, 50})) << "there is nothing before it";
+  EXPECT_FALSE(FetchPlan({{0, MiB}, {2 * MiB, MiB}}, GiB).lies_between({MiB, MiB}));
 }
 
 TEST(FetchPlan, TheOrderOfReadingIsKeptAlsoBackwards) {

@@ -12,7 +12,8 @@ constexpr Bytes most_passed_over = 4 * direct_alignment;
 /// Whether a read at `place` goes on where one ended that had come to `reached`, or before.
 constexpr bool goes_on(Bytes reached, Bytes place) { return place <= reached + most_passed_over; }
 constexpr bool goes_on(const ReadingPlace& reached, const ReadingPlace& place) {
-  return place.extent == reached.extent ? goes_on(reached.at, place.at) : place < reached;
+  if (place.extent == reached.extent) return goes_on(reached.at, place.at);
+  return place < reached || (place.extent == reached.extent + 1 && place.at <= most_passed_over);
 }
 
 /// How far a reader has come in its plan; what lies before is passed. A `Place` is ReadingPlace, or
@@ -37,8 +38,10 @@ class ReadingFront {
     reached_ = place;
     has_skipped_ = false;
   }
-  /// A read begins at `place`. Whether what it comes to is passed with it.
+  /// A read begins at `place`. Whether what it comes to is passed with it. Reading again what was
+  /// passed shows nothing.
   bool begin_read(const Place& place) {
+    if (place < passed_) return true;
     if (has_skipped_) is_skipper_ = !(place < skipped_to_);
     passed_ = std::max(passed_, std::min(reached_, place));
     has_skipped_ = !goes_on(reached_, place);
@@ -47,8 +50,9 @@ class ReadingFront {
   }
   /// The read has come to `place`. `passes`: what begin_read() said of it.
   void read_to(const Place& place, bool passes) {
+    if (place < passed_) return;
     reached_ = place;
-    if (passes) passed_ = std::max(passed_, place);
+    if (passes) passed_ = place;
   }
 
  private:

@@ -46,15 +46,25 @@ TEST(ReadingFront, WhoSkipsAgainAndAgainIsBelieved) {
   EXPECT_EQ(passed_after(front, MiB, MiB + 10), 10);
   EXPECT_EQ(passed_after(front, 2 * MiB, 2 * MiB + 10), 2 * MiB + 10);
   EXPECT_EQ(passed_after(front, 3 * MiB, 3 * MiB + 10), 3 * MiB + 10);
-  passed_after(front, MiB, MiB + 10);
-  EXPECT_EQ(passed_after(front, 4 * MiB, 4 * MiB + 10), 3 * MiB + 10) << "it was back";
+  EXPECT_EQ(passed_after(front, MiB, MiB + 10), 3 * MiB + 10);
+  EXPECT_EQ(passed_after(front, 4 * MiB, 4 * MiB + 10), 4 * MiB + 10) << "it read that once more";
 }
 
-TEST(ReadingFront, AnotherExtentIsASkip) {
+TEST(ReadingFront, WhoReadsTheBeginningAgainAndAgainGoesOn) {
+  ReadingFront front(Bytes{0});
+  passed_after(front, 0, 512);
+  for (Bytes at = 64 * KiB; at < 4 * MiB; at += 64 * KiB) {
+    passed_after(front, at, at + 64 * KiB);
+    EXPECT_GE(passed_after(front, 0, 512), at == 64 * KiB ? 512 : at + 64 * KiB);
+  }
+}
+
+TEST(ReadingFront, AnExtentFurtherOnIsASkip) {
   ReadingFront front(ReadingPlace{0, 0});
   front.read_to({0, 100}, front.begin_read({0, 50}));
   EXPECT_EQ(front.passed(), (ReadingPlace{0, 100}));
-  EXPECT_FALSE(front.begin_read({1, 0}));
+  EXPECT_TRUE(front.begin_read({1, 0}));
+  EXPECT_FALSE(front.begin_read({2, 0}));
   EXPECT_EQ(front.passed(), (ReadingPlace{0, 100}));
 }
 

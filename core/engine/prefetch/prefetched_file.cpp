@@ -126,7 +126,7 @@ bool PrefetchedFile::begins_now(Extent read, std::optional<bool>& passes) {
   const auto& next = next_piece();
   if (!next || !next->touches({read.offset, 1})) return false;
   const auto places = next->places_of(read);
-  passes = front_.begin_read(places->first);
+  if (!passes) passes = front_.begin_read(places->first);
   if (wake_ != nullptr && wants_request()) return true;
   front_.read_to(places->end, *passes);  // By the kernel.
   return false;

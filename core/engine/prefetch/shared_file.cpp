@@ -19,6 +19,9 @@ namespace {
 /// Between two looks of one who waits at whether those whom it waits for go on.
 constexpr std::chrono::milliseconds between_signs{20};
 
+/// In a row that find a reader waiting for what cannot come before it has read something else.
+constexpr int most_looks_for_itself = 2;
+
 /// Pieces in a row: then the page cache has the file, and nothing needs to be fetched.
 constexpr int most_resident_pieces = 64;
 
@@ -266,7 +269,7 @@ Bytes SharedFile::copy(std::span<std::byte> into, Bytes offset, bool& passes,
 /// Whether it will be fetched soon, though it is not on its way. Who skips more than the window
 /// does not wait: what lies before it is kept for it.
 bool SharedFile::is_coming(Bytes place) const {
-  return place >= window_->cursor() && place - front_.passed() <= window_->opened_bytes(block_);
+  return place >= window_->cursor() && place - front_.passed() <= window_->bytes();
 }
 
 /// Who skips more than a window is not waited for.
@@ -308,6 +311,14 @@ bool SharedFile::wait(std::unique_lock<std::mutex>& lock, std::uint32_t seen,
   const bool has_changed = window_->arrivals() != seen;
   const bool any = has_changed || window_->look_after(now_ns);
   if (!has_changed) wake_fetching();
+  // There is room for it when this reader has passed what lies before, which is kept for it.
+  const bool is_for_itself = place && !any && window_->tail() == front_.passed() &&
+                             *place > front_.passed() + most_passed_over;
+  looks_for_itself_ = is_for_itself ? looks_for_itself_ + 1 : 0;
+  if (looks_for_itself_ == most_looks_for_itself) {
+    looks_for_itself_ = 0;
+    return false;
+  }
   const bool is_for_others = front_.passed() - window_->cursor() > window_->bytes() / part_behind;
   if (place && (!any || is_for_others)) {
     wait_for_others(*place, now_ns);

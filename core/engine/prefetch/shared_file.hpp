@@ -136,7 +136,8 @@ class SharedFile final : public ServedFile {
   std::optional<Bytes> first_place_;  ///< Of the last read of the plan, while it waits.
   LaggardPatience patience_;
   std::chrono::steady_clock::time_point last_in_vain_;
-  int waits_in_vain_ = 0;  ///< In a row.
+  int waits_in_vain_ = 0;     ///< In a row.
+  int looks_for_itself_ = 0;  ///< In a row.
 
   // While it is this one that fetches.
   Bytes cursor_ = -1;                   ///< Where plan_ is; -1: it has to go where the others are.

@@ -230,6 +230,16 @@ TEST(SharedFile, WhoSkipsMoreThanIsThereDoesNotWait) {
   EXPECT_LT(rig.files[0]->figures().waited_ns, std::chrono::nanoseconds(longest_wait).count());
 }
 
+TEST(SharedFile, WhoReadsTheBeginningAgainAndAgainGoesOn) {
+  Rig rig(114, reads({{0, 0}}), 2);
+  for (Bytes at = 8 * KiB; at < 500 * KiB; at += 8 * KiB) {
+    for (std::size_t who = 0; who < 2; ++who) {
+      rig.read(who, 0, 512);
+      ASSERT_EQ(rig.read(who, at, 8 * KiB).bytes, 8 * KiB) << who << " at " << at;
+    }
+  }
+}
+
 TEST(SharedFile, OneThatReadsBackwardsFromTheBeginningGoesItsOwnWay) {
   Rig rig(112, reads({{0, 0}}), 1);
   EXPECT_FALSE(rig.read(0, 400 * KiB, 4 * KiB).left);

@@ -93,6 +93,8 @@ class SharedWindow {
   /// What was on its way by one who is lost will be fetched anew, and if it was the one to fetch,
   /// nobody is any more. Returns whether anything is on its way.
   bool look_after(std::int64_t now_ns);
+  /// What comes before nobody wants.
+  Bytes tail() const;
 
   /// Others know what they have to wait for when they have seen this number before they looked.
   std::uint32_t arrivals() const;
@@ -144,7 +146,6 @@ class SharedWindow {
 
   /// The cursor moves from `seen` to `to`; false: it was set back meanwhile.
   bool advance(Bytes seen, Bytes to);
-  Bytes tail() const;  ///< What comes before nobody wants.
 
   /// Which gaps are worth fetching, as NodeReaders has it: for whoever fetches after this one.
   void tell_gap(std::optional<Bytes> gap);
