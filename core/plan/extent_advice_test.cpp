@@ -137,11 +137,10 @@ TEST(ExtentAdvice, WhatIsReadOfTheEndIsDone) {
 
 TEST(ExtentAdvice, WhoBeginsFurtherOnIsKeptAheadOf) {
   // The first extents hold all of the budget.
-  ExtentAdvice advice({at(0, 8), at(100, 2), at(200, 2), at(300, 2), at(400, 2)}, 8 * MiB,
-                      8 * unit);
+  ExtentAdvice advice({at(0, 4), at(50, 4), at(100, 2), at(200, 2), at(300, 2)}, 8 * MiB, 8 * unit);
   advice.begin();
-  advice.observe(at(200, 2));
-  EXPECT_THAT(advice.observe(at(300, 2)), Contains(needed(400, 2)));
+  advice.observe(at(100, 2));
+  EXPECT_THAT(advice.observe(at(200, 2)), Contains(needed(300, 2)));
 }
 
 TEST(ExtentAdvice, AReaderThatIsFasterIsNotFollowedIntoThePast) {

@@ -124,8 +124,9 @@ PrefetchedFile::Piece PrefetchedFile::holder_of(Bytes offset) {
 /// our own. Releases what lies behind. `passes`: as ReadingFront has it, of `read`.
 bool PrefetchedFile::begins_now(Extent read, std::optional<bool>& passes) {
   const auto& next = next_piece();
-  if (!next || !next->touches({read.offset, 1})) return false;
-  const auto places = next->places_of(read);
+  const bool is_next = next && next->touches({read.offset, 1});
+  const auto places = is_next ? next->places_of(read) : std::nullopt;
+  if (!places) return false;
   if (!passes) passes = front_.begin_read(places->first);
   if (wake_ != nullptr && wants_request()) return true;
   front_.read_to(places->end, *passes);  // By the kernel.

@@ -1,15 +1,11 @@
 #include "core/engine/prefetch/shared_file.hpp"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <algorithm>
-#include <array>
 #include <system_error>
-#include <type_traits>
 #include <utility>
 
 #include "core/engine/prefetch/piece_residence.hpp"
+#include "core/engine/prefetch/plan_fingerprint.hpp"
 #include "core/engine/prefetch/steady_time.hpp"
 #include "core/storage/background_thread.hpp"
 
@@ -30,18 +26,6 @@ constexpr Bytes part_behind = 4;
 
 /// With less than this part of the memory in one piece it is given up.
 constexpr Bytes part_left = 2;
-
-/// Of what a plan fetches, in what requests: windows of others do not meet, but by a chance of
-/// 2^-64.
-std::uint64_t fingerprint(const FetchPlan& plan, Bytes block, Bytes bytes, GapChoice gap) {
-  static_assert(std::has_unique_object_representations_v<Extent>);
-  const auto& extents = plan.extents();
-  const std::array<std::uint64_t, 4> words = {
-      XXH3_64bits(extents.data(), extents.size() * sizeof(Extent)),
-      static_cast<std::uint64_t>(block), static_cast<std::uint64_t>(bytes),
-      static_cast<std::uint64_t>(gap.bytes.value_or(-1))};
-  return XXH3_64bits(words.data(), sizeof words);
-}
 
 }  // namespace
 
