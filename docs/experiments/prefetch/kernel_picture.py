@@ -19,7 +19,16 @@ _BOUND = "#c62828"
 
 # Of lines, by whether they are Forebay's, in the order of the cases.
 _OTHER_LINES = ("#b0bec5", "#78909c", "#546e7a", "#263238", "#ef6c00")
-_FOREBAY_LINES = (_FOREBAY, "#26a69a", "#7e57c2", "#d81b60", "#9e9d24", "#6d4c41", "#5c6bc0")
+_FOREBAY_LINES = (
+    _FOREBAY,
+    "#26a69a",
+    "#7e57c2",
+    "#d81b60",
+    "#9e9d24",
+    "#6d4c41",
+    "#5c6bc0",
+    "#00897b",
+)
 _MARKERS = "osD^vPX*<>hpd"
 _APART = 1.03  # a line from the next at the same number of processes, so that whiskers can be told
 
