@@ -188,7 +188,8 @@ void ExtentAdvice::advance(Extent read) {
   };
   for (const Told& told : ahead_) look_at(told.piece);
   const auto& next = next_piece();
-  if (next) look_at(*next);
+  // The kernel may touch more than the program reads, and is seen there.
+  if (next && !is_glimpse_) look_at(*next);
   if (!places) return;
   // Nothing comes that could show it.
   const bool is_end =
