@@ -28,7 +28,7 @@ BlockAdvice::Shape BlockAdvice::shape_of(const ReadIntent& wishes) {
 BlockAdvice::BlockAdvice(std::vector<Extent> willneed, Bytes file_size, Shape shape)
     : willneed_(std::move(willneed)),
       file_size_(file_size),
-      declared_(willneed_, file_size),
+      plan_(willneed_, file_size),
       shape_(shape) {
   assert(shape.block > 0 && shape.cached > 0 && shape.ahead >= 0);
 }

@@ -27,7 +27,7 @@ class BlockAdvice final : public ReadAdvice {
   /// `willneed` as in FetchPlan; none is the whole file.
   BlockAdvice(std::vector<Extent> willneed, Bytes file_size, Shape shape);
 
-  const FetchPlan& declared() const override { return declared_; }
+  const FetchPlan& plan() const override { return plan_; }
   std::vector<Item> observe(Extent read) override;
   Bytes held() const override;
 
@@ -37,7 +37,7 @@ class BlockAdvice final : public ReadAdvice {
 
   const std::vector<Extent> willneed_;
   const Bytes file_size_;
-  const FetchPlan declared_;
+  const FetchPlan plan_;
   const Shape shape_;
   std::deque<Bytes> announced_;  ///< Indices of blocks, in the order of their announcement.
 };

@@ -48,21 +48,17 @@ std::vector<ReadAdvice::Item> ExtentAdvice::begin() {
 std::vector<ReadAdvice::Item> ExtentAdvice::observe(Extent read) {
   // An index may lie between neighbours that are brought as one, and is read at any time.
   if (plan_.lies_between(read)) return {};
-  is_glimpse_ = false;
-  return follow(read);
+  return follow(read, false);
 }
 
-std::vector<ReadAdvice::Item> ExtentAdvice::glimpse(Extent read) {
-  is_glimpse_ = true;
-  return follow(read);
-}
+std::vector<ReadAdvice::Item> ExtentAdvice::glimpse(Extent read) { return follow(read, true); }
 
-std::vector<ReadAdvice::Item> ExtentAdvice::follow(Extent read) {
+std::vector<ReadAdvice::Item> ExtentAdvice::follow(Extent read, bool is_glimpse) {
   if (is_given_up_ || read.empty()) return {};
   std::vector<Item> items;
   const bool again = was_taken(read);
   if (!again) pass_current(items);
-  advance(read);
+  advance(read, is_glimpse);
   const bool was_ahead = take_ahead(read);
   // Where nothing is told, reads may be seen but here and there.
   const bool foreseen = take_upcoming(read) || was_ahead || again ||
@@ -178,7 +174,7 @@ void ExtentAdvice::pass_ahead() {
 }
 
 /// How far the reader is by this read of what is ahead.
-void ExtentAdvice::advance(Extent read) {
+void ExtentAdvice::advance(Extent read, bool is_glimpse) {
   std::optional<FetchPiece::Places> places;
   const auto look_at = [&](const FetchPiece& piece) {
     const auto found = piece.places_of(read);
@@ -189,12 +185,12 @@ void ExtentAdvice::advance(Extent read) {
   for (const Told& told : ahead_) look_at(told.piece);
   const auto& next = next_piece();
   // The kernel may touch more than the program reads, and is seen there.
-  if (next && !is_glimpse_) look_at(*next);
+  if (next && !is_glimpse) look_at(*next);
   if (!places) return;
   // Nothing comes that could show it.
   const bool is_end =
       plan_.at_end() && (next ? next->end() : ahead_.back().piece.end()) <= places->end;
-  if (is_glimpse_ || is_end) {
+  if (is_glimpse || is_end) {
     front_ = ReadingFront(places->end);
   } else {
     front_.read_to(places->end, front_.begin_read(places->first));

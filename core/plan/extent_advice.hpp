@@ -47,7 +47,7 @@ class ExtentAdvice final : public ReadAdvice {
   bool is_given_up() const override { return is_given_up_; }
   bool is_done() override;
 
-  const FetchPlan& declared() const override { return plan_; }
+  const FetchPlan& plan() const override { return plan_; }
 
  private:
   struct Told {
@@ -61,8 +61,8 @@ class ExtentAdvice final : public ReadAdvice {
   void pass_current(std::vector<Item>& items);
   void pass_ahead();
   void give_up(std::vector<Item>& items);
-  std::vector<Item> follow(Extent read);
-  void advance(Extent read);
+  std::vector<Item> follow(Extent read, bool is_glimpse);
+  void advance(Extent read, bool is_glimpse);
   bool take_ahead(Extent read);
   bool take_upcoming(Extent read);
   bool find(Extent read);
@@ -83,10 +83,9 @@ class ExtentAdvice final : public ReadAdvice {
   std::vector<Item> untold_;            ///< Being read or skipped, and was never told.
   std::deque<FetchPiece> behind_;       ///< Passed, still in the page cache.
   ReadingFront<ReadingPlace> front_;
-  bool is_glimpse_ = false;  ///< Of the last read.
-  Bytes held_ = 0;           ///< Of what was told, as transfers.
-  Bytes taken_ = 0;          ///< Of what was told, by those who came to it,
-  Bytes in_vain_ = 0;        ///< and left, by those who jumped elsewhere.
+  Bytes held_ = 0;     ///< Of what was told, as transfers.
+  Bytes taken_ = 0;    ///< Of what was told, by those who came to it,
+  Bytes in_vain_ = 0;  ///< and left, by those who jumped elsewhere.
   Confidence confidence_;
   bool was_there_ = false;  ///< The last piece,
   int alike_ = 0;           ///< and how many in a row were, or were not.

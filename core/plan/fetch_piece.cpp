@@ -3,13 +3,6 @@
 #include <algorithm>
 
 namespace forebay {
-namespace {
-
-/// Bytes that lie between extents at most which are taken for one since they share units: less than
-/// these two.
-constexpr Bytes most_between = 2 * direct_alignment;
-
-}  // namespace
 
 Bytes FetchPiece::needed() const {
   Bytes sum = 0;

@@ -16,6 +16,10 @@ constexpr Extent transfer_of(Extent extent) {
   return {from, round_up(extent.end(), direct_alignment) - from};
 }
 
+/// Extents are taken for one if they share a unit of transfer, or their units touch: less than
+/// these two lies between them.
+constexpr Bytes most_between = 2 * direct_alignment;
+
 /// What requests look like.
 struct RequestShape {
   Bytes most = 0;  ///< Of a transfer; a multiple of direct_alignment.

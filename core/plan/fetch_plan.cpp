@@ -109,10 +109,9 @@ bool FetchPlan::covers(Extent read) const {
 }
 
 bool FetchPlan::lies_between(Extent read) const {
-  constexpr Bytes reach = 2 * direct_alignment;  // Units that touch have less between them.
-  return read.length < reach && declared_.overlap(read) == 0 &&
-         declared_.overlap({read.offset - reach, reach}) > 0 &&
-         declared_.overlap({read.end(), reach}) > 0;
+  return read.length < most_between && declared_.overlap(read) == 0 &&
+         declared_.overlap({read.offset - most_between, most_between}) > 0 &&
+         declared_.overlap({read.end(), most_between}) > 0;
 }
 
 bool FetchPlan::lies_ahead(Extent read) const {

@@ -32,8 +32,8 @@ class ReadAdvice {
     std::vector<Extent> declared = {};
     bool operator==(const Item&) const = default;
   };
-  /// What was declared, as it was given.
-  virtual const FetchPlan& declared() const = 0;
+  /// Of what was declared, as it was given.
+  virtual const FetchPlan& plan() const = 0;
   /// Before the first read.
   virtual std::vector<Item> begin() { return {}; }
   /// The time of what is told next, in nanoseconds of any one clock.

@@ -11,7 +11,6 @@ usage: ends_check.py LIBRARY uring|threads
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -99,14 +98,7 @@ class Checks:
     def is_replaced(self, script: str) -> None:
         """What was open counts no more when the other program has begun."""
         by = script.splitlines()[-1]
-        with subprocess.Popen(
-            [sys.executable, "-c", script],
-            cwd=self._preloaded.directory,
-            env=self._preloaded.environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        ) as process:
+        with self._preloaded.start([sys.executable, "-c", script]) as process:
             assert process.stdout is not None
             while process.stdout.readline() not in ("ready\n", ""):
                 pass

@@ -147,13 +147,7 @@ class Checks:
             path = self.directory / f"mount/cut{number}.dat"
             content = path.read_bytes()
             evict(path)
-            with subprocess.Popen(
-                TOLD_READS,
-                env=self.preloaded.environment,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            ) as program:
+            with self.preloaded.start(TOLD_READS) as program:
                 self.ask(program, f"open {path}")
                 at = 0
                 for turn in range(20):

@@ -104,16 +104,8 @@ READERS = {"once": 1, "opened again": 1, "together": 2}
 def check(preloaded: Preloaded, how: str, written: str, file: Path, tries: int = 5) -> list[str]:
     """What is wrong. Bytes must be right each time, and in one of the tries it must show."""
     emptied = evict(file)
-    readers = [
-        subprocess.Popen(
-            [sys.executable, "-c", READING, str(file), how],
-            env=preloaded.environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(READERS[how])
-    ]
+    command = [sys.executable, "-c", READING, str(file), how]
+    readers = [preloaded.start(command) for _ in range(READERS[how])]
 
     def all_say() -> list[str]:
         said = []

@@ -146,6 +146,17 @@ class Preloaded:
         )
         return done.returncode, done.stdout, done.stderr
 
+    def start(self, command: list[str]) -> subprocess.Popen[str]:
+        """A program that is talked to line by line."""
+        return subprocess.Popen(
+            command,
+            cwd=self.directory,
+            env=self.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
     def take_records(self) -> list[dict[str, object]]:
         """The records since the last call."""
         found = []
@@ -159,14 +170,8 @@ def start_reader(
     preloaded: Preloaded, *before: str, looks_first: bool = False
 ) -> subprocess.Popen[str]:
     """A process that has the file `events` open; by a command after these words."""
-    process = subprocess.Popen(
-        [*before, sys.executable, "-c", _READER, *(["looks first"] if looks_first else [])],
-        cwd=preloaded.directory,
-        env=preloaded.environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    words = ["looks first"] if looks_first else []
+    process = preloaded.start([*before, sys.executable, "-c", _READER, *words])
     assert process.stdout is not None
     process.stdout.readline()
     return process

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -47,13 +46,7 @@ sys.stdin.read()
 @contextmanager
 def company(preloaded: Preloaded, files: list[str]) -> Iterator[None]:
     """Another process has them open meanwhile."""
-    with subprocess.Popen(
-        [sys.executable, "-c", COMPANION, *files],
-        cwd=preloaded.directory,
-        env=preloaded.environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    ) as companion:
+    with preloaded.start([sys.executable, "-c", COMPANION, *files]) as companion:
         assert companion.stdout is not None
         companion.stdout.readline()
         yield

@@ -175,14 +175,7 @@ def main() -> int:
 @contextlib.contextmanager
 def started(preloaded: Preloaded, program: str, *words: str) -> Iterator[subprocess.Popen[str]]:
     """A program, which is ended if it hangs: a line that does not come is empty."""
-    with subprocess.Popen(
-        [sys.executable, "-c", program, *words],
-        cwd=preloaded.directory,
-        env=preloaded.environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with preloaded.start([sys.executable, "-c", program, *words]) as process:
         signal.signal(signal.SIGALRM, lambda *_: process.kill())
         signal.alarm(LONGEST_S)
         yield process

@@ -65,13 +65,7 @@ def stored_in(directory: Path, preloaded: Preloaded) -> list[str]:
     for file in files:
         with file.open("wb") as made:
             made.truncate(SIZE)
-    with subprocess.Popen(
-        [sys.executable, "-c", STORES, *map(str, files)],
-        env=preloaded.environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as program:
+    with preloaded.start([sys.executable, "-c", STORES, *map(str, files)]) as program:
         assert program.stdout is not None
         program.stdout.readline()
         for file in files:

@@ -12,7 +12,6 @@ usage: untold_check.py LIBRARY uring|threads
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import tempfile
 import zlib
@@ -68,13 +67,7 @@ def check(preloaded: Preloaded, contents: dict[Path, bytes], is_there: bool) -> 
             path.read_bytes()
     where = f"{preloaded.directory.name}, {'in the page cache' if is_there else 'on the device'}"
     command = [*UNTOLD, sys.executable, "-c", READING, *map(str, contents)]
-    with subprocess.Popen(
-        command,
-        env=preloaded.environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as reader:
+    with preloaded.start(command) as reader:
         assert reader.stdin is not None
         assert reader.stdout is not None
         for path, content in contents.items():

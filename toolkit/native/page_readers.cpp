@@ -33,7 +33,7 @@ void PageReaders::opened(const OpenedFiles::Opened& file) {
   const Bytes budget = wishes.budget.value_or(Prefetcher::usual_budget);
   auto advice = std::make_unique<ExtentAdvice>(wishes.willneed, file.version.size, budget,
                                                wishes.gap.value_or(GapChoice{}).bytes);
-  auto readers = NodeReaders::join(file.version, advice->declared().extents(), budget);
+  auto readers = NodeReaders::join(file.version, advice->plan().extents(), budget);
   auto fetch = std::make_unique<PageCacheFetch>(std::move(readers), file.version.size);
   readers_[id].file =
       adviser_.add(file.path, *std::move(source), std::move(advice), std::move(fetch));

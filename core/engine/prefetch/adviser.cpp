@@ -15,11 +15,11 @@ AdvisedFile::AdvisedFile(Adviser& adviser, std::string path, std::unique_ptr<Fet
                          std::unique_ptr<ReadAdvice> advice, std::unique_ptr<PageCacheFetch> fetch)
     : adviser_(adviser),
       path_(std::move(path)),
-      declared_(advice->declared().declared()),
+      declared_(advice->plan().declared()),
       source_(std::move(source)),
       advice_(std::move(advice)),
       fetch_(std::move(fetch)) {
-  const FetchPlan& plan = advice_->declared();
+  const FetchPlan& plan = advice_->plan();
   figures_.bytes_planned = plan.bytes();
   figures_.extents_outside = static_cast<std::int64_t>(plan.outside());
   figures_.is_by_page_cache = true;

@@ -162,11 +162,11 @@ Bytes PrefetchedFile::copy(std::span<std::byte> into, Bytes offset,
                 static_cast<std::size_t>(count));
     piece->used.add({at, count});
     bool to_its_end = false;
-    for (const auto& [extent, place] : piece->wanted.parts()) {
-      const Extent copied = intersect({at, count}, extent);
+    for (const auto& part : piece->wanted.parts()) {
+      const Extent copied = intersect({at, count}, part.extent);
       if (copied.empty()) continue;
       piece->served += copied.length;
-      if (copied.end() == extent.end()) to_its_end = true;
+      if (copied.end() == part.extent.end()) to_its_end = true;
     }
     if (const auto places = piece->wanted.places_of({at, count}); places && is_planned) {
       if (!passes) passes = front_.begin_read(places->first);

@@ -55,7 +55,6 @@ SharedFile::SharedFile(std::string path, std::unique_ptr<FetchSource> source, Re
       window_(std::move(window)),
       plan_(intent_.willneed, version.size),
       places_(plan_.extents()),
-      declared_(plan_.declared()),
       tuner_({block, std::nullopt}, RequestTuner::most_joined_in(window_->bytes(), block),
              intent_.gap.value_or(GapChoice{}).bytes),
       measured_(block, window_->bytes()),
@@ -146,7 +145,7 @@ ServedFile::Served SharedFile::serve(std::span<std::byte> into, Bytes offset,
   const Extent read{offset, static_cast<Bytes>(into.size())};
   ++figures_.reads;
   figures_.bytes_asked += read.length;
-  figures_.bytes_asked_declared += declared_.overlap(read);
+  figures_.bytes_asked_declared += plan_.declared().overlap(read);
   const auto answer = [this](Bytes served) -> Served {
     return {.bytes = served,
             .room = state_ == State::reading && window_->is_fetched_by_nobody(),
@@ -235,14 +234,16 @@ Bytes SharedFile::copy(std::span<std::byte> into, Bytes offset, bool& passes,
       if (state_ != State::reading) break;
       continue;
     }
-    const bool is_declared = declared_.overlap({at, end - at}) > 0;
-    const auto place = is_declared ? places_.of(at, front_.furthest()) : std::nullopt;
-    // What it has of a long read may have to make room for the rest.
-    if (!piece && at > offset) passes = come_to({at, end - at});
-    if (state_ != State::reading) break;
-    if (!piece && !(place && is_coming(*place))) break;
+    std::optional<Bytes> place;  // Of what has not begun.
+    if (!piece) {
+      const Extent rest{at, end - at};
+      // What it has of a long read may have to make room for the rest.
+      if (at > offset) passes = come_to(rest);
+      if (is_declared(rest)) place = places_.of(at, front_.furthest());
+      if (state_ != State::reading || !place || !is_coming(*place)) break;
+    }
     if (deadline == not_waiting) deadline = std::chrono::steady_clock::now() + longest_wait;
-    if (!wait(lock, seen, deadline, piece ? std::nullopt : place)) break;
+    if (!wait(lock, seen, deadline, place)) break;
   }
   patience_.over(steady_ns());
   if (at > offset) waits_in_vain_ = 0;
@@ -251,13 +252,12 @@ Bytes SharedFile::copy(std::span<std::byte> into, Bytes offset, bool& passes,
 }
 
 /// Whether it will be fetched soon, though it is not on its way. Who skips more than the window
-/// does not wait: what lies before it is kept for it.
+/// does not wait: what lies before is kept for it.
 bool SharedFile::is_coming(Bytes place) const {
   return place >= window_->cursor() && place - front_.passed() <= window_->bytes();
 }
 
 /// Who skips more than a window is not waited for.
-
 bool SharedFile::is_in_reach(Bytes place) const {
   return place - front_.furthest() <= window_->bytes();
 }
@@ -350,14 +350,18 @@ void SharedFile::give_up_plan() {
   leave("other things are read than were declared");
 }
 
-/// Where a read begins in the plan, or else ends. None: nothing of it was declared. It may be of an
-/// index that lies between neighbours that are fetched as one, and is read at any time.
+/// If nothing of a read was, it may be of an index that lies between neighbours that are fetched as
+/// one, and is read at any time.
+bool SharedFile::is_declared(Extent read) const { return plan_.declared().overlap(read) > 0; }
+
+/// Where a read begins in the plan, or else ends. None: nothing of it was declared.
 std::optional<Bytes> SharedFile::place_of(Extent read, Bytes from) const {
-  if (declared_.overlap(read) == 0) return std::nullopt;
+  if (!is_declared(read)) return std::nullopt;
   const auto begin = places_.of(read.offset, from);
   return begin ? begin : places_.of(read.end() - 1, from);
 }
 
+/// Before it is read. Whether what is read is passed with it, as ReadingFront has it.
 bool SharedFile::come_to(Extent read) {
   const auto place = place_of(read, front_.furthest());
   if (!place || !is_in_reach(*place)) return false;
@@ -369,7 +373,7 @@ bool SharedFile::come_to(Extent read) {
 
 /// The others need not keep it.
 void SharedFile::pass(Extent read, bool passes) {
-  if (declared_.overlap(read) == 0) return;
+  if (!is_declared(read)) return;
   const auto last = places_.of(read.end() - 1, front_.furthest());
   const auto place = last ? last : places_.of(read.offset, front_.furthest());
   if (!place || !is_in_reach(*place)) return;

@@ -97,6 +97,7 @@ class SharedFile final : public ServedFile {
   void wait_for_others(Bytes place, std::int64_t now_ns);
   void judge(Extent read, Bytes served);
   bool is_first_at(Bytes offset) const;
+  bool is_declared(Extent read) const;
   std::optional<Bytes> place_of(Extent read, Bytes from) const;
   bool come_to(Extent read);
   void pass(Extent read, bool passes);
@@ -127,7 +128,6 @@ class SharedFile final : public ServedFile {
   enum class State { waiting, reading, left, stopped } state_ = State::waiting;
   FetchPlan plan_;
   PlanPlaces places_;
-  ExtentSet declared_;
   ExtentSet fetched_{most_fetched_apart};
   ReadingFront<Bytes> front_;
   Confidence confidence_;

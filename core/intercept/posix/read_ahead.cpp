@@ -92,9 +92,9 @@ Result<std::shared_ptr<AdvisedFile>> advise(Registry& state, int descriptor,
   const Bytes budget = budget_for(wishes, version);
   auto advice = std::make_unique<ExtentAdvice>(wishes.willneed, version.size, budget,
                                                wishes.gap.value_or(GapChoice{}).bytes);
-  auto readers = NodeReaders::join(version, advice->declared().extents(), budget);
-  auto fetch = std::make_unique<PageCacheFetch>(std::move(readers), version.size,
-                                                advice->declared().extents());
+  auto readers = NodeReaders::join(version, advice->plan().extents(), budget);
+  auto fetch =
+      std::make_unique<PageCacheFetch>(std::move(readers), version.size, advice->plan().extents());
   return adviser->add(path, *std::move(source), std::move(advice), std::move(fetch));
 }
 

@@ -35,9 +35,9 @@ class ManagedFile {
   /// Guarded by mutex. Empty in the pool.
   Followed followed;
   CountedReads by_kernel;  ///< What `followed` does not know of yet.
-  std::atomic<bool> asks_time{
-      false};  ///< For what is read ahead, of the kernel's next read (took()).
-  FileId id;   ///< Guarded by the registry's mutex, as is what follows.
+  /// What is read ahead is to be told how long the kernel's next read takes (took()).
+  std::atomic<bool> asks_time{false};
+  FileId id;  ///< Guarded by the registry's mutex, as is what follows.
   int descriptors = 0;
   std::atomic<int> abandoned{0};  ///< Of them, those that are closed.
   /// Another process has the position too, since a fork: only the kernel can move it.
