@@ -6,8 +6,8 @@
 
 namespace forebay {
 
-/// Whether a read of `bytes` that took `ns` was a copy: those go at several GB/s, and no device
-/// answers in so short a time.
+/// Whether a read of `bytes` that took `ns`, 0 if it waited for nothing, was a copy: those go at
+/// several GB/s, and no device answers in so short a time.
 bool is_from_memory(Bytes bytes, std::int64_t ns);
 
 /// Whether files of a device are in the page cache, where the kernel does not tell (it tells who
@@ -19,7 +19,7 @@ class CacheTrial {
  public:
   /// Whether the next piece is left to the kernel; `is_first`: of an opening.
   bool leaves(bool is_first);
-  /// The kernel took `ns` for `bytes` of what was left.
+  /// The kernel took `ns` for `bytes` of what was left, as is_from_memory() has it.
   void took(Bytes bytes, std::int64_t ns);
   /// What is read seems to be in the page cache.
   bool is_warm() const;

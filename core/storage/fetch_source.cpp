@@ -11,6 +11,7 @@
 #include "core/storage/descriptor.hpp"
 #include "core/storage/page_residence.hpp"
 #include "core/storage/server_advice.hpp"
+#include "core/storage/thread_waits.hpp"
 #include "core/storage/told_alignment.hpp"
 
 namespace forebay {
@@ -60,8 +61,10 @@ class PosixFetchSource final : public FetchSource {
 }  // namespace
 
 Result<std::int64_t> FetchSource::time_read(std::span<std::byte> into, Bytes offset) {
+  const long waits = waits_of_thread();
   const auto begun = std::chrono::steady_clock::now();
   if (const auto moved = read(into, offset); !moved) return tl::unexpected(moved.error());
+  if (!may_have_waited(waits)) return 0;
   return std::chrono::nanoseconds(std::chrono::steady_clock::now() - begun).count();
 }
 

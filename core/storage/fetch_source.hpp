@@ -22,7 +22,7 @@ class FetchSource {
   /// One transfer, whose address, offset and length are multiples of direct_alignment; returns the
   /// count, which is less than asked where the file ends, and may be less elsewhere.
   virtual Result<Bytes> read(std::span<std::byte> into, Bytes offset) = 0;
-  /// The same, for the time that it takes; nanoseconds.
+  /// The same, for the time that it takes; nanoseconds, 0 if it waited for nothing.
   virtual Result<std::int64_t> time_read(std::span<std::byte> into, Bytes offset);
 
   virtual std::optional<FileVersion> version() = 0;

@@ -1,13 +1,18 @@
-// Goal: an opening of our own asks of the kernel what the program's asks of it. Method: a temporary
-// file, which its owner may open without setting the time of its last access.
+// Goal: an opening of our own asks of the kernel what the program's asks of it, and what is in the
+// page cache is told from what is not. Method: a temporary file, which its owner may open without
+// setting the time of its last access, and which was written just now.
 #include "core/storage/fetch_source.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <cstddef>
+#include <iterator>
 #include <string>
+#include <vector>
 
 #include "core/storage/descriptor.hpp"
 
@@ -27,6 +32,21 @@ TEST(FetchSource, LeavesTheTimeOfLastAccessAloneWhereTheProgramDoes) {
       EXPECT_EQ(::fcntl((*source)->descriptor(), F_GETFL) & O_NOATIME, flag);
     }
   }
+  ::unlink(path.c_str());
+}
+
+TEST(FetchSource, WhatIsInThePageCacheIsReadWithoutWaiting) {
+  std::string path = ::testing::TempDir() + "/fetch_source_XXXXXX";
+  const Descriptor file(::mkstemp(path.data()));
+  ASSERT_TRUE(file.valid());
+  std::vector<std::byte> bytes(1 << 20);
+  ASSERT_EQ(::write(file.get(), bytes.data(), bytes.size()), std::ssize(bytes));
+  const auto source = open_fetch_source(file.get(), path, Through::page_cache);
+  ASSERT_TRUE(source.has_value()) << to_string(source.error());
+  ::poll(nullptr, 0, 1);  // A thread that never waited may be one whose waits nobody counts.
+  const auto ns = (*source)->time_read(bytes, 0);
+  ASSERT_TRUE(ns.has_value()) << to_string(ns.error());
+  EXPECT_EQ(*ns, 0);
   ::unlink(path.c_str());
 }
 

@@ -16,7 +16,17 @@ from read_page import parts
 import kernel_page
 from analysis_runs import COMPUTE_US
 from forebay.characterise.system.page_cache import bytes_in_page_cache
-from kernel_runs import EXACT, JOINED, KERNEL, MERCURY, PAGES, PAGES_JOINED, SHARED, WRONG
+from kernel_runs import (
+    EXACT,
+    JOINED,
+    KERNEL,
+    MERCURY,
+    PAGES,
+    PAGES_JOINED,
+    SHARED,
+    WRONG,
+    WRONG_PAGES,
+)
 from page_cache import PeakPages
 
 NEEDED = 120_000_000  # bytes; 0.30 s at 400 MB/s
@@ -185,13 +195,16 @@ def test_wrong_hints_that_older_rounds_lack_are_not_measured_yet(
     tmp_path: Path, subject: kernel_page.Subject
 ) -> None:
     for number in range(5):
-        leave(tmp_path, number, {}, subject, without=[WRONG.name])
+        leave(tmp_path, number, {}, subject, without=[WRONG.name, WRONG_PAGES.name])
     found = parts(kernel_page.write(tmp_path, subject).read_text())
     assert len(found) == 2 * len(subject.cases)
     for part in found.values():
         assert part[WRONG.name] == ["not measured yet", "", "", "", ""]
         assert part["wrong extents / no hints"] == ["at most 1.1", "", "not measured yet"]
         assert part["memory and page cache / 8 MiB a process"][2] != "not measured yet"
+        assert (WRONG_PAGES.name in part) == (
+            "wrong extents, through the page cache / no hints" in part
+        )
     assert WRONG.name not in (tmp_path / f"{subject.stem}.svg").read_text()
 
 

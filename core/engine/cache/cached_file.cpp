@@ -8,9 +8,9 @@
 #include "core/engine/cache/merged_read.hpp"
 #include "core/engine/cache/overtaken_logs.hpp"
 #include "core/engine/cache/piece_slice.hpp"
-#include "core/engine/cache/thread_waits.hpp"
 #include "core/storage/background_thread.hpp"
 #include "core/storage/piece_walk.hpp"
+#include "core/storage/thread_waits.hpp"
 
 namespace forebay {
 namespace {

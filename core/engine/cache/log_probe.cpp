@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/engine/cache/thread_waits.hpp"
 #include "core/storage/background_thread.hpp"
+#include "core/storage/thread_waits.hpp"
 
 namespace forebay {
 namespace {

@@ -53,7 +53,8 @@ class ServedFile {
   virtual Served serve(std::span<std::byte> into, Bytes offset, const FileVersion& version,
                        std::int64_t now_ns) = 0;
 
-  /// The kernel took `ns` for `bytes` of a read of which that was asked.
+  /// The kernel took `ns`, 0 if it waited for nothing, for `bytes` of a read of which that was
+  /// asked.
   virtual void took(Bytes bytes, std::int64_t ns) = 0;
 
   /// What to fetch now; none while there is no room. Its tag is the file's own.

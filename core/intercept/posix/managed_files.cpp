@@ -32,6 +32,7 @@
 #include "core/model/read_intent.hpp"
 #include "core/storage/file_version.hpp"
 #include "core/storage/record_locks.hpp"
+#include "core/storage/thread_waits.hpp"
 
 namespace forebay::posix {
 
@@ -89,7 +90,7 @@ size_t serve(Access& access, int descriptor, void* buffer, size_t count, off_t o
   const auto served = access.file->serve({static_cast<std::byte*>(buffer), count}, offset,
                                          access.version, file_clock_ns());
   if (served.room) access.file->wake();
-  if (served.asks) access.managed->asks_time.store(true);
+  if (served.asks) access.managed->asked_at_waits.store(waits_of_thread());
   if (served.over) {
     // Another thread may have moved it to another way meanwhile.
     access.lock.lock();

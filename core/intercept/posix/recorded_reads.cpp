@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "core/intercept/posix/registry.hpp"
 #include "core/intercept/posix/while_memory_lasts.hpp"
 #include "core/model/read_trace.hpp"
+#include "core/storage/thread_waits.hpp"
 
 namespace forebay::posix {
 
@@ -93,13 +95,17 @@ void was_read(int descriptor, off_t offset, ssize_t moved, std::int64_t ns, bool
   ManagedFile* managed = listed(descriptor);
   if (managed == nullptr) return;
   managed->by_kernel.count(moved, ns, is_followed);
-  const bool asks_time =
-      managed->asks_time.load(std::memory_order_relaxed) && managed->asks_time.exchange(false);
+  constexpr long not_asked = ManagedFile::not_asked;
+  std::atomic<long>& asked_at_waits = managed->asked_at_waits;
+  const long waits = asked_at_waits.load(std::memory_order_relaxed) == not_asked
+                         ? not_asked
+                         : asked_at_waits.exchange(not_asked);
+  const bool asks_time = waits != not_asked;
   if ((!recording && !asks_time) || moved <= 0 || inside) return;
   if (!is_own_process(*registry.load())) return;
   const int before = errno;
   const Inside guard;
-  if (asks_time) tell_time(*managed, moved, ns);
+  if (asks_time) tell_time(*managed, moved, may_have_waited(waits) ? ns : 0);
   {
     const std::lock_guard lock(managed->mutex);
     const off_t from = offset >= 0 ? offset : real().lseek(descriptor, 0, SEEK_CUR) - moved;

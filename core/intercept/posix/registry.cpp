@@ -132,7 +132,7 @@ ManagedFile& follow(Registry& state, int descriptor, Followed followed) {
       followed.advised == nullptr && state.late_devices.contains(managed->id.device);
   managed->position_is_shared = false;
   managed->is_over = false;
-  managed->asks_time = false;
+  managed->asked_at_waits = ManagedFile::not_asked;
   managed->is_undecided = followed.declared != nullptr;
   managed->reads_undecided = 0;
   managed->reads_inherited = 0;

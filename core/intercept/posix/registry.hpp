@@ -35,8 +35,10 @@ class ManagedFile {
   /// Guarded by mutex. Empty in the pool.
   Followed followed;
   CountedReads by_kernel;  ///< What `followed` does not know of yet.
-  /// What is read ahead is to be told how long the kernel's next read takes (took()).
-  std::atomic<bool> asks_time{false};
+  /// What is read ahead is to be told how long the kernel's next read takes (took()): how often the
+  /// thread whose read that is had waited before, or not_asked.
+  std::atomic<long> asked_at_waits{not_asked};
+  static constexpr long not_asked = -1;
   FileId id;  ///< Guarded by the registry's mutex, as is what follows.
   int descriptors = 0;
   std::atomic<int> abandoned{0};  ///< Of them, those that are closed.
