@@ -178,6 +178,12 @@ def _watched(options: RunOptions, directory: Path) -> AbstractContextManager[lis
     return page_watch.watched(directory, intent)
 
 
+_UNSEEN = (
+    "What is read by mapping a file, or past the C library (Go, static programs), is not seen this "
+    "way: add --pages, as root, to see it in the kernel."
+)
+
+
 def keep_reads(recording: read_traces.Recording, options: RunOptions) -> list[str]:
     """Writes the intent file of a recorded run. Returns what is to be told of it."""
     path = options.record_to
@@ -187,7 +193,8 @@ def keep_reads(recording: read_traces.Recording, options: RunOptions) -> list[st
         lines.append(f"forebay: reads too many to be written down: {recording.left_out}")
     if not recording.files:
         small = f" ({recording.small} files, less than 1 MiB each)" if recording.small else ""
-        return [*lines, f"forebay: no file was read that would be worth reading ahead{small}"]
+        lines.append(f"forebay: no file was read that would be worth reading ahead{small}")
+        return lines if options.pages else [*lines, _UNSEEN]
     text = intent_file.as_toml(
         recording.files, f"what this command read: {shlex.join(options.command)}"
     )

@@ -95,6 +95,7 @@ def test_a_recorded_run_leaves_an_intent_file_and_its_own_status(
     answer = forebay("run", "--intent-out", "other.toml", "--", "true")
     assert answer.code == 0
     assert "no file was read that would be worth reading ahead" in answer.errors
+    assert "add --pages" in answer.errors
     assert not (tmp_path / "other.toml").exists()
 
 
