@@ -99,10 +99,15 @@ def test_each_scenario_is_judged_by_the_bars(tmp_path: Path) -> None:
     assert alone["published method / Forebay, bytes"] == ["at least 2", "2.00", "met"]
     assert alone["memory and page cache / 8 MiB a process"] == ["at most 1", "1.00", "met"]
     assert alone["wrong extents / no hints"] == ["at most 1.1", "1.12", "missed"]
+    held = "through the page cache: held there / 8 MiB a process"
+    assert alone[held] == ["at most 1", "2.00", "missed"]
+    read = "through the page cache: bytes read / bytes needed"
+    assert alone[read] == ["at most 1.05", "1.00", "met"]
     shared = found["compute-bound, 4 processes"]
     assert EXACT.name not in shared
     assert shared["kernel, 128 KiB / Forebay"] == ["at least 6", "4.00", "missed"]
     assert shared["memory and page cache / 8 MiB a process"] == ["at most 1", "0.75", "met"]
+    assert shared[held] == ["at most 1", "0.50", "met"]
 
 
 def test_older_rounds_of_several_processes_are_judged_through_the_page_cache(

@@ -1,6 +1,7 @@
 """Goal: a program that is killed while its logs are flushed, in a sync, in a close, or while the
 file is finished after a close that did not wait, loses nothing of the accesses that were finished:
-a recovery brings all to the file, and after it nothing is left to be recovered.
+a recovery brings all to the file, and after it nothing is left to be recovered. What it left when
+it opened the file says where to look.
 
 Method: run intercept_cache_killed, of which one rank dies at its nth call that changes a file or a
 name, for rising n up to the first that is not reached; recover with forebay-cache; compare each
@@ -11,6 +12,7 @@ Usage: intercept_cache_killed_check.py FOREBAY_CACHE DIRECTORY RANKS COMMAND...
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -39,11 +41,13 @@ def written(turn: int, ranks: int) -> bytes:
 def run(directory: Path, moment: str, rank: int, call: int, command: list[str]) -> bool:
     """Whether the call was reached, and the program killed."""
     shutil.rmtree(directory, ignore_errors=True)
-    (directory / "logs").mkdir(parents=True)
+    for name in ("logs", "records"):
+        (directory / name).mkdir(parents=True)
     environment = os.environ | {
         "FOREBAY_HINTS": f"forebay_cache=enable;forebay_cache_path={directory / 'logs'};"
         f"forebay_cache_flush={MOMENTS[moment]};forebay_cache_capacity=32MiB;"
-        "romio_cb_write=enable;cb_buffer_size=65536"
+        "romio_cb_write=enable;cb_buffer_size=65536",
+        "FOREBAY_REPORT_DIR": str(directory / "records"),
     }
     result = subprocess.run(
         [*command, moment, str(rank), str(call), str(directory / "data")],
@@ -54,6 +58,10 @@ def run(directory: Path, moment: str, rank: int, call: int, command: list[str]) 
         check=False,
     )
     assert "intercept_cache_killed.c" not in result.stderr, result.stderr
+    marks = [json.loads(mark.read_text()) for mark in (directory / "records").glob("*.cached")]
+    where = {"path": str(directory / "data"), "log_path": str(directory / "logs")}
+    assert marks, "each opening leaves one"
+    assert all(mark == {"version": 1, **where} for mark in marks), marks
     return result.returncode != 0
 
 

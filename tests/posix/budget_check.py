@@ -41,9 +41,6 @@ UNSERVED = MIB
 ATTEMPTS = 3
 GONE = "what somebody else had read is gone"
 
-#: Runs a command that cannot open anything with O_DIRECT.
-NOT_DIRECT = [sys.executable, forbidden.__file__, "EINVAL", f"openat:2:{os.O_DIRECT}", "--"]
-
 
 def check(preloaded: Preloaded, content: bytes, before: list[str]) -> list[str]:
     """What is wrong."""
@@ -96,7 +93,7 @@ def main() -> int:
         content = make_file(directory / "events", SIZE, 5)
         wait_until_settled(directory)
         ways = {
-            "memory": ("", NOT_DIRECT),
+            "memory": ("", forbidden.NOT_DIRECT),
             "page cache": ('policy = "page-cache"\n', []),
         }
         for way, (policy, before) in ways.items():

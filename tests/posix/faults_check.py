@@ -7,13 +7,14 @@ and one that answers reads in parts. A program makes the same calls without the 
 only beside those bytes, and across their edges and in them: by descriptors, by a C stream and by a
 mapping, where all of the file is declared, and where what cannot be read comes first. Records say
 that the faults were met in reading ahead. Then files are cut off and made longer between two reads,
-with requests under way.
+with requests under way, by one program, by two that read in step, and through the page cache.
 
 usage: faults_check.py LIBRARY uring|threads FUSE_PROBE TESTBEDFS
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import subprocess
@@ -140,15 +141,19 @@ class Checks:
         if (code, said) != (0, content) or total(records, "requests_failed") == 0:
             self.failures.append(f"in parts: {code}, {len(said)} bytes, {errors!r}: {records}")
 
-    def cut_off(self, first: int) -> None:
+    def cut_off(self, first: int, readers: int = 1, policy: str = "") -> None:
         """Files, from number `first` on, get other lengths while requests are under way."""
-        self.declare([[0, 0]], "")
+        self.declare([[0, 0]], policy)
         for number, (reads, lengths) in enumerate(CUTS, first):
             path = self.directory / f"mount/cut{number}.dat"
             content = path.read_bytes()
             evict(path)
-            with self.preloaded.start(TOLD_READS) as program:
-                self.ask(program, f"open {path}")
+            with contextlib.ExitStack() as running:
+                programs = [
+                    running.enter_context(self.preloaded.start(TOLD_READS)) for _ in range(readers)
+                ]
+                for program in programs:
+                    self.ask(program, f"open {path}")
                 at = 0
                 for turn in range(20):
                     if turn == reads:
@@ -158,12 +163,16 @@ class Checks:
                     found = content[at : at + PIECE]
                     at += len(found)
                     right = f"{len(found)} bytes {zlib.crc32(found)}, at {at}"
-                    if (answer := self.ask(program, f"read {PIECE}")) != right:
-                        self.failures.append(
-                            f"cut to {lengths}, read {turn}: {answer}, not {right}"
-                        )
-        if total(self.preloaded.take_records(), "bytes_served") == 0:
-            self.failures.append("nothing was served of files that were cut off")
+                    for program in programs:
+                        if (answer := self.ask(program, f"read {PIECE}")) != right:
+                            self.failures.append(
+                                f"cut to {lengths}, read {turn} of {readers} {policy}: {answer}, "
+                                f"not {right}"
+                            )
+        records = self.preloaded.take_records()
+        brought = "bytes_fetched" if policy else "bytes_served"
+        if total(records, brought) == 0:
+            self.failures.append(f"nothing was read ahead of files that were cut off: {records}")
 
     @staticmethod
     def ask(program: subprocess.Popen[str], call: str) -> str:
@@ -184,7 +193,13 @@ def main() -> int:
         backing = directory / "backing"
         backing.mkdir()
         make_file(backing / "broken.dat", SIZE, 3)
-        for number in range(2 * len(CUTS)):
+        cutting: list[tuple[list[str], int, str]] = [
+            ([], 1, ""),
+            (["--page-cache"], 1, ""),
+            (["--page-cache"], 2, ""),
+            (["--page-cache"], 1, "page-cache"),
+        ]
+        for number in range(len(cutting) * len(CUTS)):
             make_file(backing / f"cut{number}.dat", SIZE // 4, number)
         checks = Checks(library, queue, directory, testbedfs)
         wait_until_settled(backing)
@@ -199,9 +214,9 @@ def main() -> int:
             checks.compare(others)
         with testbed(testbedfs, backing, ["--longest-read", str(LONGEST_READ)]):
             checks.in_parts()
-        for number, options in enumerate(([], ["--page-cache"])):
+        for number, (options, readers, policy) in enumerate(cutting):
             with testbed(testbedfs, backing, options):
-                checks.cut_off(number * len(CUTS))
+                checks.cut_off(number * len(CUTS), readers, policy)
     print("\n".join(checks.failures) or "all as it should be")
     return 1 if checks.failures else 0
 

@@ -18,6 +18,10 @@ from collections.abc import Sequence
 _ALLOW, _FAIL, _IN_ALL_THREADS, _MASKED_EQUAL = 0x7FFF0000, 0x00050000, 4, 7
 
 
+#: A command after these words can open nothing past the page cache.
+NOT_DIRECT = [sys.executable, __file__, "EINVAL", f"openat:2:{os.O_DIRECT}", "--"]
+
+
 class _Compared(ctypes.Structure):
     _fields_ = (
         ("argument", ctypes.c_uint),

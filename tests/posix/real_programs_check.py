@@ -194,6 +194,7 @@ CASES: list[tuple[list[str], str, bool]] = [
 def java_case(directory: Path) -> list[tuple[list[str], str, bool]]:
     """The one in Java, compiled in `directory`; none where there is no compiler."""
     if shutil.which("java") is None or shutil.which("javac") is None:
+        print("not in Java: there is no compiler")
         return []
     source = Path(__file__).with_name("Reads.java")
     subprocess.run(["javac", "-d", str(directory), str(source)], check=True, timeout=120)

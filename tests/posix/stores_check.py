@@ -6,7 +6,8 @@ when the files have settled it opens one after the other for reading alone, read
 read ahead, and stores again before each read, first where it has just read. In a directory, in
 shared memory, and on a testbed with a page cache, if there may be one: more must have been served
 of each file there than was read behind later stores. These are several files since the first of
-those stores ends what is served of a file.
+those stores ends what is served of a file. Once without O_DIRECT, and with all that was stored
+still in the page cache alone, from where it is read ahead then.
 
 usage: stores_check.py LIBRARY uring|threads [FUSE_PROBE TESTBEDFS]
 """
@@ -17,8 +18,10 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
+import forbidden
 from preloaded import Preloaded, evict, testbed, total, wait_until_settled
 
 FILES = 8
@@ -59,21 +62,37 @@ for path, view in zip(paths, views):
 """
 
 
-def stored_in(directory: Path, preloaded: Preloaded) -> list[str]:
-    """What was not as it was stored in files there."""
+def stored_in(
+    directory: Path, preloaded: Preloaded, before: Sequence[str] = (), is_evicted: bool = True
+) -> list[str]:
+    """What was not as it was stored in files there, by a program after the words `before`."""
     files = [directory / f"stored{number}" for number in range(FILES)]
     for file in files:
         with file.open("wb") as made:
             made.truncate(SIZE)
-    with preloaded.start([sys.executable, "-c", STORES, *map(str, files)]) as program:
+    command = [*before, sys.executable, "-c", STORES, *map(str, files)]
+    with preloaded.start(command) as program:
         assert program.stdout is not None
         program.stdout.readline()
-        for file in files:
+        for file in files if is_evicted else []:
             evict(file)
         wait_until_settled(directory)
         said, _ = program.communicate("go on\n")
     status = [] if program.returncode == 0 else [f"status {program.returncode}"]
     return [f"{directory}: {line}" for line in said.splitlines() + status]
+
+
+def stored_undirected(directory: Path, preloaded: Preloaded) -> list[str]:
+    """The same where nothing is written out before it is read ahead."""
+    before = forbidden.NOT_DIRECT
+    if subprocess.run([*before, "true"], capture_output=True, check=False).returncode != 0:
+        print("not without O_DIRECT: it cannot be forbidden")
+        return []
+    directory.mkdir()
+    failures = stored_in(directory, preloaded, before, is_evicted=False)
+    served = total(preloaded.take_records(), "reads_served")
+    print(f"without O_DIRECT: {served} reads were served")
+    return failures
 
 
 def stored_on_fuse(preloaded: Preloaded, fuse_probe: str, testbedfs: str) -> list[str]:
@@ -112,6 +131,7 @@ def main() -> int:
             failures += stored_in(Path(memory), preloaded)
         if not preloaded.take_records():
             failures.append("no record tells of reads")
+        failures += stored_undirected(Path(name).resolve() / "undirected", preloaded)
         if fuse:
             failures += stored_on_fuse(preloaded, *fuse)
         else:

@@ -68,7 +68,8 @@ def verify_command(
     """List logs with every checksum looked at. Nothing is changed.
 
     Logs that a running program writes are listed, not judged. Exit status: 1 if any of what was
-    promised to be there is damaged or unreadable, else 0.
+    promised to be there is damaged, unreadable or lost, or something could not be looked at, else
+    0.
     """
     _survey(where, log, json, verify=True)
 
@@ -83,7 +84,8 @@ def _survey(where: list[Path] | None, log: list[str] | None, json: bool, verify:
         _print_json(found.as_json())
     else:
         cache_report.show_survey(output, found)
-    if verify and found.in_state("damaged", "unreadable"):
+    is_lost = any(notice["state"] == "lost" for notice in found.missing)
+    if verify and (found.in_state("damaged", "unreadable") or is_lost or found.problems):
         raise typer.Exit(1)
 
 

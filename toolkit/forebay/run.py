@@ -78,6 +78,7 @@ def run(options: RunOptions, console: Console) -> int:
         if reads_ahead:
             leftovers.remove_orphaned_readers()  # of processes that were killed
         found = records.load(directory)
+        opened = unsafe_data.opened_with_cache(directory)
         read_ahead = prefetch_records.load(directory)
         lines = []
         if options.record_to is not None:
@@ -91,15 +92,16 @@ def run(options: RunOptions, console: Console) -> int:
         elif found.records or read_ahead.is_empty:
             lines = remarks(options.command, dialect, exit_code, found, directory.parent)
         lines = seen + _unread_intent(options) + _mistaken_intent(options, found) + lines
-    unsafe = unsafe_data.left_in_logs(variables, found.records, exit_code != 0, begun_unix_s)
-    lines += unsafe_data.advice(unsafe)
+    unsafe = unsafe_data.left_in_logs(
+        variables, found.records, exit_code != 0, begun_unix_s, opened
+    )
     files = summary.summarise(found.records)
-    if not options.quiet:
-        with contextlib.suppress(OSError):  # The command's own status must not be lost for it.
+    with contextlib.suppress(OSError):  # The command's own status must not be lost for it.
+        if not options.quiet:
             summary.show(console, files, found)
             prefetch_records.show(console, read_ahead)
-            for line in lines:
-                console.print(line, markup=False, soft_wrap=True)
+        for line in [*([] if options.quiet else lines), *unsafe_data.advice(unsafe)]:
+            console.print(line, markup=False, soft_wrap=True)
     if tracing is not None:
         exit_code = exit_code or trace_run.tell(tracing, console, options.quiet)
     if options.json_path is not None:
@@ -112,6 +114,7 @@ def run(options: RunOptions, console: Console) -> int:
             **summary.as_json(files, found),
             "unsafe_logs": unsafe.here,
             "unsafe_elsewhere": unsafe.elsewhere,
+            "unsafe_unseen": unsafe.unseen,
             **prefetch_records.as_json(read_ahead),
         }
         try:

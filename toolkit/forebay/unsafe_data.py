@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from forebay import cache, filesystem, intent_file
+from forebay import cache, filesystem, intent_file, record_files
 from forebay.errors import ForebayError
 from forebay.records import Record
 from forebay.units import show_bytes
@@ -16,6 +16,7 @@ _CACHE = ("forebay_cache", "e10_cache")
 _PATH = ("forebay_cache_path", "e10_cache_path")
 _NOTICE = ".forebay-dirty"
 _HOSTS_NAMED = 16
+_MARK_VERSION = 1
 _HOLDING = ("writing", "draining", "left", "incomplete", "damaged")
 
 
@@ -45,6 +46,24 @@ def _of_section(section: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 @dataclass(frozen=True)
+class Opened:
+    """A file that was opened with a write-behind cache (docs/formats/report.md)."""
+
+    path: Path
+    log_path: Path | None  # None: the usual one
+
+
+def opened_with_cache(directory: Path) -> list[Opened]:
+    """Those that a run's marks in `directory` tell of, as far as they are whole."""
+    return record_files.read(directory.glob("*.cached"), _MARK_VERSION, _mark, [])
+
+
+def _mark(raw: dict[str, Any]) -> Opened:
+    log_path = None if raw["log_path"] is None else Path(record_files.text(raw, "log_path"))
+    return Opened(Path(record_files.text(raw, "path")), log_path)
+
+
+@dataclass(frozen=True)
 class Unsafe:
     """Bytes that are in no file."""
 
@@ -52,32 +71,42 @@ class Unsafe:
     """Logs on this node."""
     elsewhere: list[cache.Entry] = field(default_factory=list)
     """Notices of logs on other nodes."""
+    unseen: list[str] = field(default_factory=list)
+    """Why it is not known whether there are more."""
 
 
 def left_in_logs(
-    variables: Mapping[str, str], records: Iterable[Record], failed: bool, since_unix_s: float
+    variables: Mapping[str, str],
+    records: Iterable[Record],
+    failed: bool,
+    since_unix_s: float,
+    opened: Iterable[Opened] = (),
 ) -> Unsafe:
     """Logs made since then that hold bytes which are in no file. Looks where logs usually are,
-    where the run's declarations say, and where notices do; not at all where it went well and
-    declares no cache. Notices are found beside the files of this node's logs and of the records,
-    and in the working directory."""
-    records = list(records)
+    where the run's declarations and marks say, and where notices do; not at all where it went well
+    and declares no cache. Notices are found beside the files of this node's logs, of the records
+    and of the marks, and in the working directory."""
+    records, opened = list(records), list(opened)
     pairs = _declared(variables, records)
-    if not failed and not any(key in _CACHE for key, _ in pairs):
+    declares = bool(opened) or any(key in _CACHE for key, _ in pairs)
+    if not failed and not declares:
         return Unsafe()
     places = {Path(place.path) for place in filesystem.local_paths()}
-    places |= {Path(value) for key, value in pairs if key in _PATH and Path(value).is_dir()}
+    said = {Path(value) for key, value in pairs if key in _PATH}
+    said |= {one.log_path for one in opened if one.log_path is not None}
+    places |= {place for place in said if place.is_dir()}
+    beside = {Path.cwd(), *(Path(record.path).parent for record in records)}
+    beside |= {one.path.parent for one in opened}
     try:
         found = cache.survey(cache.Selection(directories=sorted(places)))
         here = _made_since(since_unix_s, found)
-        beside = {Path.cwd(), *(Path(record.path).parent for record in records)}
         beside |= {Path(log["file"]).parent for log in here}
         files = _announced_in(beside)
         if not files:
-            return Unsafe(here)
+            return Unsafe(here, unseen=_problems(found))
         announced = cache.survey(cache.Selection(directories=sorted(places), files=files))
-    except ForebayError:  # No forebay-cache is installed.
-        return Unsafe()
+    except ForebayError as error:  # No forebay-cache is installed, or it failed.
+        return Unsafe(unseen=[str(error)] if declares else [])
     elsewhere = [
         notice
         for notice in announced.missing
@@ -85,7 +114,11 @@ def left_in_logs(
     ]
     known = {log["path"] for log in here}
     here += [log for log in _made_since(since_unix_s, announced) if log["path"] not in known]
-    return Unsafe(here, elsewhere)
+    return Unsafe(here, elsewhere, _problems(announced))
+
+
+def _problems(found: cache.Survey) -> list[str]:
+    return [f"{problem['where']}: {problem['what']}" for problem in found.problems]
 
 
 def _made_since(unix_s: float, found: cache.Survey) -> list[cache.Entry]:
@@ -107,9 +140,13 @@ def _announced_in(directories: Iterable[Path]) -> list[Path]:
 def advice(unsafe: Unsafe) -> list[str]:
     """What is missing from which file, and how to get it there."""
     by_file: dict[str, list[cache.Entry]] = {}
+    lines = [
+        f"forebay: whether more is left in write-behind logs is not known: {why}. "
+        "Look again: forebay cache ls"
+        for why in unsafe.unseen
+    ]
     for log in unsafe.here:
         by_file.setdefault(log["file"], []).append(log)
-    lines = []
     for file, theirs in by_file.items():
         size = sum(log["complete_bytes"] + log["incomplete_bytes"] for log in theirs)
         count = f"{len(theirs)} write-behind log{'s' if len(theirs) != 1 else ''}"

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -34,14 +35,7 @@ json problems_json(const FoundLogs& found) {
   return problems;
 }
 
-void list(const LogSelection& selection, ReadDepth depth) {
-  ProgressPrinter printer;
-  Bytes checked = 0;
-  const ScanProgress progress = [&](Bytes more) {
-    checked += more;
-    if (depth == ReadDepth::payloads) printer.print("check", "", checked, checked + 1);
-  };
-  const FoundLogs found = find_logs(selection, depth, progress);
+void list(const FoundLogs& found) {
   json logs = json::array();
   for (const FoundLog& log : found.logs) logs.push_back(log_json(log));
   json missing = json::array();
@@ -50,6 +44,19 @@ void list(const LogSelection& selection, ReadDepth depth) {
               {"logs", std::move(logs)},
               {"missing", std::move(missing)},
               {"problems", problems_json(found)}});
+}
+
+FoundLogs verify(const LogSelection& selection) {
+  Bytes stored = 0;
+  for (const FoundLog& log : find_logs(selection, ReadDepth::headers).logs) {
+    stored += log.summary.contents.stored_bytes;
+  }
+  ProgressPrinter printer;
+  Bytes checked = 0;
+  return find_logs(selection, ReadDepth::payloads, [&](Bytes more) {
+    checked = std::min(checked + more, stored);  // Programs may still write.
+    printer.print("check", "", checked, stored);
+  });
 }
 
 json drop_file(const FileLogs& logs) {
@@ -164,8 +171,8 @@ int run(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   allow_many_files();
-  if (list_command->parsed()) list(selection, ReadDepth::headers);
-  if (verify_command->parsed()) list(selection, ReadDepth::payloads);
+  if (list_command->parsed()) list(find_logs(selection, ReadDepth::headers));
+  if (verify_command->parsed()) list(verify(selection));
   if (recover_command->parsed()) {
     const FoundLogs found = find_logs(selection, ReadDepth::headers);
     ProgressPrinter printer;

@@ -228,6 +228,7 @@ def test_a_file_with_a_log_on_another_node_is_left(forebay: Forebay, left: Left)
     assert "--partial" in answer.output
     assert left.file.read_bytes() == b""
     assert "lost" in forebay("cache", "ls", left.local).output
+    assert forebay("cache", "verify", left.local).code == 1
     assert forebay("cache", "recover", "--partial", left.local).code == 0
     assert left.file.read_bytes() == left.data
 
@@ -249,6 +250,20 @@ def test_damage_is_named_and_nothing_is_touched(forebay: Forebay, finished: Left
 
 def test_a_sound_log_is_verified(forebay: Forebay, finished: Left) -> None:
     assert forebay("cache", "verify", finished.local).code == 0
+
+
+def test_what_was_verified_so_far_is_told_of_all_that_is_stored(
+    forebay: Forebay, finished: Left
+) -> None:
+    (log,) = result_of(forebay("cache", "ls", "--json", finished.local))["logs"]
+    tool = [finished.native / "forebay-cache", "verify", "--directory", finished.local]
+    said = subprocess.run(tool, check=True, capture_output=True, text=True).stdout
+    *steps, result = map(json.loads, said.splitlines())
+    assert result["event"] == "result"
+    assert steps
+    for step in steps:
+        assert (step["phase"], step["all_bytes"]) == ("check", log["stored_bytes"])
+        assert 0 < step["done_bytes"] <= log["stored_bytes"]
 
 
 def test_a_log_of_another_version_is_refused_by_its_number(

@@ -118,6 +118,21 @@ def test_what_the_kernel_had_no_room_for_is_told(
     assert "1 files were open before the run" in lines[1]
 
 
+def test_a_watcher_that_dies_in_the_midst_of_a_run_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watcher = tmp_path / "forebay-pages"
+    watcher.write_text("#!/bin/sh\necho ready\necho no memory >&2\nexec >&- 2>&-\nkill -9 $$\n")
+    watcher.chmod(0o755)
+    monkeypatch.setattr("forebay.native.pages_program", lambda: watcher)
+    with watched(tmp_path, None) as lines:
+        pass
+    assert lines == [
+        "forebay: no memory",
+        "forebay: what was seen in the kernel is lost: forebay-pages broke off",
+    ]
+
+
 def test_a_run_without_a_record_says_why_that_may_be(forebay: Forebay) -> None:
     answer = forebay("run", "--", "true")
     assert answer.code == 0

@@ -2,17 +2,23 @@
 with what was declared is told once, with its line, and the program reads what it would have."""
 
 import os
+import random
 import shutil
 import subprocess
 import sys
+import time
+import tomllib
 from pathlib import Path
 
 import pytest
 from conftest import Answer, Forebay, read_json
 
+from forebay.characterise.system.page_cache import drop
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 REAL_LIBRARY = Path(os.environ.get("FOREBAY_LIBRARY_DIR", REPOSITORY / "build" / "lib"))
 SIZE = 300_000
+SETTLING_S = 2.1  # core/storage/file_version.hpp
 
 pytestmark = pytest.mark.skipif(
     not (REAL_LIBRARY / "libforebay-posix.so").is_file(),
@@ -123,6 +129,34 @@ def test_mistakes_are_not_told_to_a_file_that_has_the_number_of_the_error_stream
     )
     answer = mistaken(forebay, tmp_path, [sys.executable, "-c", program])
     assert (answer.code, (tmp_path / "result").read_text()) == (0, "")
+
+
+def test_what_several_processes_read_is_recorded_in_one_and_replayed(
+    forebay: Forebay, tmp_path: Path
+) -> None:
+    content = random.Random(1).randbytes(4 << 20)
+    (tmp_path / "shared.dat").write_bytes(content)
+    read_half = (
+        "import os, sys; at = int(sys.argv[1]) << 20; file = os.open('shared.dat', os.O_RDONLY)\n"
+        "for n in range(16): os.write(1, os.pread(file, 1 << 17, at + (n << 17)))\n"
+    )
+    (tmp_path / "half.py").write_text(read_half)
+    halves = f"{sys.executable} half.py 0 >low & {sys.executable} half.py 2 >high; wait"
+    answer = forebay("run", "--record", "--", "sh", "-c", halves)
+    assert answer.code == 0, answer.errors
+    (section,) = tomllib.loads((tmp_path / "reads.toml").read_text())["file"]
+    assert sorted(section["willneed"]) == [[0, 2 << 20], [2 << 20, 2 << 20]]
+
+    while time.time() < (tmp_path / "shared.dat").stat().st_ctime + SETTLING_S:
+        time.sleep(0.05)
+    left = drop(tmp_path / "shared.dat")
+    answer = run_told(forebay, halves)
+    assert answer.code == 0, answer.errors
+    assert (tmp_path / "low").read_bytes() + (tmp_path / "high").read_bytes() == content
+    (told,) = read_json(tmp_path / "r.json")["prefetch"]["files"]
+    assert told["bytes_asked"] == len(content)
+    if left == 0:
+        assert told["bytes_served"] > 0, told
 
 
 def test_keys_that_nobody_knows_are_told(forebay: Forebay, tmp_path: Path) -> None:

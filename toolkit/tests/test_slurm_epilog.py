@@ -5,15 +5,20 @@ Method: run the script as it stands on the page, but with commands of the test's
 its absolute paths; the words it gives to `forebay` are given to the real one.
 """
 
+import dataclasses
 import re
 import shlex
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from conftest import Forebay
+from made_logs import environ_with_tool, none_left
 
+#: Of the command that is tried here, which is not installed.
+VARIABLES = ("PYTHONPATH", "FOREBAY_LIBRARY_DIR")
 PAGE = Path(__file__).resolve().parents[2] / "docs/guide/command.md"
 
 
@@ -74,6 +79,23 @@ def test_it_recovers_as_the_user_of_the_job(epilog: Epilog, forebay: Forebay) ->
     assert epilog.report.read_text() == "{}\n"
     assert epilog.words("logger") is None
     assert forebay(*given, "--help").code == 0, "these are options that there are"
+
+
+def test_it_brings_a_real_log_to_its_file(
+    epilog: Epilog, environ: dict[str, str], tmp_path: Path
+) -> None:
+    environ = environ_with_tool(environ, tmp_path)
+    left = none_left(environ, tmp_path)
+    left.leave("--committed-blocks", "10")
+    assert epilog.script.count("/dev/shm /local/nvme") == 1
+    of_this_site = epilog.script.replace("/dev/shm /local/nvme", shlex.quote(str(left.local)))
+    variables = shlex.join(f"{name}={environ[name]}" for name in VARIABLES)
+    command = f'exec /usr/bin/env {variables} {shlex.quote(sys.executable)} -m forebay "$@"'
+    done = dataclasses.replace(epilog, script=of_this_site).run(command)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert epilog.words("logger") is None, epilog.report.read_text()
+    assert left.file.read_bytes() == left.data
+    assert left.logs() == []
 
 
 def test_what_was_not_recovered_is_told_and_drains_no_node(epilog: Epilog) -> None:

@@ -1,12 +1,14 @@
 """`forebay run` with a write-behind cache: what the cache did is told, and data that is in no file
 when the run ends is never passed over."""
 
+import json
 import random
 import shlex
 import time
 from pathlib import Path
 
 import pytest
+import xxhash
 from conftest import Forebay, read_json, result_of
 from made_logs import BLOCK, native_directory
 
@@ -86,6 +88,39 @@ def test_logs_of_emulated_nodes_are_found_too(
     assert f"{tmp_path / 'out.dat'} is not complete" in answer.errors
     (log,) = read_json(tmp_path / "r.json")["unsafe_logs"]
     assert Path(log["path"]).is_relative_to(node)
+
+
+def test_a_mark_of_the_opening_leads_to_logs_that_nothing_else_does(
+    forebay: Forebay, dying: list[str], tmp_path: Path
+) -> None:
+    far = tmp_path / "elsewhere"
+    far.mkdir()
+    file = far / "out.dat"
+    mark = json.dumps({"version": 1, "path": str(file), "log_path": str(tmp_path / "local")})
+    name = f"1-1-{xxhash.xxh64_hexdigest(mark)}.cached"
+    words = [str(file) if word == str(tmp_path / "out.dat") else word for word in dying]
+    marking = f'printf %s "$1" > "$FOREBAY_REPORT_DIR/{name}"; shift; exec "$@"'
+    unmarked = forebay("run", "--quiet", "--", *words, "--log", "log-0")
+    assert str(file) not in unmarked.errors, "or the mark is not what leads there"
+    answer = forebay("run", "--quiet", "--", "bash", "-c", marking, "-", mark, *words)
+    assert f"{file} is not complete" in answer.errors, "also where no summary is wanted"
+
+
+def test_where_nobody_can_look_that_is_told(
+    forebay: Forebay, dying: list[str], environ: dict[str, str], tmp_path: Path
+) -> None:
+    tool = Path(environ["FOREBAY_LIBRARY_DIR"]) / "forebay-cache"
+    tool.unlink()
+    tool.write_text("#!/bin/sh\necho no memory >&2\nexit 1\n")
+    tool.chmod(0o755)
+    hint = f"e10_cache_path={tmp_path / 'local'}"
+    answer = forebay(
+        "run", "--hint", hint, "--hint", "e10_cache=enable", "--json", "r.json", "--", *dying
+    )
+    assert answer.code == 137
+    assert "whether more is left in write-behind logs is not known" in answer.errors
+    (why,) = read_json(tmp_path / "r.json")["unsafe_unseen"]
+    assert "ended with status 1" in why
 
 
 def test_logs_where_only_a_notice_leads_are_found_too(

@@ -20,6 +20,18 @@ class BusyTime {
     const std::scoped_lock lock(mutex_);
     if (--workers_ == 0) total_ += now - since_;
   }
+  /// Works as long as it lives.
+  class Worker {
+   public:
+    explicit Worker(BusyTime& busy) : busy_(busy) { busy_.begin(Clock::now()); }
+    ~Worker() { busy_.end(Clock::now()); }
+    Worker(const Worker&) = delete;
+    Worker& operator=(const Worker&) = delete;
+
+   private:
+    BusyTime& busy_;
+  };
+
   /// Without what still goes on.
   std::int64_t nanoseconds() const {
     const std::scoped_lock lock(mutex_);

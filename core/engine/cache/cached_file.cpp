@@ -308,6 +308,7 @@ Status CachedFile::sync() {
 Status CachedFile::sync_locked() {
   if (auto committed = commit_locked(epoch_); !committed) return committed;
   if (syncs_to_node() && !write_through_ && log_.sync()) {
+    if (options_.flush == CacheFlush::onsync) extents_.begin_drain(extents_.last_order());
     const std::scoped_lock lock(sync_mutex_);  // A thread may be about to make it durable.
     const Status synced = written_directly_ ? sync_file() : Status{};
     return synced ? take_lost() : synced;
@@ -380,6 +381,7 @@ CachedFile::State CachedFile::state() const {
   state.progress = progress();
   state.write_through = write_through_;
   state.log_bytes = log_.bytes();
+  state.crowded_ns = crowded_.nanoseconds();
   state.log_path = log_.path();
   return state;
 }
@@ -429,6 +431,7 @@ void CachedFile::withdraw_notice() {
 /// Waits until the log may take more. A value: why it will not. Errors: what it holds could not be
 /// brought to the file.
 Result<std::optional<Error>> CachedFile::make_room() {
+  const BusyTime::Worker crowded(crowded_);
   const std::scoped_lock lock(room_mutex_);
   const auto oldest = log_.oldest_segment_end();
   if (!oldest) {
@@ -451,6 +454,7 @@ Result<std::optional<Error>> CachedFile::make_room() {
 
 /// The log cannot take what is being written: from now on it goes to the file.
 Status CachedFile::degrade(const Error& reason) {
+  const BusyTime::Worker crowded(crowded_);
   const std::unique_lock call(calls_);
   {
     const std::scoped_lock lock(reason_mutex_);

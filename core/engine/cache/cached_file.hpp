@@ -109,6 +109,8 @@ class CachedFile final : public StorageFile {
     Error left;    ///< Why the log is still there, though all it held is in the file.
     CacheProgress progress;
     Bytes log_bytes = 0;  ///< Written to the log, records and superblocks.
+    /// For which writes waited until the log had room, or until it was given up and empty.
+    std::int64_t crowded_ns = 0;
     std::string log_path;
   };
   State state() const;
@@ -189,6 +191,7 @@ class CachedFile final : public StorageFile {
   std::atomic<bool> draining_{false};          ///< start_draining() was called.
   std::atomic<Bytes> logged_{0};
   BusyTime logging_;
+  BusyTime crowded_;
   std::atomic<bool> yielding_{false};  ///< Flushing for the sake of others.
   std::thread last_sync_;              ///< Of end_writing(). With calls_ held alone.
   bool replayable_ = false;            ///< A log that should be gone. With calls_ held alone.

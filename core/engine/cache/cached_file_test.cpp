@@ -173,6 +173,7 @@ TEST(CachedFile, SyncMakesTheFileDurableBeforeTheLogSaysSo) {
   const auto file = rig.open();
   ASSERT_TRUE(file->write_at(filled(5000, 1), 0));
   ASSERT_TRUE(file->sync());
+  EXPECT_EQ(file->state().crowded_ns, 0) << "no write waited";
   std::mt19937_64 random(1);
   EXPECT_EQ(rig.file->after_crash(CrashKind::all_lost, random)->content(), filled(5000, 1));
   const auto store = rig.log->open();
@@ -194,6 +195,21 @@ TEST(CachedFile, SyncToTheNodeMakesTheLogDurable) {
   const auto left = rig.log->after_crash(CrashKind::all_lost, random);
   const auto store = left->open();
   EXPECT_EQ(read_log(*store, ReadDepth::payloads)->complete_bytes(), 5000);
+}
+
+TEST(CachedFile, ASyncToTheNodeBeginsTheFlushOfWhoFlushesOnSyncs) {
+  CacheRig rig;
+  rig.options.sync = SyncScope::node;
+  rig.options.flush = CacheFlush::onsync;
+  const auto file = rig.open();
+  ASSERT_TRUE(file->write_at(filled(5000, 1), 0));
+  ASSERT_TRUE(file->commit(2));
+  EXPECT_EQ(rig.file_plan->calls(StorageCall::write), 0);
+  ASSERT_TRUE(file->sync());
+  while (file->dirty({0, 5000})) std::this_thread::yield();
+  ASSERT_TRUE(file->write_at(filled(5000, 2), 8000));
+  ASSERT_TRUE(file->commit(3));
+  EXPECT_TRUE(file->dirty({8000, 5000})) << "what comes later waits for the next sync";
 }
 
 TEST(CachedFile, NeverFlushesUnderThePolicyNone) {
@@ -352,6 +368,7 @@ TEST(CachedFile, WaitsForItsOwnFlushWhereTheLogIsFull) {
     ASSERT_LE(file->state().progress.dirty, rig.capacity->amount());
   }
   EXPECT_FALSE(file->state().write_through);
+  EXPECT_GT(file->state().crowded_ns, 0);
   EXPECT_EQ(read_all(*file, model.size()), model.content());
   ASSERT_TRUE(file->close());
   EXPECT_EQ(rig.file->content(), model.content());

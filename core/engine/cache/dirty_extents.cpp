@@ -15,8 +15,14 @@ constexpr int longest_burst = 10;
 DirtyExtents::DirtyExtents(FlushQueue queue, bool background, std::chrono::milliseconds lull)
     : queue_(std::move(queue)), background_(background), lull_(lull) {}
 
+/// Anything is left of what begin_drain() was called for.
+bool DirtyExtents::is_begun() const {
+  const auto lowest = map_.lowest_order();
+  return lowest && *lowest <= std::min(begun_, committed_);
+}
+
 bool DirtyExtents::handing_out() const {
-  const bool wanted = (background_ && !in_burst()) || !awaited_.empty();
+  const bool wanted = (background_ && !in_burst()) || !awaited_.empty() || is_begun();
   return pauses_ == 0 && !failure_ && wanted && !queue_.empty();
 }
 
@@ -205,6 +211,12 @@ Status DirtyExtents::drain(Extent extent) {
   std::uint64_t newest = 0;
   for (const DirtyMap::Piece& piece : overlapping(extent)) newest = std::max(newest, piece.order);
   return newest == 0 ? Status{} : drain(newest);
+}
+
+void DirtyExtents::begin_drain(std::uint64_t order) {
+  const std::scoped_lock lock(mutex_);
+  begun_ = std::max(begun_, order);
+  work_.notify_all();
 }
 
 std::uint64_t DirtyExtents::last_order() const {

@@ -73,6 +73,8 @@ class DirtyExtents {
   /// The same for what is dirty in `extent` now.
   Status drain(Extent extent);
   std::uint64_t last_order() const;
+  /// What is committed up to this order is handed out, though nobody waits for it.
+  void begin_drain(std::uint64_t order);
 
   /// To be called before the file is made durable: every record up to this order has its bytes in
   /// the file, or has been superseded by one that has, or that is committed and will be found in
@@ -106,6 +108,7 @@ class DirtyExtents {
  private:
   using Clock = std::chrono::steady_clock;
   bool handing_out() const;
+  bool is_begun() const;
   bool in_burst() const { return lull_.count() > 0 && Clock::now() < burst_end_; }
   std::optional<Work> next();
   std::uint64_t flushed_through() const;
@@ -126,6 +129,7 @@ class DirtyExtents {
   bool stopping_ = false;
   int pauses_ = 0;
   std::multiset<std::uint64_t> awaited_;  ///< Orders up to which somebody waits.
+  std::uint64_t begun_ = 0;               ///< Order up to which begin_drain() was called.
   std::set<std::int64_t> under_way_;      ///< Units.
   std::uint64_t last_order_ = 0;
   std::uint64_t committed_ = 0;

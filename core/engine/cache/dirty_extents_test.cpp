@@ -90,6 +90,23 @@ TEST(DirtyExtents, HandsOutWhatIsCommitted) {
   EXPECT_EQ(extents.totals().written, 7);
 }
 
+TEST(DirtyExtents, HandsOutWhatIsToBeFlushedThoughNobodyWaitsAndNothingThatComesLater) {
+  DirtyExtents extents(queue(), false);
+  extents.add({0, 5}, 1, {});
+  extents.begin_drain(2);
+  EXPECT_FALSE(extents.take(no_wait)) << "it is not committed yet";
+  extents.commit(2);
+  const auto work = extents.take(no_wait);
+  ASSERT_TRUE(work);
+  EXPECT_EQ(work->pieces.at(0).extent, (Extent{0, 5}));
+  extents.done(*work, {});
+  extents.add({0, 5}, 3, {});
+  extents.commit(4);
+  EXPECT_FALSE(extents.take(no_wait));
+  extents.begin_drain(4);
+  EXPECT_TRUE(extents.take(no_wait));
+}
+
 TEST(DirtyExtents, CountsWhatIsWrittenWhileMoreIsWaiting) {
   DirtyExtents extents(queue(), true);
   const auto write_one = [&] {

@@ -5,7 +5,7 @@
 // log, a real file and its notice, once for every call that it makes; the process killed at the
 // end, before the file is closed or after. Logs are on a disk, and in memory, where they are mapped
 // and begin in segments of an earlier log. Nothing is made durable, which takes long and is seen by
-// nobody here.
+// nobody here. The same for every call of a recovery, after which another brings all to the file.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -33,6 +33,7 @@
 #include "core/engine/cache/possible_content.hpp"
 #include "core/engine/cache/recovery.hpp"
 #include "core/engine/cache/segment_reserve.hpp"
+#include "core/storage/past_page_cache.hpp"
 
 namespace forebay {
 namespace {
@@ -264,26 +265,33 @@ class Place {
     return bytes;
   }
 
-  /// As the command does, unless it is told to replay what was written past.
   void recover() {
+    if (!CacheDirectory::open(side(node), CacheDirectory::Access::existing)) return;
+    const Status done = try_to_recover();
+    ASSERT_TRUE(done) << to_string(done.error());
+  }
+  /// As the command does, unless it is told to replay what was written past.
+  Status try_to_recover() {
     const auto directory = CacheDirectory::open(side(node), CacheDirectory::Access::existing);
-    if (!directory) return;
+    if (!directory) return tl::unexpected(directory.error());
     Sidecar sidecar(file());
     const auto overtaken = overtaken_logs(sidecar);
-    ASSERT_TRUE(overtaken);
+    if (!overtaken) return tl::unexpected(overtaken.error());
     std::vector<LeftLog> logs;
     const auto names = (*directory)->logs();
-    ASSERT_TRUE(names);
+    if (!names) return tl::unexpected(names.error());
     for (const std::string& name : *names) {
       if (overtaken->contains(name)) continue;
       auto store = LogDirectory::open(*directory, name, LogDirectory::Use::replace);
-      ASSERT_TRUE(store) << to_string(store.error());
+      if (!store) return tl::unexpected(store.error());
       logs.push_back({name, std::move(*store)});
     }
-    const auto opened = open_posix_file(file(), OpenMode::read_write, counters_);
+    auto opened = open_posix_file(file(), OpenMode::read_write, counters_);
+    if (!opened) return tl::unexpected(opened.error());
+    const auto target = past_page_cache(std::move(*opened), counters_);
     const auto report =
-        forebay::recover(**opened, sidecar, std::move(logs), {.incomplete = Incomplete::replay});
-    ASSERT_TRUE(report) << to_string(report.error());
+        forebay::recover(*target, sidecar, std::move(logs), {.incomplete = Incomplete::replay});
+    return report ? Status{} : tl::unexpected(report.error());
   }
 
  private:
@@ -409,6 +417,40 @@ bool run(const Case& now, Side side, Kind kind, int nth) {
   return plan.met();
 }
 
+struct FailingRecovery {
+  Device device = Device::disk;
+  Side side = node;
+  int os_errno = 0;
+  bool lasting = false;
+};
+
+/// A recovery in which a call fails, and one more. True: the call was made.
+bool recover_twice(const FailingRecovery& now, Kind kind, int nth) {
+  Place place(now.device);
+  auto file = place.open(CacheFlush::onclose);
+  EXPECT_NE(file, nullptr);
+  if (file == nullptr) return false;
+  const PossibleContent possible = work(*file);
+  file.reset();
+  place.end_process();
+  Injected plan;
+  plan.places = {place.side(node), place.side(global)};
+  plan.side = now.side;
+  plan.kind = kind;
+  plan.nth = nth;
+  plan.os_errno = now.os_errno;
+  plan.lasting = now.lasting;
+  injected = &plan;
+  const Status done = place.try_to_recover();
+  injected = nullptr;
+  if (done) {
+    EXPECT_EQ(possible.wrong(place.content()), "") << "recovered, as it said";
+  }
+  place.recover();
+  EXPECT_EQ(possible.wrong(place.content()), "") << "recovered once more";
+  return plan.met();
+}
+
 /// Times that something on the global side is made durable by the first write to a log.
 int durable_by_a_write(SyncScope scope) {
   Place place(Device::disk);
@@ -481,6 +523,31 @@ INSTANTIATE_TEST_SUITE_P(
                                          Failing{CacheFlush::onsync, ENOSPC},
                                          Failing{CacheFlush::deferred, EIO}),
                        ::testing::Bool(), ::testing::Bool()));
+
+class EverySystemCallOfARecovery
+    : public ::testing::TestWithParam<std::tuple<Device, Side, int, bool>> {};
+
+TEST_P(EverySystemCallOfARecovery, MayFailAndTheNextOneBringsAllToTheFile) {
+  const auto [device, side, os_errno, lasting] = GetParam();
+  const FailingRecovery now{device, side, os_errno, lasting};
+  std::map<int, int> calls;
+  for (int kind = 0; kind < kinds; ++kind) {
+    for (int nth = 0; !HasFailure(); ++nth) {
+      SCOPED_TRACE(testing::Message() << "call " << kind << ", number " << nth);
+      if (!recover_twice(now, static_cast<Kind>(kind), nth)) break;
+      ++calls[kind];
+    }
+  }
+  for (const Kind kind : {open_call, read_call, remove_call}) EXPECT_GT(calls[kind], 0) << kind;
+  if (side == global) {
+    for (const Kind kind : {write_call, sync_call}) EXPECT_GT(calls[kind], 0) << kind;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Logs, EverySystemCallOfARecovery,
+                         ::testing::Combine(::testing::Values(Device::disk, Device::memory),
+                                            ::testing::Values(node, global),
+                                            ::testing::Values(EIO, ENOSPC), ::testing::Bool()));
 
 }  // namespace
 }  // namespace forebay

@@ -77,12 +77,16 @@ struct Write {
   Bytes length = 0;
   bool in_turn = false;
   int only = -1;
+  bool leaves_holes = false;  ///< Ranks of odd number write nothing either.
 
   TiledTree view(int rank) const {
     if (in_turn) return {StridedTree::contiguous(16), first + rank * 16, ranks * 16};
     return {StridedTree::contiguous(1), first + rank * length, 1};
   }
-  Bytes length_of(int rank) const { return only < 0 || only == rank ? length : 0; }
+  Bytes length_of(int rank) const {
+    if (leaves_holes && rank % 2 != 0) return 0;
+    return only < 0 || only == rank ? length : 0;
+  }
   Bytes end() const { return first + (only < 0 ? ranks : only + 1) * length; }
   /// The rank and the position in its data of the byte at `first` + i.
   std::pair<int, Bytes> source(Bytes i) const {
@@ -104,6 +108,7 @@ class CachedDomains : public CacheTest {
     std::atomic<std::int64_t> exchanged = 0;
     std::atomic<std::int64_t> direct = 0;
     std::atomic<Bytes> absorbed = 0;
+    std::atomic<std::int64_t> hole_reads = 0;
     std::atomic<Bytes> said_at_the_end = 0;  ///< In agreements on the last call.
   };
 
@@ -187,6 +192,7 @@ class CachedDomains : public CacheTest {
     told.exchanged += counters.exchanged_calls.load();
     told.direct += counters.direct_calls.load();
     told.absorbed += counters.cache_absorbed.load();
+    told.hole_reads += counters.hole_reads.load();
   }
 
   /// Each rank finds the eighth of the file behind its own.
@@ -231,6 +237,17 @@ TEST_F(CachedDomains, AFileOfAnotherPatternGetsDomainsOfItsOwn) {
   Told told;
   write({{512, 2 * stripe}, {512, 4 * stripe, true}, {100, 3 * stripe}}, 2, told);
   EXPECT_GT(told.message_bytes, 0);
+}
+
+/// The file itself has nothing until it is closed.
+TEST_F(CachedDomains, HolesAreFilledFromLogs) {
+  hints_.cache_flush = CacheFlush::onclose;
+  Told told;
+  const Write whole{.length = 4 * stripe, .in_turn = true};
+  Write with_holes = whole;
+  with_holes.leaves_holes = true;
+  write({whole, with_holes}, 1, told);
+  EXPECT_GT(told.hole_reads, 0);
 }
 
 /// As checkpoints of many small variables: each call is of all ranks, behind what one of them

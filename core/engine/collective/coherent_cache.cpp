@@ -549,6 +549,8 @@ void CoherentCache::count_progress() {
   counters_.cache_absorbed = state.progress.absorbed;
   counters_.cache_drained = state.progress.drained;
   counters_.cache_log_bytes = state.log_bytes;
+  const std::int64_t counted = std::exchange(crowded_ns_, state.crowded_ns);
+  Counters::add(counters_.cache_exposed_ns, state.crowded_ns - counted);
 }
 
 void CoherentCache::add_note(std::string note) {

@@ -177,6 +177,8 @@ class CoherentCache final : public StorageFile {
   mutable std::mutex notes_mutex_;
   std::vector<std::string> notes_;
   bool closed_ = false;  ///< Guarded by turn_.
+  /// Of log_, as far as it is in the counters. Guarded by turn_.
+  std::int64_t crowded_ns_ = 0;
   /// The log holds records that a recovery would replay.
   std::atomic<bool> unsettled_{false};
   /// This rank changed the file while it had no log, and that is not durable.

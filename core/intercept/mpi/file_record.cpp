@@ -231,6 +231,16 @@ void write_report(const FileRecord& record, Exchange& exchange, const std::strin
   publish(directory, json, ".json");
 }
 
+void write_cached_mark(const FileRecord& record, const std::optional<std::string>& log_path,
+                       const std::string& directory) {
+  OrderedJson json;
+  json["version"] = 1;
+  json["path"] = record.path;
+  json["log_path"] = nullptr;
+  if (log_path) json["log_path"] = *log_path;
+  publish(directory, json, ".cached");
+}
+
 LateCounters late_counters(const Counters& counters) {
   return {counters.cache_drained, counters.cache_log_bytes, counters.cache_exposed_ns};
 }

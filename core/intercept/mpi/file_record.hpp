@@ -58,6 +58,11 @@ struct FileRecord {
 /// Rank 0 says on standard error if it cannot; the program is not disturbed.
 void write_report(const FileRecord& record, Exchange& exchange, const std::string& directory);
 
+/// Leaves in `directory`, when a file was opened, that it may have write-behind logs below
+/// `log_path` (none: where logs usually are). If its program is killed no record says so.
+void write_cached_mark(const FileRecord& record, const std::optional<std::string>& log_path,
+                       const std::string& directory);
+
 /// What counters grew by after the record was written.
 struct LateCounters {
   std::int64_t drained = 0;

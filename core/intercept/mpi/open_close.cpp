@@ -277,6 +277,13 @@ int open_crowded(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
   return MPI_SUCCESS;
 }
 
+void mark_as_cached(const OpenFile& file) {
+  const bool is_cached = file.shadow != nullptr && file.shadow->engine->holds_back();
+  if (!is_cached || !file.reporting || file.exchange->rank() != 0) return;
+  write_cached_mark(file.record, file.shadow->engine->hints_in_force().cache_path,
+                    settings().report_dir);
+}
+
 int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh) {
   const NoWaits none;  // What could not be finished is told below.
   Status brought = bring_to_file(filename);
@@ -362,6 +369,7 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
   record.opening = word[OpenWord::id];
   if (record.mode == Mode::engine) {
     make_shadow(*file, word, declarations, std::move(declared), std::move(storage));
+    mark_as_cached(*file);
     record.times.add(CallClass::open, Clock::now() - opening.begun);
   } else {
     record.times.add(CallClass::open, real_end - real_start);
