@@ -62,7 +62,7 @@ std::vector<ReadAdvice::Item> ExtentAdvice::follow(Extent read, bool is_glimpse)
   const bool was_ahead = take_ahead(read);
   // Where nothing is told, reads may be seen but here and there.
   const bool foreseen = take_upcoming(read) || was_ahead || again ||
-                        (ahead_most_ == Ahead::nothing && go_to(read, Kind::untold));
+                        (ahead_most_ == Ahead::nothing && go_to(read, Kind::read));
   if (!foreseen && !was_right_ && !plan_.covers(read) && ++strays_ <= most_strays) return items;
   confidence_.observe(foreseen);
   if (foreseen) {
@@ -147,7 +147,7 @@ void ExtentAdvice::fill(std::vector<Item>& items) {
     while (held_ + length > most && !behind_.empty()) drop_oldest(items);
     if (held_ + length > most) return;
     held_ += length;
-    items.push_back({whole, true, Kind::told, declared_in(*next)});
+    items.push_back({whole, true, Kind::read, declared_in(*next)});
     ahead_.push_back({*std::move(next), tuner_.trial()});
     next.reset();
   }
@@ -231,7 +231,7 @@ bool ExtentAdvice::take_upcoming(Extent read) {
     auto& next = next_piece();
     if (!next || !next->touches(read)) return taken;
     taken = true;
-    for (const Extent& part : next->take_out(read)) untold_.push_back({part, false, Kind::untold});
+    for (const Extent& part : next->take_out(read)) untold_.push_back({part, false});
     if (!next->empty()) return taken;
     next.reset();
   }
@@ -239,7 +239,7 @@ bool ExtentAdvice::take_upcoming(Extent read) {
 
 /// Anywhere in the plan.
 bool ExtentAdvice::find(Extent read) {
-  if (go_to(read, Kind::told)) return true;
+  if (go_to(read, Kind::skipped)) return true;
   if (!plan_.seek(read)) return false;
   upcoming_.reset();
   take_upcoming(read);

@@ -23,12 +23,12 @@ constexpr Bytes unit = direct_alignment;
 
 ReadAdvice::Item needed(Bytes first, Bytes units) { return {{first * unit, units * unit}, true}; }
 ReadAdvice::Item dropped(Bytes first, Bytes units) { return {{first * unit, units * unit}, false}; }
-ReadAdvice::Item untold(Bytes first, Bytes units) {
-  return {{first * unit, units * unit}, false, ReadAdvice::Kind::untold};
+ReadAdvice::Item skipped(Bytes first, Bytes units) {
+  return {{first * unit, units * unit}, false, ReadAdvice::Kind::skipped};
 }
 ReadAdvice::Item joined(const std::vector<Extent>& declared) {
   const Extent whole = hull(declared.front(), declared.back());
-  return {whole, true, ReadAdvice::Kind::told, declared};
+  return {whole, true, ReadAdvice::Kind::read, declared};
 }
 Extent at(Bytes first, Bytes units) { return {first * unit, units * unit}; }
 
@@ -67,7 +67,7 @@ TEST(ExtentAdvice, OneThatWaitsAndIsSeenHereAndThereIsFollowed) {
   advice.keep_ahead(Ahead::nothing);
   advice.observe(at(10, 1));
   for (Bytes place = 20; place < 180; place += 10) {
-    EXPECT_THAT(advice.observe(at(place, 1)), Contains(untold(place - 10, 1)));
+    EXPECT_THAT(advice.observe(at(place, 1)), Contains(dropped(place - 10, 1)));
   }
   EXPECT_FALSE(advice.is_given_up());
   advice.keep_ahead(Ahead::all);
@@ -148,7 +148,7 @@ TEST(ExtentAdvice, AReaderThatIsFasterIsNotFollowedIntoThePast) {
   advice.begin();
   EXPECT_THAT(advice.observe(at(0, 8)), IsEmpty());
   EXPECT_THAT(advice.observe(at(8, 1)),
-              ElementsAre(untold(4, 1), untold(5, 1), untold(6, 1), untold(7, 1), dropped(0, 1),
+              ElementsAre(dropped(4, 1), dropped(5, 1), dropped(6, 1), dropped(7, 1), dropped(0, 1),
                           needed(9, 1), dropped(1, 1), needed(10, 1), dropped(2, 1), needed(11, 1)))
       << "what it has read by itself is passed, too";
 }

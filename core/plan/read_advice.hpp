@@ -20,14 +20,14 @@ class ReadAdvice {
 
   /// Of what is given up.
   enum class Kind {
-    told,     ///< Declared, and told to be needed or skipped.
-    untold,   ///< Declared, and read before it was told to be needed.
+    read,     ///< Declared, and read; or told to be needed, and passed.
+    skipped,  ///< Declared, never told to be needed, and passed.
     between,  ///< Not declared: it lay between what was.
   };
   struct Item {
     Extent extent;
     bool is_needed;  ///< Else it is given up.
-    Kind kind = Kind::told;
+    Kind kind = Kind::read;
     /// Of what is needed, what is declared, if not all of it is.
     std::vector<Extent> declared = {};
     bool operator==(const Item&) const = default;

@@ -42,7 +42,7 @@ def main() -> int:
                 "FOREBAY_HINTS": "forebay_cache=enable",
             }
             subprocess.run(command, env=environment | nodes, check=True, timeout=100)
-            (record,) = (json.loads(path.read_bytes()) for path in Path(reports).iterdir())
+            (record,) = (json.loads(path.read_bytes()) for path in Path(reports).glob("*.json"))
         assert record["nodes"] == (ranks if nodes else 1), record
         assert record["counters"]["cache_absorbed"] == len(content), record
         assert not any("given up" in note for note in record["notes"]), record

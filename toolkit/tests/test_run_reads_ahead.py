@@ -145,7 +145,8 @@ def test_what_several_processes_read_is_recorded_in_one_and_replayed(
     answer = forebay("run", "--record", "--", "sh", "-c", halves)
     assert answer.code == 0, answer.errors
     (section,) = tomllib.loads((tmp_path / "reads.toml").read_text())["file"]
-    assert sorted(section["willneed"]) == [[0, 2 << 20], [2 << 20, 2 << 20]]
+    halves_read = [[0, 2 << 20], [2 << 20, 2 << 20]]  # or in one, if they were closed in order
+    assert sorted(section["willneed"]) in (halves_read, [[0, 4 << 20]])
 
     while time.time() < (tmp_path / "shared.dat").stat().st_ctime + SETTLING_S:
         time.sleep(0.05)

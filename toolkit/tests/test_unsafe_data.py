@@ -97,7 +97,7 @@ def test_a_mark_of_the_opening_leads_to_logs_that_nothing_else_does(
     far.mkdir()
     file = far / "out.dat"
     mark = json.dumps({"version": 1, "path": str(file), "log_path": str(tmp_path / "local")})
-    name = f"1-1-{xxhash.xxh64_hexdigest(mark)}.cached"
+    name = f"1-1-{xxhash.xxh64_hexdigest(mark.encode())}.cached"
     words = [str(file) if word == str(tmp_path / "out.dat") else word for word in dying]
     marking = f'printf %s "$1" > "$FOREBAY_REPORT_DIR/{name}"; shift; exec "$@"'
     unmarked = forebay("run", "--quiet", "--", *words, "--log", "log-0")

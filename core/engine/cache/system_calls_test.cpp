@@ -538,10 +538,10 @@ TEST_P(EverySystemCallOfARecovery, MayFailAndTheNextOneBringsAllToTheFile) {
       ++calls[kind];
     }
   }
-  for (const Kind kind : {open_call, read_call, remove_call}) EXPECT_GT(calls[kind], 0) << kind;
-  if (side == global) {
-    for (const Kind kind : {write_call, sync_call}) EXPECT_GT(calls[kind], 0) << kind;
-  }
+  for (const Kind kind : {open_call, remove_call}) EXPECT_GT(calls[kind], 0) << kind;
+  // Logs are read, and the file is written.
+  if (side == node) EXPECT_GT(calls[read_call], 0);
+  if (side == global) EXPECT_GT(calls[write_call] * calls[sync_call], 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Logs, EverySystemCallOfARecovery,

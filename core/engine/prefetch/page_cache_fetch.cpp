@@ -195,9 +195,9 @@ std::vector<Extent> PageCacheFetch::let_go(FetchSource& source,
       if (!is_all_there()) dropped.push_back(transfer_of(item.extent));
       continue;
     }
-    const bool is_untold = item.kind == ReadAdvice::Kind::untold && !is_all_there();
-    const bool is_own = is_untold && readers_->is_cold();
-    if (is_own) readers_->brought(item.extent);
+    // What others had given up, or nobody had brought yet, it read by itself.
+    const bool was_read = item.kind == ReadAdvice::Kind::read;
+    if (was_read && !is_all_there() && readers_->is_cold()) readers_->brought(item.extent);
     const auto given_up = item.kind == ReadAdvice::Kind::between
                               ? readers_->passed_between(item.extent)
                               : readers_->passed(item.extent);

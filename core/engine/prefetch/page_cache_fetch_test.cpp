@@ -143,9 +143,9 @@ std::set<Bytes> pages_of(Extent extent) {
 }
 
 /// One of the readers of such a file, of which the test runs some at a time.
-PageCacheFetch reader_of(const std::vector<Extent>& wanted) {
+PageCacheFetch reader_of(const std::vector<Extent>& wanted, Bytes kept_most = MiB) {
   const FileVersion version{{static_cast<std::uint64_t>(::getpid()), 1}, all_parts.length, 0, 0};
-  return {NodeReaders::join(version, wanted, MiB), all_parts.length};
+  return {NodeReaders::join(version, wanted, kept_most), all_parts.length};
 }
 
 /// Of that file's pages that were `there` before, and that the program read by itself in the first
@@ -164,14 +164,28 @@ std::set<Bytes> left_of(const std::set<Bytes>& there, ReadAdvice::Kind first) {
 
 TEST(PageCacheFetch, WhatTheProgramReadByItselfGoesUnlessTheFileWasThereBefore) {
   const auto all = pages_of(all_parts);
-  EXPECT_EQ(left_of(all, ReadAdvice::Kind::untold), all);
-  EXPECT_THAT(left_of({}, ReadAdvice::Kind::untold), IsEmpty());
-  EXPECT_EQ(left_of({}, ReadAdvice::Kind::told), pages_of(part(0))) << "it was skipped";
+  EXPECT_EQ(left_of(all, ReadAdvice::Kind::read), all);
+  EXPECT_THAT(left_of({}, ReadAdvice::Kind::read), IsEmpty());
+  EXPECT_EQ(left_of({}, ReadAdvice::Kind::skipped), pages_of(part(0))) << "it was skipped";
   auto holed = all;
   holed.erase(part(2).offset);
   auto left = all;
   for (const Bytes page : pages_of(part(2))) left.erase(page);
-  EXPECT_EQ(left_of(holed, ReadAdvice::Kind::untold), left) << "only where some was missing";
+  EXPECT_EQ(left_of(holed, ReadAdvice::Kind::read), left) << "only where some was missing";
+}
+
+TEST(PageCacheFetch, WhatOthersHadGivenUpAndIsReadByWhoIsBehindGoesWithHim) {
+  CachedSource source(MiB);
+  auto first = reader_of({all_parts}, NodeReaders::smallest_unit);
+  auto behind = reader_of({all_parts}, NodeReaders::smallest_unit);
+  first.bring(source, all_parts);
+  const ReadAdvice::Item items[] = {
+      {part(0), false}, {part(1), false}, {part(2), false}, {part(3), false}};
+  first.let_go(source, items);
+  EXPECT_LT(source.pages.size(), pages_of(all_parts).size()) << "it is too much to be kept";
+  source.pages = pages_of(all_parts);
+  behind.let_go(source, items);
+  EXPECT_THAT(source.pages, IsEmpty());
 }
 
 TEST(PageCacheFetch, WhatLiesBetweenIsNotFetchedForItself) {
