@@ -78,7 +78,7 @@ TEST(ExtentAdvice, WhatIsSkippedIsPassed) {
   ExtentAdvice advice({at(0, 4), at(10, 1), at(20, 1), at(30, 9)}, 100 * unit, 4 * unit);
   advice.begin();
   for (Bytes place = 30; place < 33; ++place) advice.observe(at(place, 1));
-  EXPECT_THAT(advice.observe(at(33, 1)), AllOf(Contains(dropped(10, 1)), Contains(dropped(20, 1))));
+  EXPECT_THAT(advice.observe(at(33, 1)), AllOf(Contains(skipped(10, 1)), Contains(skipped(20, 1))));
 }
 
 TEST(ExtentAdvice, WhatIsReadBackwardsIsForeseen) {
