@@ -39,7 +39,7 @@ namespace forebay {
   X(cache_log_bytes, sum, "bytes written to the cache's logs")                                \
   X(protection_steps, max, "times that ranks protected their logs against the loss of nodes") \
   X(protection_bytes, sum, "bytes of logs sent to other nodes for that")                      \
-  X(cache_exposed_ns, max, "time in which calls waited for the cache to be flushed")
+  X(cache_exposed_ns, max, "time in which calls waited for the cache: its flush, or room in it")
 
 /// One rank's counters of one file. I/O threads add to some of them, hence atomic; nobody orders
 /// anything by them, hence relaxed.

@@ -131,8 +131,8 @@ def main() -> int:
             for left in Path("/dev/shm").glob(of_readers):
                 left.unlink()
     print(f"{len(seeds)} seeds, {served} bytes served, in company {served_in_company}")
-    has_company = bool(set(seeds) & set(IN_COMPANY))
-    if all(emptied) and (served == 0 or (has_company and served_in_company == 0)):
+    is_all = len(seeds) == SEEDS  # One alone may leave all to the kernel.
+    if is_all and all(emptied) and 0 in (served, served_in_company):
         print("nothing was served")
         return 1
     return 1 if failures else 0

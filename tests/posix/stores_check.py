@@ -92,7 +92,7 @@ def stored_undirected(directory: Path, preloaded: Preloaded) -> list[str]:
     failures = stored_in(directory, preloaded, before, is_evicted=False)
     served = total(preloaded.take_records(), "reads_served")
     print(f"without O_DIRECT: {served} reads were served")
-    return failures
+    return failures if served > 0 else [*failures, "without O_DIRECT: nothing was served"]
 
 
 def stored_on_fuse(preloaded: Preloaded, fuse_probe: str, testbedfs: str) -> list[str]:

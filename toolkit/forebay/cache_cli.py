@@ -68,8 +68,8 @@ def verify_command(
     """List logs with every checksum looked at. Nothing is changed.
 
     Logs that a running program writes are listed, not judged. Exit status: 1 if any of what was
-    promised to be there is damaged, unreadable or lost, or something could not be looked at, else
-    0.
+    promised to be there is damaged, unreadable or lost, or what was named could not be looked at,
+    else 0.
     """
     _survey(where, log, json, verify=True)
 
@@ -78,14 +78,17 @@ def _survey(where: list[Path] | None, log: list[str] | None, json: bool, verify:
     from forebay import cache, cache_report
 
     output, errors = _consoles()
+    selection = cache.select(where or [], log or [])
     with cache_report.progress_bars(errors) as progress:
-        found = cache.survey(cache.select(where or [], log or []), verify, progress)
+        found = cache.survey(selection, verify, progress)
     if json:
         _print_json(found.as_json())
     else:
         cache_report.show_survey(output, found)
     is_lost = any(notice["state"] == "lost" for notice in found.missing)
-    if verify and (found.in_state("damaged", "unreadable") or is_lost or found.problems):
+    # Of all storage of the node, some may be for others alone, and hold no log of ours.
+    is_unseen = selection.explicit and bool(found.problems)
+    if verify and (found.in_state("damaged", "unreadable") or is_lost or is_unseen):
         raise typer.Exit(1)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from forebay import cache, filesystem, intent_file, record_files
-from forebay.errors import ForebayError
+from forebay.errors import ForebayError, first_line
 from forebay.records import Record
 from forebay.units import show_bytes
 
@@ -17,6 +17,7 @@ _PATH = ("forebay_cache_path", "e10_cache_path")
 _NOTICE = ".forebay-dirty"
 _HOSTS_NAMED = 16
 _MARK_VERSION = 1
+_USUAL = Path("/dev/shm")  # of logs, where nobody says another place
 _HOLDING = ("writing", "draining", "left", "incomplete", "damaged")
 
 
@@ -94,19 +95,23 @@ def left_in_logs(
     places = {Path(place.path) for place in filesystem.local_paths()}
     said = {Path(value) for key, value in pairs if key in _PATH}
     said |= {one.log_path for one in opened if one.log_path is not None}
-    places |= {place for place in said if place.is_dir()}
-    beside = {Path.cwd(), *(Path(record.path).parent for record in records)}
-    beside |= {one.path.parent for one in opened}
+    not_said = places - said - {_USUAL}
+    places |= {place for place in said if _is_directory(place)}
+    here: list[cache.Entry] = []
     try:
+        beside = {Path.cwd(), *(Path(record.path).parent for record in records)}
+        beside |= {one.path.parent for one in opened}
         found = cache.survey(cache.Selection(directories=sorted(places)))
         here = _made_since(since_unix_s, found)
         beside |= {Path(log["file"]).parent for log in here}
+        unseen = _problems(found, not_said) if declares or here else []
         files = _announced_in(beside)
         if not files:
-            return Unsafe(here, unseen=_problems(found))
+            return Unsafe(here, unseen=unseen)
         announced = cache.survey(cache.Selection(directories=sorted(places), files=files))
-    except ForebayError as error:  # No forebay-cache is installed, or it failed.
-        return Unsafe(unseen=[str(error)] if declares else [])
+    except (ForebayError, OSError, ValueError) as error:
+        # No forebay-cache is installed, or it failed; the command's own status must not be lost.
+        return Unsafe(here, unseen=[first_line(error)] if declares or here else [])
     elsewhere = [
         notice
         for notice in announced.missing
@@ -114,11 +119,28 @@ def left_in_logs(
     ]
     known = {log["path"] for log in here}
     here += [log for log in _made_since(since_unix_s, announced) if log["path"] not in known]
-    return Unsafe(here, elsewhere, _problems(announced))
+    if declares or here or elsewhere:
+        unseen = _problems(announced, not_said)
+    return Unsafe(here, elsewhere, unseen)
 
 
-def _problems(found: cache.Survey) -> list[str]:
-    return [f"{problem['where']}: {problem['what']}" for problem in found.problems]
+def _is_directory(place: Path) -> bool:
+    """Not where that cannot be seen, as of a place on another node."""
+    try:
+        return place.is_dir()
+    except OSError:
+        return False
+
+
+def _problems(found: cache.Survey, not_said: Iterable[Path]) -> list[str]:
+    """What could not be looked at, but for places that nobody had said: some of them may be for
+    others alone, and hold no log of ours."""
+    not_said = list(not_said)
+    return [
+        f"{problem['where']}: {problem['what']}"
+        for problem in found.problems
+        if not any(Path(problem["where"]).is_relative_to(place) for place in not_said)
+    ]
 
 
 def _made_since(unix_s: float, found: cache.Survey) -> list[cache.Entry]:

@@ -53,10 +53,12 @@ FoundLogs verify(const LogSelection& selection) {
   }
   ProgressPrinter printer;
   Bytes checked = 0;
-  return find_logs(selection, ReadDepth::payloads, [&](Bytes more) {
-    checked = std::min(checked + more, stored);  // Programs may still write.
+  FoundLogs found = find_logs(selection, ReadDepth::payloads, [&](Bytes more) {
+    checked = std::min(checked + more, stored - 1);  // Programs may still write.
     printer.print("check", "", checked, stored);
   });
+  if (checked > 0) printer.print("check", "", stored, stored);
+  return found;
 }
 
 json drop_file(const FileLogs& logs) {

@@ -106,12 +106,19 @@ def test_a_mark_of_the_opening_leads_to_logs_that_nothing_else_does(
     assert f"{file} is not complete" in answer.errors, "also where no summary is wanted"
 
 
+@pytest.mark.parametrize("fails", ["always", "when notices are looked at", "in mid-line"])
 def test_where_nobody_can_look_that_is_told(
-    forebay: Forebay, dying: list[str], environ: dict[str, str], tmp_path: Path
+    forebay: Forebay, dying: list[str], environ: dict[str, str], tmp_path: Path, fails: str
 ) -> None:
     tool = Path(environ["FOREBAY_LIBRARY_DIR"]) / "forebay-cache"
+    real = shlex.quote(str(tool.resolve()))
     tool.unlink()
-    tool.write_text("#!/bin/sh\necho no memory >&2\nexit 1\n")
+    does = {
+        "always": "exit 1",
+        "when notices are looked at": f'case "$*" in *--file*) exit 1;; esac; exec {real} "$@"',
+        "in mid-line": "printf '{\"event'; exit 1",
+    }
+    tool.write_text(f"#!/bin/sh\n{does[fails]}\n")
     tool.chmod(0o755)
     hint = f"e10_cache_path={tmp_path / 'local'}"
     answer = forebay(
@@ -119,8 +126,10 @@ def test_where_nobody_can_look_that_is_told(
     )
     assert answer.code == 137
     assert "whether more is left in write-behind logs is not known" in answer.errors
-    (why,) = read_json(tmp_path / "r.json")["unsafe_unseen"]
-    assert "ended with status 1" in why
+    result = read_json(tmp_path / "r.json")
+    (why,) = result["unsafe_unseen"]
+    assert why
+    assert len(result["unsafe_logs"]) == (1 if fails.startswith("when") else 0)
 
 
 def test_logs_where_only_a_notice_leads_are_found_too(

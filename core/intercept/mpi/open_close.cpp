@@ -277,6 +277,7 @@ int open_crowded(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
   return MPI_SUCCESS;
 }
 
+/// Says at once where logs of it may be.
 void mark_as_cached(const OpenFile& file) {
   const bool is_cached = file.shadow != nullptr && file.shadow->engine->holds_back();
   if (!is_cached || !file.reporting || file.exchange->rank() != 0) return;

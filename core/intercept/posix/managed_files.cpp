@@ -90,7 +90,10 @@ size_t serve(Access& access, int descriptor, void* buffer, size_t count, off_t o
   const auto served = access.file->serve({static_cast<std::byte*>(buffer), count}, offset,
                                          access.version, file_clock_ns());
   if (served.room) access.file->wake();
-  if (served.asks) access.managed->asked_at_waits.store(waits_of_thread());
+  if (served.asks) {
+    waits_when_asked = waits_of_thread();
+    access.managed->asker.store(&waits_when_asked);
+  }
   if (served.over) {
     // Another thread may have moved it to another way meanwhile.
     access.lock.lock();

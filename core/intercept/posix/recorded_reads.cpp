@@ -95,17 +95,17 @@ void was_read(int descriptor, off_t offset, ssize_t moved, std::int64_t ns, bool
   ManagedFile* managed = listed(descriptor);
   if (managed == nullptr) return;
   managed->by_kernel.count(moved, ns, is_followed);
-  constexpr long not_asked = ManagedFile::not_asked;
-  std::atomic<long>& asked_at_waits = managed->asked_at_waits;
-  const long waits = asked_at_waits.load(std::memory_order_relaxed) == not_asked
-                         ? not_asked
-                         : asked_at_waits.exchange(not_asked);
-  const bool asks_time = waits != not_asked;
+  const long* const asker = managed->asker.load(std::memory_order_relaxed) == nullptr
+                                ? nullptr
+                                : managed->asker.exchange(nullptr);
+  const bool asks_time = asker != nullptr;
   if ((!recording && !asks_time) || moved <= 0 || inside) return;
   if (!is_own_process(*registry.load())) return;
   const int before = errno;
   const Inside guard;
-  if (asks_time) tell_time(*managed, moved, may_have_waited(waits) ? ns : 0);
+  // The answer may be another thread's, of whose waits nothing is known.
+  const bool waited = asker != &waits_when_asked || may_have_waited(waits_when_asked);
+  if (asks_time) tell_time(*managed, moved, waited ? ns : 0);
   {
     const std::lock_guard lock(managed->mutex);
     const off_t from = offset >= 0 ? offset : real().lseek(descriptor, 0, SEEK_CUR) - moved;

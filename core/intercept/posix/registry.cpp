@@ -42,6 +42,7 @@ std::array<std::atomic<ManagedFile*>, most_descriptors> listed_files{};
 }  // namespace detail
 
 constinit thread_local bool inside = false;
+constinit thread_local long waits_when_asked = 0;
 std::atomic<Registry*> registry{nullptr};
 bool recording = false;
 
@@ -132,7 +133,7 @@ ManagedFile& follow(Registry& state, int descriptor, Followed followed) {
       followed.advised == nullptr && state.late_devices.contains(managed->id.device);
   managed->position_is_shared = false;
   managed->is_over = false;
-  managed->asked_at_waits = ManagedFile::not_asked;
+  managed->asker = nullptr;
   managed->is_undecided = followed.declared != nullptr;
   managed->reads_undecided = 0;
   managed->reads_inherited = 0;

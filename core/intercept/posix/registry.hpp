@@ -35,10 +35,9 @@ class ManagedFile {
   /// Guarded by mutex. Empty in the pool.
   Followed followed;
   CountedReads by_kernel;  ///< What `followed` does not know of yet.
-  /// What is read ahead is to be told how long the kernel's next read takes (took()): how often the
-  /// thread whose read that is had waited before, or not_asked.
-  std::atomic<long> asked_at_waits{not_asked};
-  static constexpr long not_asked = -1;
+  /// What is read ahead is to be told how long the kernel's next read takes (took()): the
+  /// waits_when_asked of the thread whose read that is, or null.
+  std::atomic<const long*> asker{nullptr};
   FileId id;  ///< Guarded by the registry's mutex, as is what follows.
   int descriptors = 0;
   std::atomic<int> abandoned{0};  ///< Of them, those that are closed.
@@ -58,6 +57,9 @@ class ManagedFile {
 /// True in a call of ours that calls the C library, and in a call from a signal handler that
 /// interrupted one: then files are not managed.
 extern constinit thread_local bool inside;
+
+/// How often this thread had waited when one of its reads was asked for its time.
+extern constinit thread_local long waits_when_asked;
 
 class Inside {
  public:
