@@ -96,11 +96,13 @@ def run(options: RunOptions, console: Console) -> int:
         variables, found.records, exit_code != 0, begun_unix_s, opened
     )
     files = summary.summarise(found.records)
+    told = unsafe_data.advice(unsafe)
     with contextlib.suppress(OSError):  # The command's own status must not be lost for it.
         if not options.quiet:
             summary.show(console, files, found)
             prefetch_records.show(console, read_ahead)
-        for line in [*([] if options.quiet else lines), *unsafe_data.advice(unsafe)]:
+            told = lines + told
+        for line in told:
             console.print(line, markup=False, soft_wrap=True)
     if tracing is not None:
         exit_code = exit_code or trace_run.tell(tracing, console, options.quiet)

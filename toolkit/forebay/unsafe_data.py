@@ -2,7 +2,7 @@
 
 import contextlib
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -132,10 +132,9 @@ def _is_directory(place: Path) -> bool:
         return False
 
 
-def _problems(found: cache.Survey, not_said: Iterable[Path]) -> list[str]:
+def _problems(found: cache.Survey, not_said: Collection[Path]) -> list[str]:
     """What could not be looked at, but for places that nobody had said: some of them may be for
     others alone, and hold no log of ours."""
-    not_said = list(not_said)
     return [
         f"{problem['where']}: {problem['what']}"
         for problem in found.problems

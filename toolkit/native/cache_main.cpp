@@ -54,7 +54,8 @@ FoundLogs verify(const LogSelection& selection) {
   ProgressPrinter printer;
   Bytes checked = 0;
   FoundLogs found = find_logs(selection, ReadDepth::payloads, [&](Bytes more) {
-    checked = std::min(checked + more, stored - 1);  // Programs may still write.
+    // Programs may still write, and new ones begin.
+    checked = std::clamp<Bytes>(checked + more, 0, std::max<Bytes>(stored - 1, 0));
     printer.print("check", "", checked, stored);
   });
   if (checked > 0) printer.print("check", "", stored, stored);

@@ -92,14 +92,18 @@ def test_pages_without_a_task_are_an_error(forebay: Forebay) -> None:
     assert "--pages has nothing to do" in answer.errors
 
 
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """A shell script in the place of what sees pages in the kernel."""
+    watcher = tmp_path / "forebay-pages"
+    watcher.write_text(f"#!/bin/sh\n{script}\n")
+    watcher.chmod(0o755)
+    monkeypatch.setattr("forebay.native.pages_program", lambda: watcher)
+
+
 def test_pages_that_cannot_be_seen_are_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    watcher = tmp_path / "bin" / "forebay-pages"
-    watcher.parent.mkdir()
-    watcher.write_text("#!/bin/sh\necho 'mount tracefs (which takes root)' >&2\nexit 1\n")
-    watcher.chmod(0o755)
-    monkeypatch.setattr("forebay.native.pages_program", lambda: watcher)
+    stand_in(tmp_path, monkeypatch, "echo 'mount tracefs (which takes root)' >&2\nexit 1")
     with pytest.raises(ForebayError, match="mount tracefs"), watched(tmp_path, None):
         pytest.fail("it went on")
 
@@ -107,10 +111,7 @@ def test_pages_that_cannot_be_seen_are_an_error(
 def test_what_the_kernel_had_no_room_for_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    watcher = tmp_path / "forebay-pages"
-    watcher.write_text('#!/bin/sh\necho ready\ncat\necho \'{"lost": 3, "unnamed": 1}\'\n')
-    watcher.chmod(0o755)
-    monkeypatch.setattr("forebay.native.pages_program", lambda: watcher)
+    stand_in(tmp_path, monkeypatch, """echo ready\ncat\necho '{"lost": 3, "unnamed": 1}'""")
     with watched(tmp_path, None) as lines:
         assert lines == []
     assert len(lines) == 2
@@ -121,10 +122,7 @@ def test_what_the_kernel_had_no_room_for_is_told(
 def test_a_watcher_that_dies_in_the_midst_of_a_run_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    watcher = tmp_path / "forebay-pages"
-    watcher.write_text("#!/bin/sh\necho ready\necho no memory >&2\nexec >&- 2>&-\nkill -9 $$\n")
-    watcher.chmod(0o755)
-    monkeypatch.setattr("forebay.native.pages_program", lambda: watcher)
+    stand_in(tmp_path, monkeypatch, "echo ready\necho no memory >&2\nexec >&- 2>&-\nkill -9 $$")
     with watched(tmp_path, None) as lines:
         pass
     assert lines == [

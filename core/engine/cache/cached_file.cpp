@@ -212,9 +212,11 @@ void CachedFile::give(Extent extent) {
 }
 
 LogWriter::Outcome CachedFile::append(std::span<const iovec> pieces, Bytes offset) {
-  logging_.begin(BusyTime::Clock::now());
-  LogWriter::Outcome outcome = log_.append(pieces, offset, epoch_);
-  logging_.end(BusyTime::Clock::now());
+  LogWriter::Outcome outcome;
+  {
+    const BusyTime::Worker logging(logging_);
+    outcome = log_.append(pieces, offset, epoch_);
+  }
   if (outcome.logged > 0) uncommitted_ = true;
   logged_ += outcome.logged;
   return outcome;

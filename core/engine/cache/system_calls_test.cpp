@@ -68,6 +68,13 @@ struct Injected {
   bool met() const { return calls > nth; }
 };
 
+/// Of a call that fails, all but which one it is.
+struct Failure {
+  Side side = node;
+  int os_errno = 0;
+  bool lasting = false;
+};
+
 /// Null: all calls are let through.
 std::atomic<Injected*> injected{nullptr};
 
@@ -380,24 +387,26 @@ PossibleContent work(CachedFile& file) {
   return possible;
 }
 
+Injected plan_for(const Place& place, const Failure& failure, Kind kind, int nth) {
+  return {.places = {place.side(node), place.side(global)},
+          .side = failure.side,
+          .kind = kind,
+          .nth = nth,
+          .os_errno = failure.os_errno,
+          .lasting = failure.lasting};
+}
+
 struct Case {
   Device device = Device::disk;
   CacheFlush policy = CacheFlush::immediate;
-  int os_errno = 0;
-  bool lasting = false;
+  Failure failure;
   bool closes = false;
 };
 
 /// One run. True: the call was made that was to fail.
-bool run(const Case& now, Side side, Kind kind, int nth) {
+bool run(const Case& now, Kind kind, int nth) {
   Place place(now.device);
-  Injected plan;
-  plan.places = {place.side(node), place.side(global)};
-  plan.side = side;
-  plan.kind = kind;
-  plan.nth = nth;
-  plan.os_errno = now.os_errno;
-  plan.lasting = now.lasting;
+  Injected plan = plan_for(place, now.failure, kind, nth);
   injected = &plan;
   auto file = place.open(now.policy);
   PossibleContent possible(file_bytes);
@@ -417,29 +426,16 @@ bool run(const Case& now, Side side, Kind kind, int nth) {
   return plan.met();
 }
 
-struct FailingRecovery {
-  Device device = Device::disk;
-  Side side = node;
-  int os_errno = 0;
-  bool lasting = false;
-};
-
 /// A recovery in which a call fails, and one more. True: the call was made.
-bool recover_twice(const FailingRecovery& now, Kind kind, int nth) {
-  Place place(now.device);
+bool recover_twice(Device device, const Failure& failure, Kind kind, int nth) {
+  Place place(device);
   auto file = place.open(CacheFlush::onclose);
   EXPECT_NE(file, nullptr);
   if (file == nullptr) return false;
   const PossibleContent possible = work(*file);
   file.reset();
   place.end_process();
-  Injected plan;
-  plan.places = {place.side(node), place.side(global)};
-  plan.side = now.side;
-  plan.kind = kind;
-  plan.nth = nth;
-  plan.os_errno = now.os_errno;
-  plan.lasting = now.lasting;
+  Injected plan = plan_for(place, failure, kind, nth);
   injected = &plan;
   const Status done = place.try_to_recover();
   injected = nullptr;
@@ -449,6 +445,21 @@ bool recover_twice(const FailingRecovery& now, Kind kind, int nth) {
   place.recover();
   EXPECT_EQ(possible.wrong(place.content()), "") << "recovered once more";
   return plan.met();
+}
+
+/// How many calls of each kind `run(kind, nth)` made: one more run for each, in which it fails.
+template <typename Run>
+std::map<int, int> calls_that_failed(Run run) {
+  std::map<int, int> calls;
+  for (int kind = 0; kind < kinds; ++kind) {
+    // Which call is whose turn varies with the threads, so there may be one more or less.
+    for (int nth = 0; !testing::Test::HasFailure(); ++nth) {
+      SCOPED_TRACE(testing::Message() << "call " << kind << ", number " << nth);
+      if (!run(static_cast<Kind>(kind), nth)) break;
+      ++calls[kind];
+    }
+  }
+  return calls;
 }
 
 /// Times that something on the global side is made durable by the first write to a log.
@@ -484,16 +495,8 @@ class EverySystemCall
 
 TEST_P(EverySystemCall, MayFailAndNothingIsLost) {
   const auto [device, side, failing, lasting, closes] = GetParam();
-  const Case now{device, failing.policy, failing.os_errno, lasting, closes};
-  std::map<int, int> calls;
-  for (int kind = 0; kind < kinds; ++kind) {
-    // Which call is whose turn varies with the threads, so there may be one more or less.
-    for (int nth = 0; !HasFailure(); ++nth) {
-      SCOPED_TRACE(testing::Message() << "call " << kind << ", number " << nth);
-      if (!run(now, side, static_cast<Kind>(kind), nth)) break;
-      ++calls[kind];
-    }
-  }
+  const Case now{device, failing.policy, {side, failing.os_errno, lasting}, closes};
+  auto calls = calls_that_failed([&now](Kind kind, int nth) { return run(now, kind, nth); });
   // Directories are made for notices and logs, only the file is cut, and only memory is mapped,
   // which is read without a call then.
   for (int kind = 0; kind < kinds; ++kind) {
@@ -529,15 +532,10 @@ class EverySystemCallOfARecovery
 
 TEST_P(EverySystemCallOfARecovery, MayFailAndTheNextOneBringsAllToTheFile) {
   const auto [device, side, os_errno, lasting] = GetParam();
-  const FailingRecovery now{device, side, os_errno, lasting};
-  std::map<int, int> calls;
-  for (int kind = 0; kind < kinds; ++kind) {
-    for (int nth = 0; !HasFailure(); ++nth) {
-      SCOPED_TRACE(testing::Message() << "call " << kind << ", number " << nth);
-      if (!recover_twice(now, static_cast<Kind>(kind), nth)) break;
-      ++calls[kind];
-    }
-  }
+  const Failure failure{side, os_errno, lasting};
+  auto calls = calls_that_failed([device = device, &failure](Kind kind, int nth) {
+    return recover_twice(device, failure, kind, nth);
+  });
   for (const Kind kind : {open_call, remove_call}) EXPECT_GT(calls[kind], 0) << kind;
   // Logs are read, and the file is written.
   const auto of_this_side =

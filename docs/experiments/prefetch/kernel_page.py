@@ -258,19 +258,15 @@ def _claims(
         ),
     ]
     if PAGES.name in by_case and forebay != PAGES.name:
-        claims += _page_cache_claims(processes, by_case[PAGES.name], needed)
+        way = PAGES.name.removeprefix("Forebay, ")
+        held = max(run["page_cache_peak"] for run in by_case[PAGES.name])  # its memory lies there
+        claims += [
+            Claim(f"{way}: bytes read / bytes needed", served[PAGES.name] / needed, 1.05),
+            Claim(
+                f"{way}: held there / {BUDGET >> 20} MiB a process", held / BUDGET / processes, 1
+            ),
+        ]
     return claims
-
-
-def _page_cache_claims(processes: int, runs: list[Run], needed: int) -> list[Claim]:
-    """What the way through the page cache costs; its memory is what the page cache holds."""
-    way = PAGES.name.removeprefix("Forebay, ")
-    served = median(run["bytes_served"] for run in runs)
-    peak = max(run["page_cache_peak"] for run in runs)
-    return [
-        Claim(f"{way}: bytes read / bytes needed", served / needed, 1.05),
-        Claim(f"{way}: held there / {BUDGET >> 20} MiB a process", peak / BUDGET / processes, 1),
-    ]
 
 
 def _wrong_claims(cases: list[Case], by_case: dict[str, list[Run]]) -> list[Claim]:
