@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -35,6 +36,9 @@ def run(
         intent: Annotated[
             Path | None, typer.Option(help="Write there what it reads, and do no more.")
         ] = None,
+        processes: Annotated[
+            int, typer.Option(min=1, help="So many read it, all the same and at once.")
+        ] = 1,
     ) -> None:
         if make:
             create(path, units)
@@ -46,12 +50,38 @@ def run(
             text = "\n".join(["[[file]]", f"path = '{path.absolute()}'", "willneed = [", *lines])
             intent.write_text(f"{text}\n]\n")
             return
-        start = time.perf_counter()
-        found = read(path, units)
-        report(time.perf_counter() - start, found, expected(units))
+
+        def read_and_report() -> None:
+            start = time.perf_counter()
+            found = read(path, units)
+            report(time.perf_counter() - start, found, expected(units))
+
+        if processes == 1:
+            read_and_report()
+        else:
+            _at_once(processes, read_and_report)
 
     command.__doc__ = about
     typer.run(command)
+
+
+def _at_once(count: int, work: Callable[[], None]) -> None:
+    """Does it in so many processes, which `multiprocessing` forks from this one, and which begin
+    when all are there. Ends the program if one of them fails."""
+    fork = multiprocessing.get_context("fork")
+    beginning = fork.Barrier(count)
+
+    def begin_together() -> None:
+        beginning.wait()
+        work()
+
+    workers = [fork.Process(target=begin_together) for _ in range(count)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    if any(worker.exitcode != 0 for worker in workers):
+        raise typer.Exit(1)
 
 
 def report(seconds: float, found: Iterable[Numbers], expected: Iterator[Numbers]) -> None:

@@ -16,23 +16,31 @@ from readers_runs import ALL, APART, BY_NAME, FOREBAY, WARM, WRONG, Reader
 DECLARED = 40_000_000  # bytes; 0.10 s at 400 MB/s
 
 
-def leave(output: Path, reader: Reader, number: int, seconds: dict[str, float]) -> None:
+def leave(
+    output: Path,
+    reader: Reader,
+    number: int,
+    seconds: dict[str, float],
+    processes: tuple[int, ...] = (1,),
+) -> None:
     """One round: `seconds` of some cases, 3 of all others."""
     intents = (Path("exact"), Path("apart"), Path("wrong"))
-    names = [case.name for case in readers_runs.cases_of(reader, *intents)]
+    stem = "reader" if processes == (1,) else "together"
     runs = [
         {
             "case": name,
+            "processes": count,
             "bytes": 51_200_000,
             "seconds": seconds.get(name, 3.0),
             "requests": 1600,
             "bytes_served": DECLARED,
             **({"prefetch": [{"memory_peak": 8 << 20}]} if name in (FOREBAY, APART, WRONG) else {}),
         }
-        for name in names
+        for count in processes
+        for name in (case.name for case in readers_runs.cases_of(reader, count, *intents))
     ]
     (output / "results").mkdir(exist_ok=True)
-    (output / "results" / f"reader-{reader.name}-{number}.json").write_text(
+    (output / "results" / f"{stem}-{reader.name}-{number}.json").write_text(
         json.dumps(
             {
                 "reader": reader.name,
@@ -63,6 +71,18 @@ def test_each_reader_is_judged_by_its_bar(tmp_path: Path) -> None:
     assert "nobody can beat is 0.40 s" in page
     assert "nobody can beat is 0.10 s" in page
     assert page.index("readers.svg") < page.index("## uproot")
+
+
+def test_several_processes_are_judged_by_the_same_bar(tmp_path: Path) -> None:
+    leave(tmp_path, BY_NAME["uproot"], 0, {})
+    for number in range(5):
+        times = {FOREBAY: 0.5, WARM: 0.9, WRONG: 3.6}
+        leave(tmp_path, BY_NAME["uproot"], number, times, (2, 4))
+    found = parts(readers_page.write(tmp_path).read_text())["uproot"]
+    assert found[f"4, {FOREBAY}"] == ["0.50 [0.50, 0.50]", "1600", "40"]
+    assert found["2 processes: kernel, 128 KiB / Forebay"] == ["at least 4", "6.00", "met"]
+    assert found["4 processes: wrong extents / no hints"] == ["at most 1.1", "1.20", "missed"]
+    assert f"8, {FOREBAY}" not in found
 
 
 def test_small_files_have_no_wrong_extents(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Goal: real programs that read by uproot, h5py, numpy, pyarrow and tar get the same bytes under
 Forebay, whether what is declared is the whole file, parts that they do not read, nothing that a
-file has, or what the file's own index says, and some of it was there before they asked.
+file has, or what the file's own index says, and some of it was there before they asked; one process
+and three that are forked from one.
 
 Method: the readers of proxies/readers check what they read themselves. Records must say that
 something was fetched, where all of its file is declared, for who reads by descriptors, through a
@@ -107,6 +108,21 @@ def check_by_index(preloaded: Preloaded, command: list[str], data: Path) -> list
     return check_until(preloaded, command, data, "by its index", is_half_served)
 
 
+def check_several(preloaded: Preloaded, command: list[str], data: Path, declared: str) -> list[str]:
+    """What is wrong where three processes read by what was declared last."""
+    evict(data)
+    code, output, errors = preloaded.run([*command, "--processes", "3"])
+    records = preloaded.take_records()
+    what = f"{data.stem}, {declared}, three processes"
+    print(f"{what}: {len(records)} openings, {total(records, 'bytes_fetched')} bytes fetched")
+    failures = []
+    if code != 0 or output.count(b"all bytes are right") != 3:
+        failures.append(f"{what}: {code}, {output!r} {errors!r}")
+    if len(records) < 3:
+        failures.append(f"{what}: a process left no record: {records}")
+    return failures
+
+
 def is_any_fetched(records: list[dict[str, object]]) -> bool:
     """Whether anything was read ahead."""
     return total(records, "bytes_fetched") > 0 or total(records, "requests") > 0
@@ -154,8 +170,12 @@ def main() -> int:
                     failures.append(f"{one}: nothing was read ahead: {records}")
                 if one in UNSEEN and kind == "whole" and not is_any_fetched(records):
                     failures += check_until(preloaded, command, data, kind, is_any_fetched)
+                if one in UNSEEN and kind == "whole":
+                    failures += check_several(preloaded, command, data, kind)
         for one in sorted(there.keys() & BY_DESCRIPTORS):
-            failures += check_by_index(preloaded, commands[one], directory / f"{one}.data")
+            data = directory / f"{one}.data"
+            failures += check_by_index(preloaded, commands[one], data)
+            failures += check_several(preloaded, commands[one], data, "by its index")
     print("\n".join(failures) or "all bytes are right")
     return 1 if failures else 0
 

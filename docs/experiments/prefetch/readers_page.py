@@ -21,7 +21,7 @@ from page_claims import (
     stored_rounds,
     table_of,
 )
-from readers_runs import ALL, APART, FOREBAY, WARM, WRONG, Reader
+from readers_runs import ALL, APART, FOREBAY, SEVERAL, WARM, WRONG, Reader
 
 DEFAULT = KERNEL[0].name
 
@@ -69,7 +69,8 @@ def write(output: Path) -> Path:
         "shuffled order. Times are the programs' own, from opening the file to the last byte in "
         "their memory, without starting the interpreter; medians, least and most in brackets. All "
         "that was read is checked. *memory* is the most that Forebay's buffers took for an opening "
-        "of a file.",
+        "of a file. *Several processes* are forked from one, begin at once, and all read the same; "
+        "the slowest counts.",
     ]
     panels = []
     picture_at = len(lines)
@@ -78,6 +79,7 @@ def write(output: Path) -> Path:
         if rounds:
             part, panel = _part(reader, rounds)
             lines += part
+            lines += _together(reader, stored_rounds(output, f"together-{reader.name}"))
             panels.append(panel)
     lines[picture_at:picture_at] = drawn(output, "readers", panels)
     lines += notes_of(output, "readers")
@@ -135,6 +137,52 @@ def _part(reader: Reader, rounds: list[dict[str, Any]]) -> tuple[list[str], Pane
         claims.append(Claim("wrong extents / no hints", seconds[WRONG] / seconds[DEFAULT], 1.1))
     lines += table_of(claims, len(rounds))
     return lines, Panel(reader.title, nobody, declared / 1e6, bars)
+
+
+def _together(reader: Reader, rounds: list[dict[str, Any]]) -> list[str]:
+    """Several processes, if they were measured."""
+    if not rounds:
+        return []
+    runs = [run for one in rounds for run in one["runs"]]
+    lines = [
+        "",
+        "### Several processes",
+        "",
+        f"Rounds: {len(rounds)}, {circumstances_of(rounds, 3)}",
+        "",
+        "| processes, case | seconds | requests | MB read at the server |",
+        "|---|---|---|---|",
+    ]
+    claims = []
+    for count in SEVERAL:
+        seconds = {}
+        for name in (KERNEL[0].name, KERNEL[-1].name, FOREBAY, WRONG, WARM):
+            some = [run for run in runs if (run["processes"], run["case"]) == (count, name)]
+            if some:
+                seconds[name] = median(run["seconds"] for run in some)
+                lines.append(row_of(f"{count}, {name}", some))
+        if seconds:
+            nobody = bound(seconds[WARM], rounds[0]["bytes_declared"])
+            claims += _claims_together(reader, count, seconds, nobody)
+    return [*lines, *table_of(claims, len(rounds))]
+
+
+def _claims_together(
+    reader: Reader, count: int, seconds: dict[str, float], nobody: float
+) -> list[Claim]:
+    """Of so many processes."""
+    default = seconds[DEFAULT]
+    assert reader.bar is not None, "only those with a bar are measured so"
+    return [
+        Claim(
+            f"{count} processes: {DEFAULT} / Forebay",
+            default / seconds[FOREBAY],
+            reader.bar,
+            is_least=True,
+            reach=default / nobody,
+        ),
+        Claim(f"{count} processes: wrong extents / no hints", seconds[WRONG] / default, 1.1),
+    ]
 
 
 def _memory(run: Run) -> int:

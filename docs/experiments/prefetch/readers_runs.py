@@ -1,6 +1,6 @@
 """Measures real programs that read, on an emulated parallel file system with a page cache: with the
-kernel's own read-ahead at several settings, and read ahead by Forebay. One JSON document a round of
-one program."""
+kernel's own read-ahead at several settings, and read ahead by Forebay; one process and several on
+one file. One JSON document a round of one program."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum
@@ -72,6 +73,11 @@ ALL = [
 ]
 BY_NAME = {reader.name: reader for reader in ALL}
 
+SEVERAL = (2, 4, 8)
+"""Processes on the one file."""
+TOGETHER = [reader.name for reader in ALL if reader.bar is not None]
+"""Those that are measured so, too."""
+
 FOREBAY = "Forebay"
 APART = "Forebay, gap = 0"
 WRONG = "Forebay, wrong extents"
@@ -91,20 +97,28 @@ class Case:
     is_warm: bool = False
 
 
-def cases_of(reader: Reader, exact: Path, apart: Path, wrong: Path) -> list[Case]:
-    """Of small files there are no wrong extents, and most settings differ in nothing."""
+def cases_of(reader: Reader, processes: int, exact: Path, apart: Path, wrong: Path) -> list[Case]:
+    """Of small files there are no wrong extents, and most settings differ in nothing. What differs
+    by how many processes there are is told by fewer cases."""
     settings = [Case(case.name, case.read_ahead) for case in KERNEL]
     right, warm = Case(FOREBAY, intent=exact), Case(WARM, is_warm=True)
     if reader.plan is Plan.WHOLE:
         return [settings[0], settings[-1], right, warm]
-    return [*settings, right, Case(APART, intent=apart), Case(WRONG, intent=wrong), warm]
+    misled = Case(WRONG, intent=wrong)
+    if processes > 1:
+        return [settings[0], settings[-1], right, misled, warm]
+    return [*settings, right, Case(APART, intent=apart), misled, warm]
 
 
 def measure_round(
-    tools: Tools, memory: Path, reader: Reader, shuffle: random.Random
+    tools: Tools,
+    memory: Path,
+    reader: Reader,
+    processes: Collection[int],
+    shuffle: random.Random,
 ) -> dict[str, Any]:
-    """Every case once, in shuffled order, on an empty page cache each time but one. Needs root,
-    which sets the kernel's read-ahead."""
+    """Every case of so many processes once, in shuffled order, on an empty page cache each time but
+    one. Needs root, which sets the kernel's read-ahead."""
     with (
         testbed(tools, memory, "--page-cache", "--stripe", STRIPE) as bed,
         tempfile.TemporaryDirectory(dir=memory) as name,
@@ -119,9 +133,13 @@ def measure_round(
         declared = _PAIR.findall(exact.read_text())
         if reader.plan is not Plan.WHOLE:
             _write_wrong(exact, wrong, (bed.mount / "data").stat().st_size)
-        todo = cases_of(reader, exact, apart, wrong)
+        todo = [
+            (count, case)
+            for count in processes
+            for case in cases_of(reader, count, exact, apart, wrong)
+        ]
         shuffle.shuffle(todo)
-        runs = [_run(tools, bed, case, place, command) for case in todo]
+        runs = [_run(tools, bed, case, place, command, count) for count, case in todo]
         needed = sum(int(length) for _, length in declared) or _size(bed.mount / "data")
     return {"reader": reader.name, **circumstances(), "bytes_declared": needed, "runs": runs}
 
@@ -204,19 +222,31 @@ def _write_wrong(exact: Path, wrong: Path, size: int) -> None:
     wrong.write_text("\n".join([f"{head}willneed = [", *lines, "]"]) + "\n")
 
 
-def _run(tools: Tools, bed: Testbed, case: Case, place: Path, command: list[str]) -> dict[str, Any]:
+def _run(
+    tools: Tools, bed: Testbed, case: Case, place: Path, command: list[str], processes: int
+) -> dict[str, Any]:
     bed.set_read_ahead(case.read_ahead)
     for file in _files(Path(command[-1])):
         if case.is_warm:
             file.read_bytes()
         else:
             evict(file)
+    if processes > 1:
+        command = [*command, "--processes", str(processes)]
     summary = place / "summary.json" if case.intent is not None else None
     if case.intent is not None and summary is not None:
         command = with_intent(tools, case.intent, summary, command)
-    ((count, seconds),), seen = observe(case.name, TOLD, bed.served, command, summary)
+    told, seen = observe(case.name, TOLD, bed.served, command, summary, processes)
     if summary is not None:
         # Of tar's 5,000 files: what the page shows is the most memory that one takes.
         files = sorted(seen["prefetch"], key=lambda file: int(file["memory_peak"]))
         seen["prefetch"] = files[-1:]
-    return {"case": case.name, "bytes": int(count), "seconds": float(seconds), **seen}
+    # All read the same; the slowest counts.
+    count, seconds = max(told, key=lambda one: float(one[1]))
+    return {
+        "case": case.name,
+        "processes": processes,
+        "bytes": int(count),
+        "seconds": float(seconds),
+        **seen,
+    }

@@ -6,7 +6,7 @@ import json
 import random
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -36,6 +36,7 @@ class What(StrEnum):
     KERNEL = "kernel"
     EXT4 = "ext4"
     READERS = "readers"
+    TOGETHER = "together"
     UNLISTED = "unlisted"
     TABLE = "table"
 
@@ -47,8 +48,9 @@ def main(
             help="measure: add rounds without a page cache. kernel: add rounds against the "
             "kernel's read-ahead; needs root. ext4: the same on a throttled disk, which needs loop "
             "devices and control groups of version 1. readers: add rounds of real programs; needs "
-            "root. unlisted: add rounds of what interception costs calls that are not read ahead. "
-            "table: write the pages from what is there."
+            "root. together: the same by several processes on one file. unlisted: add rounds of "
+            "what interception costs calls that are not read ahead. table: write the pages from "
+            "what is there."
         ),
     ],
     rounds: Annotated[int, typer.Option("--rounds", "-n", min=1, help="Of each kind.")] = 5,
@@ -56,13 +58,14 @@ def main(
         list[str] | None,
         typer.Option(
             help="Of measure: compute-bound or I/O-bound. Of readers: "
-            f"{', '.join(readers_runs.BY_NAME)}."
+            f"{', '.join(readers_runs.BY_NAME)}; of together: "
+            f"{', '.join(readers_runs.TOGETHER)}."
         ),
     ] = None,
     processes: Annotated[
         list[int] | None,
         typer.Option(
-            help="Of kernel and ext4: only with so many on the one file, "
+            help="Of kernel, ext4 and together: only with so many on the one file, "
             f"{', '.join(map(str, kernel_runs.CASES))}; may be said several times."
         ),
     ] = None,
@@ -94,7 +97,7 @@ def main(
     def add(stem: str, measure: Callable[[random.Random], dict[str, Any]]) -> None:
         number = next_number(output, stem)
         path = path_of(output, stem, number)
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         found = measure(random.Random(number))
         path.write_text(json.dumps(found, indent=1) + "\n")
         print(path, flush=True)
@@ -102,9 +105,11 @@ def main(
     def of_kind(one: str) -> Callable[[random.Random], dict[str, Any]]:
         return lambda shuffle: analysis_runs.measure_round(tools, tmpfs, one, shuffle)
 
-    def of_reader(name: str) -> Callable[[random.Random], dict[str, Any]]:
+    def of_reader(
+        name: str, by: Collection[int] = (1,)
+    ) -> Callable[[random.Random], dict[str, Any]]:
         reader = readers_runs.BY_NAME[name]
-        return lambda shuffle: readers_runs.measure_round(tools, tmpfs, reader, shuffle)
+        return lambda shuffle: readers_runs.measure_round(tools, tmpfs, reader, by, shuffle)
 
     def of_kernel(shuffle: random.Random) -> dict[str, Any]:
         workload = kernel_runs.PUBLISHED if full else kernel_runs.SMALL
@@ -126,6 +131,9 @@ def main(
             elif what is What.READERS:
                 for one in kind or list(readers_runs.BY_NAME):
                     add(f"reader-{one}", of_reader(one))
+            elif what is What.TOGETHER:
+                for one in kind or readers_runs.TOGETHER:
+                    add(f"together-{one}", of_reader(one, processes or readers_runs.SEVERAL))
             elif what is What.UNLISTED:
                 add("unlisted", lambda _: unlisted_runs.measure_round())
             else:
