@@ -2,8 +2,13 @@
 
 #include <signal.h>
 
+#include <cerrno>
+#include <new>
+#include <system_error>
 #include <thread>
 #include <utility>
+
+#include "core/model/error.hpp"
 
 namespace forebay {
 
@@ -24,6 +29,18 @@ std::thread background_thread(Work work) {
   };
   const Blocked blocked;
   return std::thread(std::move(work));
+}
+
+/// The same, and nothing is thrown. Error: that of pthread_create(3) where none is to be had.
+template <typename Work>
+Result<std::thread> try_background_thread(Work work) {
+  try {
+    return background_thread(std::move(work));
+  } catch (const std::system_error& failure) {
+    return fail(failure.code().value(), "start a thread");
+  } catch (const std::bad_alloc&) {
+    return fail(ENOMEM, "start a thread");
+  }
 }
 
 }  // namespace forebay

@@ -19,10 +19,11 @@ namespace {
 
 class PosixFetchSource final : public FetchSource {
  public:
-  PosixFetchSource(Descriptor fd, bool is_direct, std::string path,
+  PosixFetchSource(Descriptor fd, bool is_direct, bool writes_out, std::string path,
                    std::unique_ptr<ServerAdvice> servers)
       : fd_(std::move(fd)),
         is_direct_(is_direct),
+        writes_out_(writes_out),
         told_(residence_told(fd_.get())),
         path_(std::move(path)),
         servers_(std::move(servers)) {}
@@ -46,6 +47,13 @@ class PosixFetchSource final : public FetchSource {
     if (failed != 0) return fail(failed, "advise on " + path_);
     return {};
   }
+  Status write_out(Extent extent) override {
+    if (writes_out_ || forebay::write_out(fd_.get(), extent)) return {};
+    const int failed = errno;
+    const bool is_lost = failed == EIO || failed == ENOSPC || failed == EDQUOT;
+    if (is_lost) return fail(failed, "write out what was stored in " + path_);
+    return {};  // It does not do so at all; the file's times are looked at with each read.
+  }
   bool advises_servers() const override { return servers_ != nullptr; }
   int descriptor() const override { return fd_.get(); }
   bool is_direct() const override { return is_direct_; }
@@ -53,6 +61,7 @@ class PosixFetchSource final : public FetchSource {
  private:
   const Descriptor fd_;
   const bool is_direct_;
+  const bool writes_out_;  ///< Its reads do.
   const ResidenceTold told_;
   const std::string path_;
   const std::unique_ptr<ServerAdvice> servers_;  ///< Null where the kernel is all that there is.
@@ -75,8 +84,8 @@ Result<std::unique_ptr<FetchSource>> open_fetch_source(int descriptor, const std
   // Who asks that its reads leave the time of last access alone means ours, too.
   const int flags = O_RDONLY | O_CLOEXEC | (::fcntl(descriptor, F_GETFL) & O_NOATIME);
   int fd = -1;
-  if (way == Through::direct &&
-      suits_direct_io(told_direct_alignment(descriptor).value_or(direct_alignment))) {
+  const auto alignment = told_direct_alignment(descriptor);
+  if (way == Through::direct && suits_direct_io(alignment.value_or(direct_alignment))) {
     fd = ::open(link.c_str(), flags | O_DIRECT);
   }
   const bool is_direct = fd >= 0;
@@ -87,7 +96,7 @@ Result<std::unique_ptr<FetchSource>> open_fetch_source(int descriptor, const std
   if (!is_direct && way != Through::page_cache) ::posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
   // Our own reads through the page cache bring what they read, and nothing around it.
   if (!is_direct) ::posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
-  return std::make_unique<PosixFetchSource>(Descriptor(fd), is_direct, path,
+  return std::make_unique<PosixFetchSource>(Descriptor(fd), is_direct, is_direct && alignment, path,
                                             server_advice_of(fd, link));
 }
 

@@ -37,6 +37,13 @@ class FetchSource {
   /// own affair.
   virtual Status advise(Extent extent, bool is_needed) = 0;
 
+  /// Brings what was stored in `extent` to the file, as far as its reads do not do so by
+  /// themselves: those past the page cache do, but for those that a file system takes as such and
+  /// does not carry out so (ext4 with its data in the journal), which it does not tell before
+  /// Linux 6.1. Error: io, no_space or quota, which whoever opens the file later is not told any
+  /// more.
+  virtual Status write_out(Extent /*extent*/) { return {}; }
+
   /// Advice brings more than the kernel's page cache shows.
   virtual bool advises_servers() const { return false; }
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -29,7 +30,7 @@ struct ReadOutcome {
 /// Reads that are under way at the same time. One thread starts and waits; any may wake it.
 class ReadQueue {
  public:
-  virtual ~ReadQueue() = default;  ///< Waits for what is under way.
+  virtual ~ReadQueue() = default;  ///< Waits for what is under way, if it can.
 
   virtual int depth() const = 0;  ///< Requests that may be under way.
 
@@ -40,6 +41,10 @@ class ReadQueue {
   /// no longer be used, and what is under way may still write into its memory.
   virtual Result<std::vector<ReadOutcome>> wait() = 0;
 
+  /// Waits for what is under way. False: the queue can no longer be used, and what is under way may
+  /// still write into its memory, also once the queue is gone.
+  virtual bool drain() = 0;
+
   /// Its own, that nobody else may close.
   virtual std::vector<int> descriptors() const = 0;
 
@@ -49,8 +54,9 @@ class ReadQueue {
 };
 
 /// By io_uring; null where the kernel, or who confines the process, does not have it or refuses its
-/// use. Sources must have descriptors.
-std::unique_ptr<ReadQueue> make_uring_queue(int depth);
+/// use. Sources must have descriptors. `lets_go` hears of each of descriptors() before it is
+/// closed.
+std::unique_ptr<ReadQueue> make_uring_queue(int depth, std::function<void(int)> lets_go = {});
 
 /// By threads that read, made as they are needed; fewer where the system gives no more.
 std::unique_ptr<ReadQueue> make_thread_queue(int depth);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdlib>
@@ -161,6 +162,39 @@ void refuse_to_enter(int os_errno) {
   ASSERT_EQ(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
 }
 
+/// Until then nobody else may have their numbers.
+TEST(UringQueue, LetsGoOfItsDescriptorsOnceNothingIsUnderWay) {
+  std::atomic<bool> may_end{false};
+  std::vector<int> gone;
+  auto queue = make_uring_queue(8, [&](int descriptor) {
+    EXPECT_TRUE(may_end.load()) << "a read is under way";
+    EXPECT_NE(::fcntl(descriptor, F_GETFD), -1) << "it is closed after that";
+    gone.push_back(descriptor);
+  });
+  if (queue == nullptr) GTEST_SKIP() << "this kernel gives no io_uring";
+  const std::vector<int> descriptors = queue->descriptors();
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  const Descriptor out(ends[0]);
+  const Descriptor in(ends[1]);
+  auto source = open_fetch_source(out.get(), "pipe", Through::page_cache);
+  ASSERT_TRUE(source.has_value());
+  std::array<std::byte, 4> into{};
+  std::atomic<bool> is_started{false};
+  std::thread ends_it([&] {
+    ASSERT_TRUE(queue->start({1, source->get(), into, 0}).has_value());
+    ASSERT_TRUE(queue->wake());
+    ASSERT_TRUE(queue->wait().has_value());
+    is_started = true;
+    queue.reset();
+  });
+  while (!is_started) std::this_thread::yield();
+  may_end = true;
+  EXPECT_EQ(::write(in.get(), "four", 4), 4);
+  ends_it.join();
+  EXPECT_EQ(gone, descriptors);
+}
+
 class RefusedRing : public ::testing::TestWithParam<int> {};
 
 TEST_P(RefusedRing, IsNotTaken) {
@@ -183,6 +217,7 @@ TEST_P(RefusedRing, EndsWithAnErrorWhereItWorkedBefore) {
     const auto ended = queue->wait();
     ASSERT_FALSE(ended.has_value());
     EXPECT_EQ(ended.error().os_errno, GetParam());
+    EXPECT_FALSE(queue->drain()) << "what is under way may still write";
     queue.reset();
   }).join();
 }

@@ -61,6 +61,8 @@ class ThreadQueue final : public ReadQueue {
     return std::exchange(ended_, std::move(next));
   }
 
+  bool drain() override { return true; }  // The end of its threads is waited for.
+
   bool wake() override {
     const std::lock_guard lock(mutex_);
     woken_ = true;
@@ -70,11 +72,9 @@ class ThreadQueue final : public ReadQueue {
 
  private:
   bool add_worker() {
-    try {
-      workers_.push_back(background_thread([this] { work(); }));
-    } catch (const std::exception&) {  // No thread, or no memory for one more.
-      return false;
-    }
+    auto worker = try_background_thread([this] { work(); });
+    if (!worker) return false;
+    workers_.push_back(std::move(*worker));  // There is room for all.
     return true;
   }
 
@@ -86,10 +86,20 @@ class ThreadQueue final : public ReadQueue {
       const ReadRequest request = requests_.front();
       requests_.pop_front();
       lock.unlock();
-      const auto moved = request.source->read(request.into, request.offset);
+      const ReadOutcome outcome = carried_out(request);
       lock.lock();
-      ended_.push_back({request.tag, moved.value_or(0), moved ? 0 : errno_of(moved.error())});
+      ended_.push_back(outcome);
       ended_something_.notify_one();
+    }
+  }
+
+  /// What an error says may want memory that is not there.
+  static ReadOutcome carried_out(const ReadRequest& request) {
+    try {
+      const auto moved = request.source->read(request.into, request.offset);
+      return {request.tag, moved.value_or(0), moved ? 0 : errno_of(moved.error())};
+    } catch (const std::bad_alloc&) {
+      return {request.tag, 0, ENOMEM};
     }
   }
 

@@ -27,13 +27,13 @@ constexpr std::chrono::milliseconds between_tries{1};
 class UringQueue final : public ReadQueue {
  public:
   /// `bell`: an eventfd that the ring waits for along with the reads.
-  UringQueue(const io_uring& ring, Descriptor bell, int depth)
-      : ring_(ring), bell_(std::move(bell)), depth_(depth) {}
+  UringQueue(const io_uring& ring, Descriptor bell, int depth, std::function<void(int)> lets_go)
+      : ring_(ring), bell_(std::move(bell)), depth_(depth), lets_go_(std::move(lets_go)) {}
 
   ~UringQueue() override {
-    // The kernel writes into the memory of its reads until they have ended.
-    while (under_way_ > 0) {
-      if (!reap([](const ReadOutcome&) {})) break;
+    drain();
+    if (lets_go_ != nullptr) {
+      for (const int descriptor : descriptors()) lets_go_(descriptor);
     }
     io_uring_queue_exit(&ring_);
   }
@@ -63,6 +63,14 @@ class UringQueue final : public ReadQueue {
     const auto reaped = reap([&](const ReadOutcome& outcome) { ended.push_back(outcome); });
     if (!reaped) return tl::unexpected(reaped.error());
     return ended;
+  }
+
+  /// The kernel writes into the memory of its reads until they have ended.
+  bool drain() override {
+    while (under_way_ > 0) {
+      if (!reap([](const ReadOutcome&) {})) return false;
+    }
+    return true;
   }
 
   bool wake() override {
@@ -120,6 +128,7 @@ class UringQueue final : public ReadQueue {
   io_uring ring_;
   const Descriptor bell_;
   const int depth_;
+  const std::function<void(int)> lets_go_;
   int under_way_ = 0;
   bool listening_ = false;
   std::uint64_t rung_ = 0;
@@ -127,7 +136,7 @@ class UringQueue final : public ReadQueue {
 
 }  // namespace
 
-std::unique_ptr<ReadQueue> make_uring_queue(int depth) {
+std::unique_ptr<ReadQueue> make_uring_queue(int depth, std::function<void(int)> lets_go) {
   Descriptor bell(::eventfd(0, EFD_CLOEXEC));
   if (!bell.valid()) return nullptr;
   io_uring ring{};
@@ -138,7 +147,7 @@ std::unique_ptr<ReadQueue> make_uring_queue(int depth) {
     ::close(ring.ring_fd);
     ring.ring_fd = ring.enter_ring_fd = high;
   }
-  auto queue = std::make_unique<UringQueue>(ring, std::move(bell), depth);
+  auto queue = std::make_unique<UringQueue>(ring, std::move(bell), depth, std::move(lets_go));
   // Rings that can be made and not used: a filter (seccomp) lets one call pass and refuses the
   // other, or the kernel is of before 5.6 and has no reads of this kind.
   queue->wake();

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "core/intercept/posix/complaint.hpp"
+#include "core/intercept/posix/record_file.hpp"
 #include "core/intercept/posix/trace_record.hpp"
 #include "core/model/read_intent.hpp"
 #include "core/storage/text_file.hpp"
@@ -171,6 +172,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     forebay::posix::know_error_stream();
+    forebay::posix::know_report_directory();
     return forebay::run(argc, argv);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "forebay-pages: %s\n", error.what());

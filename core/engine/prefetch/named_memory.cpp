@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -85,6 +86,14 @@ void NamedMemory::unlock(const Descriptor& memory) { ::flock(memory.get(), LOCK_
 
 bool NamedMemory::back(Extent part) const {
   return ::fallocate(memory_.get(), 0, part.offset, part.length) == 0;
+}
+
+bool NamedMemory::leaves_room(Bytes bytes) const {
+  constexpr Bytes part = 4;
+  struct statvfs status{};
+  // Where there is no limit but the memory itself there are no blocks to count.
+  if (::fstatvfs(memory_.get(), &status) != 0 || status.f_blocks == 0) return true;
+  return bytes <= static_cast<Bytes>(status.f_bavail) * static_cast<Bytes>(status.f_frsize) / part;
 }
 
 Descriptor NamedMemory::try_lock(const char* name, std::uint64_t inode) {

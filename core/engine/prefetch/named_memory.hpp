@@ -33,6 +33,9 @@ class NamedMemory {
   /// Memory for a part of it; false: there is none. To touch what has none behind it ends the
   /// program, by SIGBUS, where the memory is full.
   bool back(Extent part) const;
+  /// Whether so much may be taken: at most a quarter of what is free there, where programs have
+  /// memory of their own to share, and end where there is none left.
+  bool leaves_room(Bytes bytes) const;
   int descriptor() const { return memory_.get(); }
   /// Nobody has it yet but who opened this.
   bool is_new() const { return is_new_; }

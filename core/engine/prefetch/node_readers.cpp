@@ -164,9 +164,15 @@ void NodeReaders::for_units(Extent extent, PerUnit per_unit) const {
   }
 }
 
-void NodeReaders::want(const std::vector<Extent>& extents) {
+/// Who is only told of keeps none: programs open many files.
+void NodeReaders::keep_account() {
+  if (!wanted_bytes_.empty()) return;
   wanted_bytes_.resize(static_cast<std::size_t>(file_size_ / unit_ + 1));
   passed_.resize((wanted_bytes_.size() + 63) / 64);
+}
+
+void NodeReaders::want(const std::vector<Extent>& extents) {
+  if (!extents.empty()) keep_account();
   for (const Extent& extent : extents) {
     for_units(extent, [&](std::size_t index, Bytes bytes) {
       wanted_bytes_[index] += bytes;
@@ -215,6 +221,7 @@ bool NodeReaders::is_cold() const {
 }
 
 std::vector<Extent> NodeReaders::passed(Extent extent) {
+  keep_account();
   std::vector<Extent> result;
   for_units(extent, [&](std::size_t index, Bytes bytes) {
     wanted_bytes_[index] = std::max<Bytes>(wanted_bytes_[index] - bytes, 0);
@@ -225,6 +232,7 @@ std::vector<Extent> NodeReaders::passed(Extent extent) {
 }
 
 std::vector<Extent> NodeReaders::passed_between(Extent extent) {
+  keep_account();
   std::vector<Extent> result;
   for (Bytes at = extent.offset / unit_; at * unit_ < extent.end(); ++at) {
     pass(static_cast<std::size_t>(at), result);
@@ -288,6 +296,7 @@ int NodeReaders::slots_taken() const {
 Ahead NodeReaders::ahead(std::int64_t now_ns) {
   if (now_ns - answered_ns_ < between_answers_ns) return answer_;
   answered_ns_ = now_ns;
+  keep_account();
   behind_.assign(most_readers, 0);
   bool others_want_some = false;
   for (std::size_t i = 0; i < segment_->slots.size(); ++i) {

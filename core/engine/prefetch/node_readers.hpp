@@ -92,6 +92,7 @@ class NodeReaders {
 
   bool enter_shared(const FileVersion& version);
   void enter_alone();
+  void keep_account();
   void want(const std::vector<Extent>& extents);
   template <typename PerUnit>
   void for_units(Extent extent, PerUnit per_unit) const;

@@ -84,7 +84,9 @@ class MemorySource final : public FetchSource {
   bool tells_residence() const override { return is_told; }
   Status advise(Extent, bool) override { return {}; }
   int descriptor() const override { return -1; }
+  Status write_out(Extent) override { return written_out; }
 
+  Status written_out;
   Extent in_page_cache;
   bool is_told = true;  ///< What is there.
 

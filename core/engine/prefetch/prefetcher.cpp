@@ -48,7 +48,10 @@ void Prefetcher::end(const char* why) {
     const std::lock_guard lock(queue_mutex_);
     if (queue_ != nullptr) is_woken = queue_->wake();
   }
-  if (!is_woken) return thread_.leave();
+  if (!is_woken) {
+    queue_broke_.store(true);
+    return thread_.leave();
+  }
   if (thread_.join_within(LeavableThread::longest_end)) let_go();  // Where the thread could not.
 }
 
@@ -60,7 +63,9 @@ void Prefetcher::let_go() {
     const std::lock_guard lock(queue_mutex_);
     queue = std::move(queue_);
   }
+  const bool is_over = queue == nullptr || queue->drain();
   queue.reset();
+  if (!is_over) keep_what_is_under_way();
   under_way_.clear();
   std::vector<std::shared_ptr<Member>> all;
   {
@@ -203,12 +208,13 @@ void Prefetcher::start_requests() {
       if (static_cast<int>(under_way_.size()) >= queue_->depth()) return true;
       auto request = member->file->next_request();
       if (!request) return true;
-      // The next store to what comes from the page cache sets the times of the file then. Where
-      // this fails it does so once more before a read is served. Reads past the page cache do it
-      // by themselves, but for those that a file system takes as such and does not carry out so
-      // (ext4 with its data in the journal), which it does not tell before Linux 6.1.
+      // The next store to what comes from the page cache sets the times of the file then.
       const Extent extent{request->offset, static_cast<Bytes>(request->into.size())};
-      static_cast<void>(write_out(request->source->descriptor(), extent));
+      if (auto written = request->source->write_out(extent); !written) {
+        member->file->ended({request->tag, 0, written.error().os_errno});
+        member->file->stop("what was stored in it cannot be written out");
+        return true;
+      }
       const std::uint64_t tag = next_tag_++;
       const std::uint64_t own_tag = std::exchange(request->tag, tag);
       // Before it begins: what it is read into must be kept, whatever fails.
@@ -228,11 +234,15 @@ void Prefetcher::stop_all(const char* why) {
   for (const auto& member : members_) member->file->stop(why);
 }
 
-/// The queue is of no use any more. What was under way may still write into its memory, which is
-/// therefore never given back.
+/// The queue is of no use any more.
 void Prefetcher::give_up() {
   queue_broke_.store(true);  // Who learns that its file is not served finds it set.
   stop_all("the queue of reads broke");
+  keep_what_is_under_way();
+}
+
+/// It may still write into its memory, which is therefore never given back.
+void Prefetcher::keep_what_is_under_way() {
   for (auto& [tag, request] : under_way_) {
     static_cast<void>(new std::shared_ptr<Member>(std::move(request.member)));
   }

@@ -96,6 +96,7 @@ class Prefetcher {
   void start_requests();
   void stop_all(const char* why);
   void give_up();
+  void keep_what_is_under_way();
   void let_go();
   std::vector<std::shared_ptr<Member>> members();
 

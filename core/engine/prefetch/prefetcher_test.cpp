@@ -88,6 +88,28 @@ TEST(Prefetcher, BlocksThatDoNotFitTheMemoryGetSmaller) {
   EXPECT_FALSE(prefetcher.add("memory", std::make_unique<MemorySource>(content), intent));
 }
 
+TEST(Prefetcher, WhereWhatWasStoredCannotBeWrittenOutTheFileIsLeftToTheKernel) {
+  Prefetcher prefetcher(make_thread_queue(2), MiB);
+  VersionedContent content(300'000);
+  ReadIntent intent;
+  intent.willneed = {{0, 0}};
+  intent.block = 16 * KiB;
+  auto source = std::make_unique<MemorySource>(content);
+  source->written_out = fail(EIO, "write it out");
+  const auto file = prefetcher.add("memory", std::move(source), intent);
+  ASSERT_TRUE(file.has_value());
+  (*file)->start(content.version(), VersionedContent::later_ns);
+  prefetcher.wake();
+  std::vector<std::byte> into(1000);
+  for (bool over = false; !over;) {
+    const auto served = (*file)->serve(into, 0, content.version(), VersionedContent::later_ns);
+    EXPECT_EQ(served.bytes, 0);
+    over = served.over;
+  }
+  EXPECT_EQ((*file)->figures().stopped, "what was stored in it cannot be written out");
+  prefetcher.release(*file);
+}
+
 TEST(Prefetcher, AFileMayGoWhileItsReadsAreUnderWay) {
   VersionedContent content(MiB);
   for (int i = 0; i < 50; ++i) {

@@ -1,7 +1,6 @@
 #include "core/engine/prefetch/shared_file.hpp"
 
 #include <algorithm>
-#include <system_error>
 #include <utility>
 
 #include "core/engine/prefetch/piece_residence.hpp"
@@ -425,10 +424,10 @@ std::optional<ReadRequest> SharedFile::next_request() {
 /// Whether it is this one now that fetches.
 bool SharedFile::begin_fetching() {
   if (!window_->is_fetched_by_nobody()) return false;
-  try {
-    if (!answering_.joinable()) answering_ = background_thread([this] { answer_others(); });
-  } catch (const std::system_error&) {
-    return false;  // No thread is to be had.
+  if (!answering_.joinable()) {
+    auto thread = try_background_thread([this] { answer_others(); });
+    if (!thread) return false;
+    answering_ = std::move(*thread);
   }
   if (!window_->begin_fetching()) return false;
   cursor_ = -1;

@@ -61,6 +61,7 @@ bool WindowMemory::map(const NamedMemory& memory) {
   if (state == MAP_FAILED) return false;
   state_ = static_cast<WindowState*>(state);
   ::madvise(state, sizeof(WindowState), MADV_DONTFORK);
+  if (memory.is_new() && !memory.leaves_room(room_offset + bytes_)) return false;
   // Before anything is touched there.
   if (!memory.back({0, static_cast<Bytes>(sizeof(WindowState))}) ||
       !memory.back({room_offset, bytes_})) {

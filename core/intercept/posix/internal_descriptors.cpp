@@ -77,6 +77,7 @@ class ProtectedSource final : public FetchSource {
   Status advise(Extent extent, bool is_needed) override {
     return source_.advise(extent, is_needed);
   }
+  Status write_out(Extent extent) override { return source_.write_out(extent); }
   bool advises_servers() const override { return source_.advises_servers(); }
   int descriptor() const override { return source_.descriptor(); }
   bool is_direct() const override { return source_.is_direct(); }

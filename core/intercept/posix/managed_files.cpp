@@ -26,6 +26,7 @@
 #include "core/intercept/posix/prefetch_record.hpp"
 #include "core/intercept/posix/program_memory.hpp"
 #include "core/intercept/posix/read_ahead.hpp"
+#include "core/intercept/posix/record_file.hpp"
 #include "core/intercept/posix/recorded_reads.hpp"
 #include "core/intercept/posix/registry.hpp"
 #include "core/intercept/posix/while_memory_lasts.hpp"
@@ -187,6 +188,9 @@ bool has_memory_for_exceptions() {
   if (!has_memory_for_exceptions()) return;
   while_memory_lasts([] {
     know_error_stream();
+    know_report_directory();
+    const char* uring = std::getenv("FOREBAY_IO_URING");
+    uses_uring = uring == nullptr || std::strcmp(uring, "0") != 0;
     const char* record = std::getenv("FOREBAY_RECORD_READS");
     const bool is_recorded = record != nullptr && std::strcmp(record, "1") == 0;
     if (!is_recorded) declared = DeclaredReads::load();

@@ -57,6 +57,8 @@ void unmapped(void* address, size_t length);
 
 /// FOREBAY_RECORD_READS: what is read is written down, and nothing is read ahead.
 extern bool recording;
+/// As FOREBAY_IO_URING had it when the library was loaded.
+extern bool uses_uring;
 
 // Between two seeks a C stream reads on and on, by whatever call: what is written down of it is how
 // far it came, told where it is sought and where it ends. All for listed descriptors, while

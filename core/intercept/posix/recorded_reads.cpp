@@ -47,7 +47,7 @@ void tell_time(ManagedFile& managed, Bytes moved, std::int64_t ns) {
     const std::lock_guard lock(managed.mutex);
     file = managed.followed.file;
   }
-  if (file != nullptr) file->took(moved, ns);
+  if (file != nullptr) while_memory_lasts([&] { file->took(moved, ns); });
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
 #include "core/intercept/posix/registry.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 #include <system_error>
 #include <utility>
 
@@ -45,11 +43,15 @@ constinit thread_local bool inside = false;
 constinit thread_local long waits_when_asked = 0;
 std::atomic<Registry*> registry{nullptr};
 bool recording = false;
+bool uses_uring = true;
 
 void retire_prefetcher(Registry& state, const char* why) {
-  for (const int descriptor : state.queue_descriptors) set_internal(descriptor, false);
-  state.queue_descriptors.clear();
   state.prefetcher->end(why);
+  if (state.prefetcher->has_broken_queue()) {
+    // The program may have closed them, past us, and have others by their numbers.
+    for (const int descriptor : state.queue_descriptors) set_internal(descriptor, false);
+  }
+  state.queue_descriptors.clear();
   state.gave_way.push_back(std::move(state.prefetcher));
 }
 
@@ -62,10 +64,11 @@ Prefetcher* prefetcher_of(Registry& state) {
   if (state.prefetcher != nullptr || state.prefetcher_failed || state.ends_with_last_thread) {
     return state.prefetcher.get();
   }
-  const char* uring = std::getenv("FOREBAY_IO_URING");
   std::unique_ptr<ReadQueue> queue;
-  if (!state.uring_broke && (uring == nullptr || std::strcmp(uring, "0") != 0)) {
-    queue = make_uring_queue(requests_under_way);
+  if (uses_uring && !state.uring_broke) {
+    // As long as reads are under way nobody else gets their numbers.
+    queue = make_uring_queue(requests_under_way,
+                             [](int descriptor) { set_internal(descriptor, false); });
   }
   if (queue == nullptr) queue = make_thread_queue(requests_under_way);
   state.queue_descriptors = queue->descriptors();
@@ -74,7 +77,6 @@ Prefetcher* prefetcher_of(Registry& state) {
     state.prefetcher =
         std::make_unique<Prefetcher>(std::move(queue), memory_of_a_process, [] { inside = true; });
   } catch (const std::exception&) {  // No thread is to be had: nothing is read ahead.
-    for (const int descriptor : state.queue_descriptors) set_internal(descriptor, false);
     state.queue_descriptors.clear();
     state.prefetcher_failed = true;
   }

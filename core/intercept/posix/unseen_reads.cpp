@@ -16,6 +16,7 @@
 #include "core/intercept/posix/recorded_reads.hpp"
 #include "core/intercept/posix/registry.hpp"
 #include "core/intercept/posix/while_memory_lasts.hpp"
+#include "core/storage/descriptor.hpp"
 #include "core/storage/read_progress.hpp"
 
 namespace forebay::posix {
@@ -82,7 +83,8 @@ void is_stream(int descriptor) {
 
 void mapped(int descriptor, void* address, size_t length, off_t offset) {
   with_listed(descriptor, [&](Registry& state, ManagedFile& managed) {
-    if (state.mappings.size() >= most_mappings) return;
+    // Each takes a descriptor.
+    if (state.mappings.size() >= most_mappings || descriptors_run_short()) return;
     const auto file = move_to_page_cache(state, managed, descriptor);
     if (file == nullptr) return;
     const auto begin = reinterpret_cast<std::uintptr_t>(address);
