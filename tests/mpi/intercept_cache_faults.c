@@ -255,6 +255,12 @@ static void so_does_every_other_way_to_it_after_an_early_close(void) {
   CHECK(fstatat(here, check_path, &status, 0) == -1 && errno == EFBIG);
   CHECK(unlink(check_path) == -1 && errno == EFBIG);
   CHECK(rename(check_path, "elsewhere") == -1 && errno == EFBIG);
+  /* Its notice would move along. */
+  char above[sizeof check_path];
+  memcpy(above, check_path, sizeof above);
+  *strrchr(above, '/') = '\0';
+  CHECK(rename(above, "elsewhere") == -1 && errno == EFBIG);
+  CHECK(stat(above, &status) == 0);
   CHECK(open("/nowhere", O_RDONLY) == -1 && errno == ENOENT);
   close(here);
   /* A child has nobody to wait for. */

@@ -13,7 +13,7 @@ from forebay.command_options import finite
 from forebay.errors import ForebayError
 
 if TYPE_CHECKING:
-    from forebay.cache import Survey
+    from forebay.cache import Entry, Selection, Survey
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -86,8 +86,7 @@ def _survey(where: list[Path] | None, log: list[str] | None, json: bool, verify:
     else:
         cache_report.show_survey(output, found)
     is_lost = any(notice["state"] == "lost" for notice in found.missing)
-    # Of all storage of the node, some may be for others alone, and hold no log of ours.
-    is_unseen = selection.explicit and bool(found.problems)
+    is_unseen = bool(_told_to_look(selection, found.problems))
     if verify and (found.in_state("damaged", "unreadable") or is_lost or is_unseen):
         raise typer.Exit(1)
 
@@ -186,8 +185,19 @@ def recover_command(
         cache_report.show_recovery(output, outcome)
     fine = {"recovered"} if selection.explicit else {"recovered", "in use"}
     left = [entry for entry in outcome.files if entry["state"] not in fine]
-    if left or outcome.unreadable or outcome.problems:
+    if left or outcome.unreadable or _told_to_look(selection, outcome.problems):
         raise typer.Exit(1)
+
+
+def _told_to_look(selection: "Selection", problems: "list[Entry]") -> "list[Entry]":
+    """Those of what was named. Of all storage of the node, some may be for others alone, and hold
+    no log of ours."""
+    from forebay import filesystem
+
+    if selection.explicit:
+        return problems
+    places = {place.path for place in filesystem.local_paths()}
+    return [problem for problem in problems if problem["where"] not in places]
 
 
 class _Unfinished(enum.Enum):
@@ -275,7 +285,8 @@ def drop_command(
         _print_json(outcome.as_json())
     else:
         cache_report.show_dropped(output, outcome)
-    if any(entry["state"] != "dropped" for entry in outcome.files):
+    is_left = any(entry["state"] != "dropped" for entry in outcome.files)
+    if is_left or any(log["name"] in names for log in outcome.unreadable):
         raise typer.Exit(1)
 
 

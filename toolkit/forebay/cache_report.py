@@ -28,6 +28,7 @@ STATES = {
     "unreadable": ("nothing can be read of it", "red"),
     "elsewhere": ("on another node", "yellow"),
     "lost": ("its node has lost it", "red"),
+    "unseen": ("on this node, where it could not be looked for", "red"),
 }
 
 
@@ -163,6 +164,7 @@ _ADVICE = {
     "unreadable": "if it is protected, name the directories of the file's other logs, too, and it "
     "is rebuilt; else say --partial to bring what its other logs hold to the file; 'forebay cache "
     "drop --log NAME' gives the unreadable one up",
+    "another": "recover them with a FILE of their own: --into FILE again",
     "gone": "--into FILE brings the data to another file; 'forebay cache drop' gives it up",
     "replaced": "--into FILE brings the data to another file; 'forebay cache drop' gives it up",
     "occupied": "nothing was changed; name a file that is not there yet, or say --further if a "

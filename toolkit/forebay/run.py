@@ -116,6 +116,7 @@ def run(options: RunOptions, console: Console) -> int:
             **summary.as_json(files, found),
             "unsafe_logs": unsafe.here,
             "unsafe_elsewhere": unsafe.elsewhere,
+            "unsafe_lost": unsafe.lost,
             "unsafe_unseen": unsafe.unseen,
             **prefetch_records.as_json(read_ahead),
         }

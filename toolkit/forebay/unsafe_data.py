@@ -1,6 +1,8 @@
 """What a run left in write-behind logs and in no file: what to say about it."""
 
 import contextlib
+import math
+import os
 import shlex
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +21,7 @@ _HOSTS_NAMED = 16
 _MARK_VERSION = 1
 _USUAL = Path("/dev/shm")  # of logs, where nobody says another place
 _HOLDING = ("writing", "draining", "left", "incomplete", "damaged")
+_RUNNING = ("writing", "draining")
 
 
 def _declared(variables: Mapping[str, str], records: Iterable[Record]) -> list[tuple[str, str]]:
@@ -72,6 +75,8 @@ class Unsafe:
     """Logs on this node."""
     elsewhere: list[cache.Entry] = field(default_factory=list)
     """Notices of logs on other nodes."""
+    lost: list[cache.Entry] = field(default_factory=list)
+    """Notices of logs that this node has no more."""
     unseen: list[str] = field(default_factory=list)
     """Why it is not known whether there are more."""
 
@@ -97,14 +102,16 @@ def left_in_logs(
     said |= {one.log_path for one in opened if one.log_path is not None}
     not_said = places - said - {_USUAL}
     places |= {place for place in said if _is_directory(place)}
+    theirs = {*(Path(record.path) for record in records), *(one.path for one in opened)}
+    since = _Since(int(since_unix_s), frozenset(os.path.realpath(path) for path in theirs))
     here: list[cache.Entry] = []
     try:
-        beside = {Path.cwd(), *(Path(record.path).parent for record in records)}
-        beside |= {one.path.parent for one in opened}
+        beside = {Path.cwd(), *(path.parent for path in theirs)}
         found = cache.survey(cache.Selection(directories=sorted(places)))
-        here = _made_since(since_unix_s, found)
+        here = since.holding(found)
         beside |= {Path(log["file"]).parent for log in here}
         unseen = _problems(found, not_said) if declares or here else []
+        unseen += since.unreadable(found)
         files = _announced_in(beside)
         if not files:
             return Unsafe(here, unseen=unseen)
@@ -112,16 +119,56 @@ def left_in_logs(
     except (ForebayError, OSError, ValueError) as error:
         # No forebay-cache is installed, or it failed; the command's own status must not be lost.
         return Unsafe(here, unseen=[first_line(error)] if declares or here else [])
-    elsewhere = [
-        notice
-        for notice in announced.missing
-        if notice["state"] == "elsewhere" and notice["since_unix_s"] >= int(since_unix_s)
-    ]
+    elsewhere, lost = since.missing(announced, "elsewhere"), since.missing(announced, "lost")
     known = {log["path"] for log in here}
-    here += [log for log in _made_since(since_unix_s, announced) if log["path"] not in known]
-    if declares or here or elsewhere:
-        unseen = _problems(announced, not_said)
-    return Unsafe(here, elsewhere, unseen)
+    here += [log for log in since.holding(announced) if log["path"] not in known]
+    unseen = _problems(announced, not_said) if declares or here or elsewhere or lost else []
+    unseen += since.unreadable(announced)
+    return Unsafe(here, elsewhere, lost, unseen)
+
+
+@dataclass(frozen=True)
+class _Since:
+    """What a survey found of a run that began then, and is known to have opened some files."""
+
+    unix_s: int
+    files: frozenset[str]
+
+    def holding(self, found: cache.Survey) -> list[cache.Entry]:
+        """Logs that hold something. Those of a file that a program writes count if the run has
+        opened it: another run may go on."""
+        return [
+            log
+            for log in found.in_state(*_HOLDING)
+            if log.get("made_unix_s", 0) >= self.unix_s
+            and (log["state"] not in _RUNNING or log["file"] in self.files)
+        ]
+
+    def missing(self, found: cache.Survey, state: str) -> list[cache.Entry]:
+        """Notices of logs that are not here."""
+        return [
+            notice
+            for notice in found.missing
+            if notice["state"] == state and notice["since_unix_s"] >= self.unix_s
+        ]
+
+    def unreadable(self, found: cache.Survey) -> list[str]:
+        """Logs that nobody can read or see, and why."""
+        logs = [
+            f"{log['path']} cannot be read: {log['error']}"
+            for log in found.in_state("unreadable")
+            if _changed_unix_s(log["path"]) >= self.unix_s
+        ]
+        notices = self.missing(found, "unseen")
+        return logs + [f"{notice['path']} cannot be looked at" for notice in notices]
+
+
+def _changed_unix_s(log: str) -> float:
+    """The latest that anything was made in the log."""
+    try:
+        return Path(log).stat().st_mtime
+    except OSError:
+        return math.inf
 
 
 def _is_directory(place: Path) -> bool:
@@ -140,12 +187,6 @@ def _problems(found: cache.Survey, not_said: Collection[Path]) -> list[str]:
         for problem in found.problems
         if not any(Path(problem["where"]).is_relative_to(place) for place in not_said)
     ]
-
-
-def _made_since(unix_s: float, found: cache.Survey) -> list[cache.Entry]:
-    """Logs that hold something, as far as they are not older."""
-    logs = found.in_state(*_HOLDING)
-    return [log for log in logs if log.get("made_unix_s", 0) >= int(unix_s)]
 
 
 def _announced_in(directories: Iterable[Path]) -> list[Path]:
@@ -170,12 +211,18 @@ def advice(unsafe: Unsafe) -> list[str]:
         by_file.setdefault(log["file"], []).append(log)
     for file, theirs in by_file.items():
         size = sum(log["complete_bytes"] + log["incomplete_bytes"] for log in theirs)
-        count = f"{len(theirs)} write-behind log{'s' if len(theirs) != 1 else ''}"
-        lines.append(f"forebay: {file} is not complete: {show_bytes(size)} are in {count} only.")
+        logs = _logs(len(theirs))
+        lines.append(f"forebay: {file} is not complete: {show_bytes(size)} are in {logs} only.")
         if any(log["in_use"] for log in theirs):
             lines.append("A process of it still runs, and may be writing them to the file.")
         partial = "--partial " if any(notice["file"] == file for notice in unsafe.elsewhere) else ""
         lines.append(f"Bring them there: forebay cache recover {partial}{shlex.quote(file)}")
+    for file in dict.fromkeys(notice["file"] for notice in unsafe.lost):
+        count = sum(notice["file"] == file for notice in unsafe.lost)
+        lines.append(
+            f"forebay: {file} lacks what was in {_logs(count)} that this node has lost. "
+            f"Which ones: forebay cache ls {shlex.quote(file)}"
+        )
     hosts_by_file: dict[str, set[str]] = {}
     for notice in unsafe.elsewhere:
         hosts_by_file.setdefault(notice["file"], set()).add(notice["host"])
@@ -190,6 +237,10 @@ def advice(unsafe: Unsafe) -> list[str]:
                 f"recover --lost NODE {shlex.quote(file)}"
             )
     return lines
+
+
+def _logs(count: int) -> str:
+    return f"{count} write-behind log{'s' if count != 1 else ''}"
 
 
 def _named(hosts: set[str]) -> str:

@@ -85,9 +85,10 @@ json log_json(const FoundLog& log) {
   return result;
 }
 
-json missing_json(const DirtyNotice& notice) {
-  // On another node nobody can tell from here.
-  const bool gone = notice.host == this_host();
+json missing_json(const MissingLog& log) {
+  const DirtyNotice& notice = log.notice;
+  // Of another node nobody can tell from here.
+  const bool is_elsewhere = notice.host != this_host();
   return {{"name", notice.log},
           {"path", notice.log_path},
           {"file", notice.file.path},
@@ -97,7 +98,7 @@ json missing_json(const DirtyNotice& notice) {
           {"rank", notice.rank},
           {"since_unix_s", notice.since_unix_s},
           {"protected", notice.is_protected},
-          {"state", gone ? "lost" : "elsewhere"}};
+          {"state", is_elsewhere ? "elsewhere" : (log.is_lost ? "lost" : "unseen")}};
 }
 
 json problem_json(const LogProblem& problem) {

@@ -14,11 +14,13 @@ namespace forebay {
 /// begun, unreadable.
 std::string state_of(const LogSummary& log);
 
-/// Whether the file that a log is of is still the one at its path: there, replaced, gone.
+/// Whether the file that a log is of is still the one at its path: there, replaced, gone,
+/// unreachable.
 std::string file_state(const FileIdentity& file);
 
 nlohmann::json log_json(const FoundLog& log);
-nlohmann::json missing_json(const DirtyNotice& notice);
+/// With its state: elsewhere, lost, or unseen, where it should be on this node.
+nlohmann::json missing_json(const MissingLog& log);
 nlohmann::json problem_json(const LogProblem& problem);
 nlohmann::json report_json(const RecoveryReport& report);
 /// `result` with a state that says why nothing was done, and a message for a person.

@@ -5,9 +5,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <system_error>
@@ -29,6 +31,30 @@ using nlohmann::json;
 /// another, the servers are busy with others.
 constexpr int files_recovered_at_once = 4;
 
+/// Of several files that had one name one after the other, which is to be written to another one:
+/// that of which logs were made first, but for the one that is there and needs no other.
+const FileLogs& first_of(const std::vector<FileLogs>& files) {
+  const auto age = [](const FileLogs& logs) {
+    std::int64_t made = std::numeric_limits<std::int64_t>::max();
+    for (const FoundLog* log : logs.all()) {
+      if (log->summary.readable) {
+        made = std::min(made, log->summary.contents.identity.made_unix_s);
+      }
+    }
+    return std::pair(file_state(logs.file) == "there", made);
+  };
+  return *std::ranges::min_element(files, {}, age);
+}
+
+json recover_one_of(const std::vector<FileLogs>& files, const FileLogs& logs,
+                    const RecoverOptions& options, ProgressPrinter& printer) {
+  const bool is_another =
+      !options.into.empty() && files.size() > 1 && logs.file != first_of(files).file;
+  if (!is_another) return recover_file(logs, options, printer);
+  return refused({{"file", logs.file.path}, {"error", nullptr}}, "another",
+                 "these logs are of another file that had this name");
+}
+
 json problems_json(const FoundLogs& found) {
   json problems = json::array();
   for (const LogProblem& problem : found.problems) problems.push_back(problem_json(problem));
@@ -39,7 +65,7 @@ void list(const FoundLogs& found) {
   json logs = json::array();
   for (const FoundLog& log : found.logs) logs.push_back(log_json(log));
   json missing = json::array();
-  for (const DirtyNotice& notice : found.missing) missing.push_back(missing_json(notice));
+  for (const MissingLog& log : found.missing) missing.push_back(missing_json(log));
   print_line({{"event", "result"},
               {"logs", std::move(logs)},
               {"missing", std::move(missing)},
@@ -72,10 +98,12 @@ json drop_file(const FileLogs& logs) {
     return refused(result, "failed", to_string(dropped.error()));
   }
   // Notices of logs that this node has lost say nothing any more.
-  for (const DirtyNotice* notice : logs.missing) {
-    if (notice->host != this_host()) continue;
-    if (auto withdrawn = sidecar.withdraw(notice->log); !withdrawn) {
-      return refused(result, "failed", to_string(withdrawn.error()));
+  for (const MissingLog* log : logs.missing) {
+    if (!log->is_lost) continue;
+    for (const std::string& file : {logs.file.path, log->beside}) {
+      if (auto withdrawn = Sidecar(file).withdraw(log->notice.log); !withdrawn) {
+        return refused(result, "failed", to_string(withdrawn.error()));
+      }
     }
   }
   if (auto forgotten = forget_overtaken(sidecar); !forgotten) {
@@ -178,9 +206,10 @@ int run(int argc, char** argv) {
   if (verify_command->parsed()) list(verify(selection));
   if (recover_command->parsed()) {
     const FoundLogs found = find_logs(selection, ReadDepth::headers);
+    const std::vector<FileLogs> files = by_file(found);
     ProgressPrinter printer;
     for_files(found, false, files_recovered_at_once,
-              [&](const FileLogs& logs) { return recover_file(logs, options, printer); });
+              [&](const FileLogs& logs) { return recover_one_of(files, logs, options, printer); });
   }
   if (drop_command->parsed()) {
     FoundLogs found = find_logs(selection, ReadDepth::headers);

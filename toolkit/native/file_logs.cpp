@@ -64,7 +64,7 @@ std::vector<FileLogs> by_file(const FoundLogs& found) {
       entry(log.notice->file).logs.push_back(&log);
     }
   }
-  for (const DirtyNotice& notice : found.missing) entry(notice.file).missing.push_back(&notice);
+  for (const MissingLog& log : found.missing) entry(log.notice.file).missing.push_back(&log);
   for (const FileIdentity& file : found.interrupted) entry(file);
   for (FileLogs& logs : files) {
     logs.has_unread_notices = found.with_unread_notices.contains(logs.file.path);

@@ -17,7 +17,7 @@ struct FileLogs {
   /// Also those that cannot be read, where a notice says whose they are.
   std::vector<const FoundLog*> logs;
   std::vector<const FoundLog*> parity;  ///< Logs that protect others.
-  std::vector<const DirtyNotice*> missing;
+  std::vector<const MissingLog*> missing;
   /// There may be more of them.
   bool has_unread_notices = false;
 

@@ -70,6 +70,7 @@ class Search {
       if (!files_.contains(file)) read_notices(file);
     }
     look_where_notices_say();
+    look_again();
     name_missing();
     for (const std::string& file : files_) note_interrupted(file);
     return std::move(found_);
@@ -78,10 +79,8 @@ class Search {
  private:
   void look_where_notices_say() {
     std::set<std::string> places;
-    for (const auto& [log, notice] : notices_) {
-      if (on_this_host(notice.host)) {
-        places.insert(fs::path(notice.log_path).parent_path().string());
-      }
+    for (const auto& [log, announced] : notices_) {
+      if (on_this_host(announced.notice.host)) places.insert(place_of(announced.notice));
     }
     for (const std::string& place : places) {
       if (!seen_.contains(place)) look_in(place);
@@ -96,7 +95,9 @@ class Search {
       return;
     }
     if (!read->problems.empty()) found_.with_unread_notices.insert(file);
-    for (const DirtyNotice& notice : read->notices) notices_.emplace(notice.log, notice);
+    for (const DirtyNotice& notice : read->notices) {
+      notices_.emplace(notice.log, MissingLog{notice, file, false});
+    }
     for (const std::string& problem : read->problems) {
       found_.problems.push_back({file, {ErrorKind::io, 0, problem}});
     }
@@ -140,6 +141,38 @@ class Search {
     if (meant) found_.logs.push_back({directory, std::move(*log)});
   }
 
+  static std::string place_of(const DirtyNotice& notice) {
+    return fs::path(notice.log_path).parent_path().string();
+  }
+
+  bool is_found(const std::string& log) const {
+    return std::ranges::any_of(found_.logs,
+                               [&](const FoundLog& found) { return found.summary.name == log; });
+  }
+
+  /// Programs make logs and bring them to their files while others are looked at.
+  void look_again() {
+    std::erase_if(notices_, [this](const auto& entry) {
+      const auto& [log, announced] = entry;
+      if (is_found(log) || !on_this_host(announced.notice.host)) return false;
+      const auto now = Sidecar(announced.beside).read();
+      return now && now->problems.empty() &&
+             std::ranges::find(now->notices, log, &DirtyNotice::log) == now->notices.end();
+    });
+    for (auto& [log, announced] : notices_) {
+      if (is_found(log) || !named(log) || !on_this_host(announced.notice.host)) continue;
+      const auto directory =
+          CacheDirectory::open(place_of(announced.notice), CacheDirectory::Access::existing);
+      bool is_gone = !directory && directory.error().kind == ErrorKind::no_such_file;
+      if (directory) {
+        auto summary = summarise(*directory, log, depth_, reads_at_once, progress_);
+        is_gone = summary && !*summary;
+        note(*directory, log, std::move(summary));
+      }
+      announced.is_lost = is_gone && announced.notice.host == this_host();
+    }
+  }
+
   bool named(const std::string& log) const {
     const auto& names = selection_.names;
     return names.empty() || std::ranges::find(names, log) != names.end();
@@ -151,10 +184,10 @@ class Search {
     for (FoundLog& log : found_.logs) {
       here.insert(log.summary.name);
       const auto notice = notices_.find(log.summary.name);
-      if (!log.summary.readable && notice != notices_.end()) log.notice = notice->second;
+      if (!log.summary.readable && notice != notices_.end()) log.notice = notice->second.notice;
     }
-    for (const auto& [name, notice] : notices_) {
-      if (!here.contains(name) && named(name)) found_.missing.push_back(notice);
+    for (const auto& [name, announced] : notices_) {
+      if (!here.contains(name) && named(name)) found_.missing.push_back(announced);
     }
   }
 
@@ -164,8 +197,8 @@ class Search {
                                              return log.summary.readable &&
                                                     log.summary.contents.identity.file.path == path;
                                            }) ||
-                       std::ranges::any_of(found_.missing, [&](const DirtyNotice& notice) {
-                         return notice.file.path == path;
+                       std::ranges::any_of(found_.missing, [&](const MissingLog& log) {
+                         return log.notice.file.path == path;
                        });
     if (known) return;
     std::error_code ignored;
@@ -177,8 +210,8 @@ class Search {
   const ReadDepth depth_;
   const ScanProgress progress_;
   std::set<std::string> files_;
-  std::map<std::string, DirtyNotice> notices_;  ///< By log.
-  std::set<std::string> seen_;                  ///< Directories.
+  std::map<std::string, MissingLog> notices_;  ///< By log.
+  std::set<std::string> seen_;                 ///< Directories.
   FoundLogs found_;
 };
 

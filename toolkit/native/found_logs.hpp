@@ -27,6 +27,16 @@ struct FoundLog {
   std::optional<DirtyNotice> notice = std::nullopt;
 };
 
+/// A log that a notice names, and that is not among those found.
+struct MissingLog {
+  DirtyNotice notice;
+  /// The file beside which the notice is: not that which it names, where a directory was moved.
+  std::string beside;
+  /// This node should have the log, and was seen not to have it; else it is on another node, or
+  /// where it should be could not be looked at.
+  bool is_lost = false;
+};
+
 /// What something was, and why it cannot be looked at.
 struct LogProblem {
   std::string where;
@@ -35,9 +45,8 @@ struct LogProblem {
 
 struct FoundLogs {
   std::vector<FoundLog> logs;
-  /// Notices beside the files of those logs, and beside the selected files, whose logs are not
-  /// among them: on other nodes, or gone.
-  std::vector<DirtyNotice> missing;
+  /// Of notices beside the files of those logs, and beside the selected files.
+  std::vector<MissingLog> missing;
   /// Selected files with a sidecar and without a log or a notice: a recovery was interrupted when
   /// all of them were gone, and nothing but the file leads to what it left.
   std::vector<FileIdentity> interrupted;

@@ -74,7 +74,7 @@ class Gathering {
       : logs_(logs), replayed_(replayed), choices_(choices) {
     gathered_.logs = std::move(locked);
     std::ranges::copy_if(logs.missing, std::back_inserter(gathered_.missing),
-                         [this](const DirtyNotice* notice) { return !in_file(notice->log); });
+                         [this](const MissingLog* log) { return !in_file(log->notice.log); });
   }
 
   Result<GatheredLogs> run(const GatherProgress& progress) {
@@ -94,18 +94,21 @@ class Gathering {
       return notice.is_protected || protection->known.contains(notice.log);
     };
     gathered_.has_unread_notices = logs_.has_unread_notices;
-    std::vector<const DirtyNotice*> without = gathered_.missing;
-    for (const FoundLog* log : gathered_.unreadable) {
-      if (log->notice) without.push_back(&*log->notice);
+    for (const MissingLog* log : gathered_.missing) {
+      if (may_need(log->notice)) gathered_.needed_for.push_back(*log);
     }
-    std::ranges::copy_if(without, std::back_inserter(gathered_.needed_for),
-                         [&](const DirtyNotice* notice) { return may_need(*notice); });
+    for (const FoundLog* log : gathered_.unreadable) {
+      if (!log->notice || !may_need(*log->notice)) continue;
+      gathered_.needed_for.push_back({*log->notice, logs_.file.path, true});
+    }
     return std::move(gathered_);
   }
 
  private:
   std::vector<const DirtyNotice*> notices() const {
-    std::vector<const DirtyNotice*> all = logs_.missing;
+    std::vector<const DirtyNotice*> all;
+    all.reserve(logs_.missing.size() + logs_.logs.size());
+    for (const MissingLog* log : logs_.missing) all.push_back(&log->notice);
     for (const FoundLog* log : logs_.logs) {
       if (log->notice) all.push_back(&*log->notice);
     }
@@ -119,11 +122,11 @@ class Gathering {
   /// Names of missing logs that are to be made again.
   std::vector<std::string> take_lost(const Protection& protection) {
     std::vector<std::string> names;
-    std::erase_if(gathered_.missing, [&](const DirtyNotice* notice) {
-      if (!protection.known.contains(notice->log)) return false;
-      if (notice->host != this_host() && !choices_.lost.names(notice->host, notice->log))
-        return false;
-      names.push_back(notice->log);
+    std::erase_if(gathered_.missing, [&](const MissingLog* log) {
+      const DirtyNotice& notice = log->notice;
+      const bool is_lost = log->is_lost || choices_.lost.names(notice.host, notice.log);
+      if (!is_lost || !protection.known.contains(notice.log)) return false;
+      names.push_back(notice.log);
       return true;
     });
     return names;

@@ -12,13 +12,13 @@ namespace forebay {
 /// What is there to recover a file from, once everything was made again that can be.
 struct GatheredLogs {
   std::vector<LeftLog> logs;
-  std::vector<const DirtyNotice*> missing;  ///< Of logs that are on other nodes, or gone.
+  std::vector<const MissingLog*> missing;
   std::vector<const FoundLog*> unreadable;  ///< Here, and none of `logs`.
   int rebuilt_logs = 0;
   RebuildReport rebuilt;
   /// Of logs that are missing or unreadable and may have to be rebuilt from `logs`, or from what
   /// protects them together with them.
-  std::vector<const DirtyNotice*> needed_for;
+  std::vector<MissingLog> needed_for;
   /// There may be more such logs.
   bool has_unread_notices = false;
 

@@ -63,6 +63,15 @@ bool is_in_reach(const FileIdentity& file) {
   return ::stat(directory.c_str(), &status) == 0 && status.st_dev == file.device;
 }
 
+/// The file beside which is told what of its logs was recovered. Where its directory is gone, with
+/// all notices, it is the other one.
+std::string beside_which_it_is_noted(const FileIdentity& file, const RecoverOptions& options) {
+  std::error_code unknown;
+  const auto directory = std::filesystem::path(file.path).parent_path();
+  const bool is_gone = !std::filesystem::exists(directory, unknown) && !unknown;
+  return is_gone && !options.into.empty() ? options.into : file.path;
+}
+
 /// Logs by how often other programs have opened the file to write since: the oldest first.
 using Turns = std::map<int, std::vector<LeftLog>, std::greater<>>;
 
@@ -138,13 +147,13 @@ Obstacle obstacle(const GatheredLogs& gathered, const GatherChoices& choices) {
                                       to_string(log.readable.error()))};
   }
   if (gathered.missing.empty() || choices.partial) return {};
-  const auto lost = std::ranges::find_if(gathered.missing, [&](const DirtyNotice* notice) {
-    return choices.lost.names(notice->host, notice->log);
+  const auto lost = std::ranges::find_if(gathered.missing, [&](const MissingLog* log) {
+    return choices.lost.names(log->notice.host, log->notice.log);
   });
   if (lost != gathered.missing.end()) {
     return {"partial", fmt::format("the log {} of {} is lost, and nothing was found that rebuilds "
                                    "it: name the directories of the other logs, too",
-                                   (*lost)->log, (*lost)->host)};
+                                   (*lost)->notice.log, (*lost)->notice.host)};
   }
   return {"partial",
           "other logs of the file are not here, and what they hold may be older or newer"};
@@ -171,7 +180,7 @@ json kept_json(const FileLogs& logs, const GatheredLogs& gathered) {
     }
   }
   json needed_for = json::array();
-  for (const DirtyNotice* notice : gathered.needed_for) needed_for.push_back(missing_json(*notice));
+  for (const MissingLog& log : gathered.needed_for) needed_for.push_back(missing_json(log));
   return {{"kept_in", directories}, {"kept_for", std::move(needed_for)}};
 }
 
@@ -195,14 +204,14 @@ json recovered(json result, const std::string& into, const Result<RecoveryReport
 
 json recover_file(const FileLogs& logs, const RecoverOptions& options, ProgressPrinter& printer) {
   json result = {{"file", logs.file.path}, {"error", nullptr}};
-  Sidecar sidecar(logs.file.path);
+  Sidecar sidecar(beside_which_it_is_noted(logs.file, options));
   const auto replayed = sidecar.recovered();
   if (!replayed) return refused(result, "failed", to_string(replayed.error()));
-  const bool elsewhere = std::ranges::any_of(logs.missing, [&](const DirtyNotice* notice) {
-    return std::ranges::find(*replayed, notice->log) == replayed->end();
+  const bool elsewhere = std::ranges::any_of(logs.missing, [&](const MissingLog* log) {
+    return std::ranges::find(*replayed, log->notice.log) == replayed->end();
   });
   if (logs.all().empty() && elsewhere) {
-    return refused(result, "elsewhere", "its logs are on other nodes, or lost");
+    return refused(result, "elsewhere", "its logs are on other nodes, lost, or not to be seen");
   }
   if (logs.in_use()) return refused(result, "in use", "a running process writes it");
   if (const std::string why = objection(options); !why.empty()) {

@@ -360,6 +360,47 @@ def test_a_file_that_holds_something_is_recovered_into_only_further(
     assert finished.logs() == []
 
 
+def test_files_of_one_name_are_not_recovered_into_one_other(
+    forebay: Forebay, finished: Left, tmp_path: Path
+) -> None:
+    finished.file.rename(tmp_path / "first")  # Its inode stays in use.
+    finished.file.touch()
+    second = dataclasses.replace(finished, data=finished.data[::-1])
+    now = int(time.time())
+    second.leave("--log", "log-1", "--committed-blocks", "10", "--made", str(now + 60))
+    finished.file.unlink()
+    answer = forebay("cache", "recover", "--json", "--into", tmp_path / "one", finished.file)
+    assert answer.code == 1
+    states = sorted(entry["state"] for entry in result_of(answer)["files"])
+    assert states == ["another", "recovered"]
+    assert (tmp_path / "one").read_bytes() == finished.data
+    assert finished.logs() == ["log-1"]
+    answer = forebay("cache", "recover", "--into", tmp_path / "two", finished.file)
+    assert answer.code == 0, answer.output + answer.errors
+    assert (tmp_path / "two").read_bytes() == second.data
+
+
+def test_logs_of_a_directory_that_is_gone_are_recovered_into_another_file(
+    forebay: Forebay, left: Left, tmp_path: Path
+) -> None:
+    """Several, of which none may be replayed again without the others."""
+    (tmp_path / "run").mkdir()
+    gone = dataclasses.replace(left, file=tmp_path / "run" / "out.dat")
+    gone.file.touch()
+    for log in ("log-0", "log-1"):
+        gone.leave("--log", log, "--committed-blocks", "10")
+    (tmp_path / "run").rename(tmp_path / "run.crashed")
+    answer = forebay("cache", "recover", "--into", tmp_path / "new", gone.file)
+    assert answer.code == 0, answer.output + answer.errors
+    assert (tmp_path / "new").read_bytes() == left.data
+    assert gone.logs() == []
+    assert not (tmp_path / ".new.forebay-dirty").exists()
+    moved = tmp_path / "run.crashed" / "out.dat"
+    assert "lost" in forebay("cache", "ls", moved).output
+    assert forebay("cache", "drop", "--yes", moved).code == 0
+    assert not moved.with_name(".out.dat.forebay-dirty").exists()
+
+
 def test_an_empty_file_is_recovered_into(forebay: Forebay, finished: Left, tmp_path: Path) -> None:
     finished.file.unlink()
     (tmp_path / "new").touch()
@@ -487,6 +528,25 @@ def test_drop_forgets_a_log_that_the_node_has_lost(forebay: Forebay, finished: L
     answer = forebay("cache", "drop", "--yes", finished.file)
     assert answer.code == 0, answer.output + answer.errors
     assert not finished.notices.exists()
+
+
+def test_a_log_whose_directory_may_not_be_looked_at_is_not_lost(
+    forebay: Forebay, finished: Left
+) -> None:
+    """As that of another user is, or one that others may read."""
+    (finished.local / USER_DIRECTORY).chmod(0o755)
+    seen = forebay("cache", "ls", "--json", finished.file)
+    (notice,) = result_of(seen)["missing"]
+    assert notice["state"] == "unseen"
+    assert "could not be looked for" in forebay("cache", "ls", finished.file).output
+    assert forebay("cache", "drop", "--yes", finished.file).code == 1
+    assert finished.notices.exists()
+    recovered = forebay("cache", "recover", finished.file)
+    assert recovered.code == 1
+    assert "not to be seen" in recovered.output
+    (finished.local / USER_DIRECTORY).chmod(0o700)
+    assert forebay("cache", "recover", finished.file).code == 0
+    assert finished.file.read_bytes() == finished.data
 
 
 def test_drop_takes_no_more_than_was_named(forebay: Forebay, left: Left) -> None:

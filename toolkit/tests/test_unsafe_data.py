@@ -132,6 +132,30 @@ def test_where_nobody_can_look_that_is_told(
     assert len(result["unsafe_logs"]) == (1 if fails.startswith("when") else 0)
 
 
+@pytest.mark.parametrize("how", ["unreadable", "lost"])
+def test_a_log_of_which_nothing_can_be_had_is_told(
+    forebay: Forebay, dying: list[str], tmp_path: Path, how: str
+) -> None:
+    does = {
+        "unreadable": 'for s in "$0"/*/log-0/segment-*; do head -c 8192 /dev/urandom | '
+        'dd of="$s" conv=notrunc status=none; done',
+        "lost": 'rm -r "$0"/*/log-0',
+    }
+    words = shlex.join([*dying, "--log", "log-0"])
+    hint = f"e10_cache_path={tmp_path / 'local'}"
+    answer = forebay(
+        "run", "--hint", hint, "--json", "r.json", "--",
+        "bash", "-c", f"{words}; {does[how]}; exit 1", str(tmp_path / "local"),
+    )  # fmt: skip
+    result = read_json(tmp_path / "r.json")
+    if how == "lost":
+        assert f"{tmp_path / 'out.dat'} lacks what was in 1 write-behind log" in answer.errors
+        assert [notice["name"] for notice in result["unsafe_lost"]] == ["log-0"]
+    else:
+        assert "log-0 cannot be read" in answer.errors
+        assert result["unsafe_unseen"]
+
+
 def test_logs_where_only_a_notice_leads_are_found_too(
     forebay: Forebay, dying: list[str], tmp_path: Path
 ) -> None:

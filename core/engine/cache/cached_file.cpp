@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <system_error>
 #include <utility>
 
 #include "core/engine/cache/merged_read.hpp"
@@ -63,8 +62,13 @@ Result<std::unique_ptr<CachedFile>> CachedFile::open(std::unique_ptr<StorageFile
   auto holder = ResourceHolder::join(capacity);
   if (!holder) return tl::unexpected(holder.error());
   const CacheOptions complete = completed(options, file->layout(), capacity->amount());
-  return std::unique_ptr<CachedFile>(
+  std::unique_ptr<CachedFile> cached(
       new CachedFile(std::move(file), std::move(store), identity, std::move(*holder), complete));
+  if (const Status begun = cached->flusher_.begun(); !begun) {
+    (void)cached->discard();
+    return tl::unexpected(begun.error());
+  }
+  return cached;
 }
 
 CachedFile::CachedFile(std::unique_ptr<StorageFile> file, std::unique_ptr<LogStore> store,
@@ -180,11 +184,9 @@ void CachedFile::end_writing() {
   if (trial_ == nullptr || !trial_->wants_last_sync()) return;
   const std::unique_lock call(calls_);
   if (last_sync_.joinable()) return;
-  try {
-    last_sync_ = background_thread([this] { make_durable_or_lose(); });
-  } catch (const std::system_error&) {
-    return;  // The next file will tell.
-  }
+  // Where there is no thread the next file will tell.
+  auto thread = try_background_thread([this] { make_durable_or_lose(); });
+  if (thread) last_sync_ = std::move(*thread);
 }
 
 /// The file alone, with sync_mutex_ held. As long as it is compared with the log, the trial hears.

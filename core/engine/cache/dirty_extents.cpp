@@ -49,13 +49,14 @@ void DirtyExtents::enqueue(std::int64_t unit) {
 
 void DirtyExtents::note_superseded(std::uint64_t order,
                                    const std::vector<std::uint64_t>& superseded) {
-  if (superseded.empty()) return;
+  if (superseded.empty() || order <= committed_) return;
   std::uint64_t oldest = std::numeric_limits<std::uint64_t>::max();
   for (const std::uint64_t below : superseded) {
     const auto further = oldest_below_.find(below);
     oldest = std::min(oldest, further == oldest_below_.end() ? below : further->second);
   }
-  oldest_below_[order] = oldest;
+  const auto noted = oldest_below_.try_emplace(order, oldest).first;
+  noted->second = std::min(noted->second, oldest);
 }
 
 void DirtyExtents::add(Extent extent, std::uint64_t order, const LogPlace& place) {
@@ -175,7 +176,7 @@ void DirtyExtents::done(Work work, const Status& written) {
     if (written) {
       for (const DirtyMap::Piece& piece : work.pieces) {
         map_.erase(piece.extent, piece.order);
-        written_.insert(piece.extent, piece.order, piece.place);
+        note_superseded(piece.order, written_.insert(piece.extent, piece.order, piece.place));
         bytes += piece.extent.length;
       }
       totals_.written += bytes;
@@ -247,7 +248,10 @@ void DirtyExtents::end_sync(bool durable) {
   // What was written meanwhile is newer, and no more durable.
   for (const DirtyMap& lost : {synced, std::exchange(written_, {})}) {
     for (const DirtyMap::Piece& piece : lost.overlapping({0, lost.end()})) {
-      map_.insert(piece.extent, piece.order, piece.place);
+      for (const DirtyMap::Piece& above : map_.overlapping(piece.extent)) {
+        if (above.order > piece.order) note_superseded(above.order, {piece.order});
+      }
+      note_superseded(piece.order, map_.insert(piece.extent, piece.order, piece.place));
       const std::int64_t last = queue_.unit_of(piece.extent.end() - 1);
       for (std::int64_t unit = queue_.unit_of(piece.extent.offset); unit <= last; ++unit) {
         enqueue(unit);

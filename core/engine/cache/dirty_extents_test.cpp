@@ -265,6 +265,38 @@ TEST(DirtyExtents, WritesAgainWhatAFailedSyncMayHaveLost) {
   EXPECT_EQ(flushed_through(extents), 5U);
 }
 
+/// What lies over it may be dropped: then it counts again, and storage may not have it.
+TEST(DirtyExtents, KeepsWhatAFailedSyncMayHaveLostBelowAnUncommittedRecord) {
+  DirtyExtents extents(queue(), false);
+  Taker taker(extents);
+  taker.run();
+  extents.add({0, 5}, 1, {});
+  extents.commit(2);
+  ASSERT_TRUE(extents.drain(2));
+  extents.add({0, 5}, 3, {});
+  EXPECT_EQ(extents.begin_sync(), 2U);
+  extents.end_sync(false);
+  EXPECT_EQ(flushed_through(extents), 0U);
+  ASSERT_TRUE(extents.drain(3));
+  EXPECT_EQ(flushed_through(extents), 3U) << "its place in the file is taken for good";
+}
+
+TEST(DirtyExtents, KeepsItAlsoWhereTheRecordAboveWasWrittenAndIsDirtyAgain) {
+  DirtyExtents extents(queue(), false);
+  Taker taker(extents);
+  taker.run();
+  extents.add({0, 5}, 1, {});
+  extents.commit(2);
+  ASSERT_TRUE(extents.drain(2));
+  extents.add({0, 5}, 3, {});
+  ASSERT_TRUE(extents.drain(3));
+  EXPECT_EQ(extents.begin_sync(), 3U);
+  extents.end_sync(false);
+  EXPECT_EQ(flushed_through(extents), 0U);
+  extents.commit(4);
+  EXPECT_EQ(flushed_through(extents), 2U) << "it is superseded for good";
+}
+
 TEST(DirtyExtents, CutsWhileNothingIsUnderWay) {
   DirtyExtents extents(queue(), false);
   extents.add({0, 15}, 1, {});

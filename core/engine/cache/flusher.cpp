@@ -88,8 +88,15 @@ Status UnitWriter::write(const DirtyExtents::Work& work) {
 
 Flusher::Flusher(DirtyExtents& extents, StorageFile& file, int threads, Hooks hooks)
     : extents_(extents), file_(file), hooks_(std::move(hooks)) {
-  for (int i = 0; i < std::max(threads, 1); ++i) {
-    threads_.push_back(background_thread([this, i] { work(i == 0); }));
+  const int wanted = std::max(threads, 1);
+  threads_.reserve(static_cast<std::size_t>(wanted));
+  for (int i = 0; i < wanted; ++i) {
+    auto thread = try_background_thread([this, i] { work(i == 0); });
+    if (!thread) {
+      if (i == 0) begun_ = tl::unexpected(thread.error());
+      return;
+    }
+    threads_.push_back(std::move(*thread));
   }
 }
 

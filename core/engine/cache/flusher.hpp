@@ -21,11 +21,14 @@ class Flusher {
     std::function<void(Extent)> wrote = [](Extent) {};
     std::function<void()> idle = [] {};  ///< There was nothing to do for a while; one thread alone.
   };
-  /// What they refer to must outlive them.
+  /// What they refer to must outlive them. There are fewer threads where no more are to be had.
   Flusher(DirtyExtents& extents, StorageFile& file, int threads, Hooks hooks);
   ~Flusher();  ///< What is still dirty stays so.
   Flusher(const Flusher&) = delete;
   Flusher& operator=(const Flusher&) = delete;
+
+  /// Why there is no thread, and nothing is ever flushed.
+  const Status& begun() const { return begun_; }
 
  private:
   void work(bool first);
@@ -33,6 +36,7 @@ class Flusher {
   DirtyExtents& extents_;
   StorageFile& file_;
   const Hooks hooks_;
+  Status begun_;
   std::vector<std::thread> threads_;
 };
 

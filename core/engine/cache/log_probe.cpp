@@ -1,7 +1,6 @@
 #include "core/engine/cache/log_probe.hpp"
 
 #include <random>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -34,12 +33,12 @@ Result<LogFile> nameless_file(LogStore& store) {
 
 std::unique_ptr<LogProbe> LogProbe::start(LogStore& store, std::shared_ptr<LogTrial> trial) {
   std::unique_ptr<LogProbe> probe(new LogProbe(store, std::move(trial)));
-  try {
-    probe->worker_ = background_thread([self = probe.get()] { self->work(); });
-  } catch (const std::system_error&) {
+  auto thread = try_background_thread([self = probe.get()] { self->work(); });
+  if (!thread) {
     probe->trial_->unprobed(true);
     return nullptr;
   }
+  probe->worker_ = std::move(*thread);
   return probe;
 }
 

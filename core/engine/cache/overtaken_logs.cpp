@@ -122,7 +122,7 @@ Status forget_overtaken(const Sidecar& sidecar) {
   if (marks->empty()) return {};
   const auto notices = sidecar.read();
   if (!notices) return tl::unexpected(notices.error());
-  std::set<std::string> there;
+  std::set<std::string> there(notices->unread.begin(), notices->unread.end());
   for (const DirtyNotice& notice : notices->notices) there.insert(notice.log);
   for (const std::string& mark : *marks) {
     const auto logs = logs_of(sidecar.path() + "/" + mark);

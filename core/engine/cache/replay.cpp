@@ -109,6 +109,7 @@ Result<ReplayReport> replay(StorageFile& file, std::span<const LogContents> logs
       choices.threads > 0 ? choices.threads : std::clamp(2 * layout.servers, 2, most_threads);
   {
     const Flusher flusher(extents, file, threads, {.wrote = wrote});
+    if (!flusher.begun()) return tl::unexpected(flusher.begun().error());
     if (auto drained = extents.drain(order); !drained) return tl::unexpected(drained.error());
   }
   if (auto synced = file.sync(); !synced) return tl::unexpected(synced.error());

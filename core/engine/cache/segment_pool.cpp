@@ -13,12 +13,15 @@ SegmentPool::SegmentPool(LogStore& store, Sizes sizes, bool ahead,
                          std::unique_ptr<ResourceHolder> capacity,
                          std::shared_ptr<SegmentReserve> reserve)
     : store_(store),
-      ahead_(ahead),
       sizes_{std::min(sizes.first, sizes.largest), sizes.largest},
       capacity_(std::move(capacity)),
       reserve_(std::move(reserve)),
       next_bytes_(sizes_.first) {
-  if (ahead) worker_ = background_thread([this] { work(); });
+  if (!ahead) return;
+  auto thread = try_background_thread([this] { work(); });
+  if (!thread) return;
+  worker_ = std::move(*thread);
+  ahead_ = true;
 }
 
 SegmentPool::~SegmentPool() {

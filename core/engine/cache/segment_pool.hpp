@@ -38,7 +38,8 @@ class SegmentPool {
     Bytes first = 0;
     Bytes largest = 0;
   };
-  /// `store` must outlive the pool. `ahead`: by a thread, with storage behind them.
+  /// `store` must outlive the pool. `ahead`: by a thread, if one is to be had, with storage behind
+  /// them.
   SegmentPool(LogStore& store, Sizes sizes, bool ahead, std::unique_ptr<ResourceHolder> capacity,
               std::shared_ptr<SegmentReserve> reserve);
   ~SegmentPool();  ///< What is blank stays; destroying the store removes it.
@@ -78,7 +79,7 @@ class SegmentPool {
   void work();
 
   LogStore& store_;
-  const bool ahead_;
+  bool ahead_ = false;  ///< As it was made.
   const Sizes sizes_;
   const std::unique_ptr<ResourceHolder> capacity_;
   const std::shared_ptr<SegmentReserve> reserve_;

@@ -101,7 +101,10 @@ bool SegmentReserve::begin() {
     }
     content_.store = std::move(*made);
   }
-  if (!worker_.joinable()) worker_ = background_thread([this] { work(); });
+  if (worker_.joinable()) return true;
+  auto thread = try_background_thread([this] { work(); });
+  if (!thread) return false;
+  worker_ = std::move(*thread);
   return true;
 }
 

@@ -87,6 +87,7 @@ Result<Sidecar::Notices> Sidecar::read() const {
     if (notice) {
       result.notices.push_back(*notice);
     } else {
+      result.unread.push_back(name.substr(0, name.size() - notice_ending.size()));
       result.problems.push_back(path + ": " + to_string(notice.error()));
     }
   }

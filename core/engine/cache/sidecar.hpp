@@ -53,9 +53,10 @@ class Sidecar {
   Status announce(const DirtyNotice& notice, bool durable = false);
   /// Takes the notice of `log` away, and the directory with the last one. Nothing there: no error.
   Status withdraw(const std::string& log);
-  /// All notices that can be read, by log; what cannot be is told in `problems`.
+  /// All notices that can be read, by log; of what cannot be, the names of the logs, and why.
   struct Notices {
     std::vector<DirtyNotice> notices;
+    std::vector<std::string> unread;
     std::vector<std::string> problems;
   };
   Result<Notices> read() const;

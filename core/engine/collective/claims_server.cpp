@@ -119,8 +119,12 @@ Status ClaimsServer::set_up() {
       !watch(listener_.get(), EPOLLIN, &listener_)) {
     return fail(errno, "set up a server of claims");
   }
-  serving_ = background_thread([this] { serve(); });
-  ringing_ = background_thread([this] { await_bells(); });
+  auto serving = try_background_thread([this] { serve(); });
+  if (!serving) return tl::unexpected(serving.error());
+  serving_ = std::move(*serving);
+  auto ringing = try_background_thread([this] { await_bells(); });
+  if (!ringing) return tl::unexpected(ringing.error());
+  ringing_ = std::move(*ringing);
   return {};
 }
 

@@ -123,14 +123,29 @@ Status CoherentCache::open_log() {
   auto opened = CachedFile::open(std::make_unique<Borrowed>(file_), std::move(*store), *identity,
                                  place_.capacity, place_.options);
   if (!opened) return tl::unexpected(opened.error());
+  Status begun = (*opened)->commit(epoch_);
+  if (begun) begun = begin_answering();
+  if (!begun) {
+    (void)(*opened)->discard();
+    return begun;
+  }
   log_ = std::move(*opened);
-  if (auto begun = log_->commit(epoch_); !begun) return begun;
   made_ = log_.get();
   // Before anything is claimed: whoever meets a claim finds somebody to ask.
   claims_->open(identity->process);
-  answering_ = background_thread([this] {
+  answers_ = true;
+  answers_.notify_all();
+  return {};
+}
+
+/// The thread that answers is there before others are told to ask: none may be to be had.
+Status CoherentCache::begin_answering() {
+  auto thread = try_background_thread([this] {
+    answers_.wait(false);
     claims_->answer([this](const Claims::Question& question) { return answer(question); });
   });
+  if (!thread) return tl::unexpected(thread.error());
+  answering_ = std::move(*thread);
   return {};
 }
 
@@ -497,7 +512,7 @@ Result<bool> CoherentCache::close_early() {
 void CoherentCache::start_finishing() {
   if (made_ == nullptr) return;
   // Where other logs are rebuilt from this one, it stays until they are in the file too.
-  finishing_ = background_thread([this, stays = protection_ != nullptr] {
+  auto thread = try_background_thread([this, stays = protection_ != nullptr] {
     // Where each rank's writes reach its own end only, others would be kept away again.
     file_.lengthen(claims_->end().value_or(0));
     log_->start_draining();
@@ -510,6 +525,8 @@ void CoherentCache::start_finishing() {
     // Nobody need ask this rank any more.
     if (finished_) claims_->close();
   });
+  // Where there is none, finish() does it all.
+  if (thread) finishing_ = std::move(*thread);
 }
 
 /// No log and no parity goes before all that is protected with it is in the file.

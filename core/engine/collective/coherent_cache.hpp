@@ -139,6 +139,7 @@ class CoherentCache final : public StorageFile {
 
   Result<CachedFile*> opened();
   Status open_log();
+  Status begin_answering();
   Status follow();
   CachedFile* in_use() const;
   Status change_length(Status (StorageFile::*change)(Bytes), Bytes size);
@@ -183,6 +184,7 @@ class CoherentCache final : public StorageFile {
   std::atomic<bool> unsettled_{false};
   /// This rank changed the file while it had no log, and that is not durable.
   std::atomic<bool> unlogged_{false};
+  std::atomic<bool> answers_{false};  ///< Others know that this rank answers.
   std::thread answering_;
   std::thread finishing_;
   Status finished_;  ///< What came of it.

@@ -1,29 +1,17 @@
 #include "core/engine/collective/io_pool.hpp"
 
-#include <signal.h>
-
-#include <system_error>
 #include <utility>
+
+#include "core/storage/background_thread.hpp"
 
 namespace forebay {
 
 IoPool::IoPool(int threads) {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, &before);  // Threads inherit the mask of their maker.
-  while (static_cast<int>(workers_.size()) < threads && add_worker()) {
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
-
-bool IoPool::add_worker() {
-  try {
-    workers_.emplace_back([this] { work(); });
-    return true;
-  } catch (const std::system_error&) {
+  while (static_cast<int>(workers_.size()) < threads) {
+    auto worker = try_background_thread([this] { work(); });
     // To fail would leave the other ranks waiting in the collective call that wanted the pool.
-    return false;
+    if (!worker) return;
+    workers_.push_back(std::move(*worker));
   }
 }
 

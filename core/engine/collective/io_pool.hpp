@@ -24,8 +24,6 @@ class IoPool {
   int threads() const { return static_cast<int>(workers_.size()); }
 
  private:
-  /// False if the system has no more threads for this user.
-  bool add_worker();
   void work();
   std::mutex mutex_;
   std::condition_variable changed_;

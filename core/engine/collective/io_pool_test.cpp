@@ -4,10 +4,11 @@
 #include "core/engine/collective/io_pool.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
+
+#include "core/engine/collective/few_threads_rig.hpp"
 
 namespace forebay {
 namespace {
@@ -29,18 +30,9 @@ TEST(IoPool, FinishesWhatWasSubmitted) {
   EXPECT_EQ(carried_out(4), jobs);
 }
 
-/// In a child process: from here on the system gives it no thread. Root has no such limit, so it
-/// becomes somebody else.
-void forbid_threads() {
-  constexpr uid_t nobody = 65534;
-  if (::getuid() == 0 && ::setuid(nobody) != 0) ::_exit(77);
-  const rlimit none{1, 1};
-  if (::setrlimit(RLIMIT_NPROC, &none) != 0) ::_exit(77);
-}
-
 TEST(IoPoolDeathTest, WithoutThreadsTheCallerDoesTheWork) {
   const auto child = [] {
-    forbid_threads();
+    allow_threads(0, 1);
     const IoPool pool(4);
     if (pool.threads() != 0) ::_exit(78);
     ::_exit(carried_out(4));

@@ -43,11 +43,16 @@ struct Found {
   std::vector<std::string> running;    ///< Of another job, which still writes them.
   std::vector<DirtyNotice> recovered;  ///< Those that a recovery of this node has.
   bool is_elsewhere = false;           ///< One of those that are left is on another node.
+  std::vector<std::string> unread;     ///< Whose notices cannot be read.
+  std::string problem;                 ///< Why not all are known; empty: they are.
 
-  bool nothing() const { return left.empty() && running.empty() && recovered.empty(); }
+  bool nothing() const {
+    return left.empty() && running.empty() && recovered.empty() && problem.empty();
+  }
   std::vector<std::string> all() const {
     std::vector<std::string> logs = left;
     logs.insert(logs.end(), running.begin(), running.end());
+    logs.insert(logs.end(), unread.begin(), unread.end());
     for (const DirtyNotice& notice : recovered) logs.push_back(notice.log);
     return logs;
   }
@@ -56,13 +61,17 @@ struct Found {
 Found find(const FileIdentity& file, const Sidecar& sidecar, std::int64_t started_unix_s) {
   Found found;
   const auto notices = sidecar.read();
-  if (!notices) return found;
+  if (!notices) {
+    found.problem = to_string(notices.error());
+    return found;
+  }
+  found.unread = notices->unread;
+  if (!notices->problems.empty()) found.problem = notices->problems.front();
   const std::string job = job_number();
   for (const DirtyNotice& notice : notices->notices) {
     const bool here = on_this_host(notice.host);
-    // What was written to a file that is gone is no matter of this one. Each host has numbers of
-    // its own for the devices of a network.
-    if (!same_file(notice.file, file) || (here && notice.file.device != file.device)) continue;
+    // What was written to a file that is gone is no matter of this one.
+    if (!same_file(notice.file, file)) continue;
     const bool same_job = !notice.job.empty() && notice.job == job;
     const bool since_then = notice.since_unix_s + most_apart_s >= started_unix_s;
     const bool ours = same_job && since_then && !notice.is_left;
@@ -135,7 +144,7 @@ std::string warn_of_left_logs(const std::string& path, bool writing, std::int64_
     if (writing) (void)forget_overtaken(sidecar);
     return {};
   }
-  const std::string problem = writing ? mark(sidecar, found) : "";
+  const std::string problem = writing && !found.all().empty() ? mark(sidecar, found) : "";
   if (writing && !found.recovered.empty()) {
     found = find_again(found, *file, sidecar, started_unix_s);
     if (found.nothing()) (void)forget_overtaken(sidecar);
@@ -154,6 +163,11 @@ std::string warn_of_left_logs(const std::string& path, bool writing, std::int64_
   if (!found.recovered.empty()) {
     words.push_back(told(found.recovered.size(), "an earlier program") +
                     " yet, and are being recovered: wait until that is done");
+  }
+  if (!found.problem.empty()) {
+    words.push_back(
+        "whether write-behind logs hold bytes that are not in the file cannot be told (" +
+        found.problem + "): forebay cache ls " + path);
   }
   return fmt::format("{}{}", fmt::join(words, "; "), problem);
 }

@@ -195,6 +195,27 @@ TEST_F(LeftLogsTest, OfThisProgramOnOtherNodesCountOnceItLetGoOfThem) {
   ::unsetenv("SLURM_JOB_ID");
 }
 
+/// As after a reboot, or where the file system was mounted again.
+TEST_F(LeftLogsTest, AreThoseOfTheFileWhateverNumberItsDeviceHas) {
+  DirtyNotice notice = notice_of("one");
+  ++notice.file.device;
+  announce(notice);
+  EXPECT_NE(warn(true).find("1 write-behind log "), std::string::npos);
+  EXPECT_EQ(overtaken(), (std::map<std::string, int>{{"one", 1}}));
+}
+
+TEST_F(LeftLogsTest, MayBeThoseWhoseNoticesCannotBeRead) {
+  announce(notice_of("one"));
+  std::ofstream(Sidecar(path_).path() + "/broken.json") << "{}";
+  const std::string told = warn(false);
+  EXPECT_NE(told.find("1 write-behind log "), std::string::npos) << told;
+  EXPECT_NE(told.find("cannot be told"), std::string::npos) << told;
+  EXPECT_NE(told.find("forebay cache ls " + path_), std::string::npos) << told;
+  ASSERT_TRUE(Sidecar(path_).withdraw("one"));
+  for (int i = 0; i < 2; ++i) EXPECT_NE(warn(true).find("cannot be told"), std::string::npos);
+  EXPECT_EQ(overtaken(), (std::map<std::string, int>{{"broken", 1}}));
+}
+
 TEST_F(LeftLogsTest, OfAFileThatIsGoneAreNoMatter) {
   DirtyNotice old = notice_of("old");
   ++old.file.inode;

@@ -33,21 +33,22 @@ Result<std::unique_ptr<RemoteClaims>> RemoteClaims::connect(const ClaimsDoor& do
     return fail(errno, "set up a connection");
   }
   std::unique_ptr<RemoteClaims> made(new RemoteClaims(std::move(*socket), granule));
+  auto receiving = try_background_thread([claims = made.get()] { claims->receive(); });
+  if (!receiving) return tl::unexpected(receiving.error());
+  made->receiving_ = std::move(*receiving);
   // The first word was the greeting's answer: another connection's flags are known with it.
   if (const auto reached = made->end(); !reached) return tl::unexpected(reached.error());
   return made;
 }
 
 RemoteClaims::RemoteClaims(Descriptor socket, Bytes granule)
-    : Claims(granule), socket_(std::move(socket)), mine_(places, false) {
-  receiving_ = background_thread([this] { receive(); });
-}
+    : Claims(granule), socket_(std::move(socket)), mine_(places, false) {}
 
 RemoteClaims::~RemoteClaims() {
   (void)send({.kind = Kind::leave});
   // The other side closes when it has read that: then nothing is on its way any more.
   ::shutdown(socket_.get(), SHUT_WR);
-  receiving_.join();
+  if (receiving_.joinable()) receiving_.join();
 }
 
 bool RemoteClaims::send(const ClaimsMessage& message) {

@@ -3,8 +3,11 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
+#include <cstring>
 #include <iterator>
 #include <new>
 #include <utility>
@@ -18,9 +21,9 @@
 namespace forebay {
 namespace {
 
-int wait_for(const char* path) {
+int wait_for(const char* path, int moves) {
   const posix::NotCancelled until_it_is_whole;
-  return NoWaits::hold_here() ? 0 : unfinished_files().finish_at(path);
+  return NoWaits::hold_here() ? 0 : unfinished_files().finish_at(path, moves != 0);
 }
 
 /// Whether the program's own calls, past MPI, wait for files.
@@ -33,6 +36,20 @@ void set_waiting(bool waits) {
 /// Names may change, and a link has one of its own: `there` is what `path` names now.
 bool is_at(const OpenFile& file, const std::string& path, const std::optional<FileId>& there) {
   return file.record.path == path || (there && file.id == there);
+}
+
+/// Whether one of the directories that lead to the file is `there`. Allocates nothing.
+bool is_below(const OpenFile& file, const std::optional<FileId>& there) {
+  std::array<char, PATH_MAX> path{};
+  const std::string& name = file.record.path;
+  if (name.size() >= path.size()) return false;
+  name.copy(path.data(), name.size());
+  for (char* slash = std::strrchr(path.data(), '/'); slash != nullptr && slash != path.data();
+       slash = std::strrchr(path.data(), '/')) {
+    *slash = '\0';
+    if (id_at(path.data()) == there) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -101,7 +118,9 @@ void UnfinishedFiles::give_back(std::vector<Unfinished>& files) noexcept {
   finished_.notify_all();
 }
 
-Status UnfinishedFiles::finish(std::vector<Unfinished> files, const std::string& path) {
+/// Error: that of a file which is `meant`; another one's is told.
+template <typename Meant>
+Status UnfinishedFiles::finish(std::vector<Unfinished> files, const Meant& meant) {
   const NoWaits none;
   struct GivenBack {
     ~GivenBack() { all.give_back(files); }
@@ -110,14 +129,13 @@ Status UnfinishedFiles::finish(std::vector<Unfinished> files, const std::string&
   };
   const GivenBack at_the_end{*this, files};
   Status worst;
-  const auto there = id_at(path.c_str());
   for (Unfinished& unfinished : files) {
     const Status finished = unfinished.held_back->finish();
     if (unfinished.file->reporting) report_growth(unfinished);
     unfinished.reported = late_counters(unfinished.file->record.counters);
     if (finished) {
       unfinished.held_back.reset();
-    } else if (is_at(*unfinished.file, path, there)) {
+    } else if (meant(*unfinished.file)) {
       worst = finished;
     } else {
       std::fprintf(stderr, "forebay: %s\n", to_string(finished.error()).c_str());
@@ -129,18 +147,21 @@ Status UnfinishedFiles::finish(std::vector<Unfinished> files, const std::string&
 Status UnfinishedFiles::finish_family(const std::string& path) {
   const std::string family = family_of(path);
   const auto there = id_at(path.c_str());
+  const auto is_it = [&](const OpenFile& file) { return is_at(file, path, there); };
   return finish(take([&](const OpenFile& file) {
-                  return family_of(file.record.path) == family || is_at(file, path, there);
+                  return family_of(file.record.path) == family || is_it(file);
                 }),
-                path);
+                is_it);
 }
 
-int UnfinishedFiles::finish_at(const char* path) {
+int UnfinishedFiles::finish_at(const char* path, bool moves) {
   // The program may be anywhere, in a signal handler, too: nothing is allocated before it is known
   // that the file is one of these.
   const auto there = id_at(path);
   if (!there) return 0;
-  const auto is_there = [&](const OpenFile& file) { return file.id == there; };
+  const auto is_there = [&](const OpenFile& file) {
+    return file.id == there || (moves && is_below(file, there));
+  };
   {
     const std::scoped_lock lock(mutex_);
     if (std::ranges::none_of(files_, [&](const auto& one) { return is_there(*one.file); }) &&
@@ -148,15 +169,16 @@ int UnfinishedFiles::finish_at(const char* path) {
       return 0;
     }
   }
-  const std::string name(path);  // Before anything is taken.
-  const Status finished = finish(take(is_there), name);
+  const Status finished = finish(take(is_there), is_there);
   if (finished) return 0;
   std::fprintf(stderr, "forebay: %s\n", to_string(finished.error()).c_str());
   return finished.error().os_errno != 0 ? finished.error().os_errno : EIO;
 }
 
 void UnfinishedFiles::finish_all() {
-  (void)finish(take([](const OpenFile&) { return true; }), "");  // No file has that name.
+  const auto any = [](const OpenFile&) { return true; };
+  const auto none = [](const OpenFile&) { return false; };
+  (void)finish(take(any), none);
 }
 
 void UnfinishedFiles::abandon_all() {

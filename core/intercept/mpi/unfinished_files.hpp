@@ -48,8 +48,9 @@ class UnfinishedFiles {
   Status finish_family(const std::string& path);
 
   /// Waits for the file that the program is about to reach by `path` in another way than by MPI.
+  /// Where it `moves` what is there: also for all files in that directory, whose notices lie there.
   /// Returns 0, or the errno of what could not be brought to it, which is told on standard error.
-  int finish_at(const char* path);
+  int finish_at(const char* path, bool moves);
 
   /// Waits for all. Errors are told on standard error.
   void finish_all();
@@ -66,7 +67,8 @@ class UnfinishedFiles {
   static void report_growth(const Unfinished& unfinished);
   template <typename Which>
   std::vector<Unfinished> take(const Which& which);
-  Status finish(std::vector<Unfinished> files, const std::string& path);
+  template <typename Meant>
+  Status finish(std::vector<Unfinished> files, const Meant& meant);
   void give_back(std::vector<Unfinished>& files) noexcept;
   void tell_waiting() const;
 

@@ -89,16 +89,17 @@ __attribute__((constructor)) static void find_all(void) {
   }
 }
 
-static int wait_at(forebay_path_waiter* wait, struct PathArguments where, void* const* arguments) {
+static int wait_at(forebay_path_waiter* wait, struct PathArguments where, void* const* arguments,
+                   int moves) {
   if (where.path < 0) return 0;
   const char* path = arguments[where.path];
   if (path == NULL || path[0] == '\0') return 0;
   const int directory = where.directory < 0 ? AT_FDCWD : (int)(intptr_t)arguments[where.directory];
-  if (path[0] == '/' || directory == AT_FDCWD) return wait(path);
+  if (path[0] == '/' || directory == AT_FDCWD) return wait(path, moves);
   char from_directory[PATH_MAX];
   const int length =
       snprintf(from_directory, sizeof from_directory, "/proc/self/fd/%d/%s", directory, path);
-  return length < (int)sizeof from_directory ? wait(from_directory) : 0;
+  return length < (int)sizeof from_directory ? wait(from_directory, moves) : 0;
 }
 
 /// Called by the trampolines with the first six arguments. Returns where to jump.
@@ -117,8 +118,9 @@ __attribute__((visibility("hidden"))) void* forebay_before_path(int index, void*
   if (is_waiting || (caller >= own_from && caller < own_to)) return target;
   const int before = errno;
   is_waiting = 1;
-  int error = wait_at(wait, calls[index].first, arguments);
-  if (error == 0) error = wait_at(wait, calls[index].second, arguments);
+  const int moves = calls[index].second.path >= 0;  // Those of two paths do.
+  int error = wait_at(wait, calls[index].first, arguments, moves);
+  if (error == 0) error = wait_at(wait, calls[index].second, arguments, moves);
   is_waiting = 0;
   errno = error == 0 ? before : error;
   return error == 0 ? target : failure_of(index);
