@@ -18,9 +18,11 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <span>
@@ -162,6 +164,15 @@ void refuse_to_enter(int os_errno) {
   ASSERT_EQ(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
 }
 
+/// Until the thread waits for its ring, or the kernel does not tell in 5 s.
+void await_ring(pid_t thread) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  std::string waits_in;
+  while (!waits_in.starts_with("io_") && std::chrono::steady_clock::now() < end) {
+    std::ifstream("/proc/self/task/" + std::to_string(thread) + "/wchan") >> waits_in;
+  }
+}
+
 /// Until then nobody else may have their numbers.
 TEST(UringQueue, LetsGoOfItsDescriptorsOnceNothingIsUnderWay) {
   std::atomic<bool> may_end{false};
@@ -180,15 +191,16 @@ TEST(UringQueue, LetsGoOfItsDescriptorsOnceNothingIsUnderWay) {
   auto source = open_fetch_source(out.get(), "pipe", Through::page_cache);
   ASSERT_TRUE(source.has_value());
   std::array<std::byte, 4> into{};
-  std::atomic<bool> is_started{false};
+  std::atomic<pid_t> ending{0};
   std::thread ends_it([&] {
     ASSERT_TRUE(queue->start({1, source->get(), into, 0}).has_value());
     ASSERT_TRUE(queue->wake());
     ASSERT_TRUE(queue->wait().has_value());
-    is_started = true;
+    ending = ::gettid();
     queue.reset();
   });
-  while (!is_started) std::this_thread::yield();
+  while (ending == 0) std::this_thread::yield();
+  await_ring(ending);
   may_end = true;
   EXPECT_EQ(::write(in.get(), "four", 4), 4);
   ends_it.join();

@@ -122,9 +122,10 @@ def left_in_logs(
     elsewhere, lost = since.missing(announced, "elsewhere"), since.missing(announced, "lost")
     known = {log["path"] for log in here}
     here += [log for log in since.holding(announced) if log["path"] not in known]
-    unseen = _problems(announced, not_said) if declares or here or elsewhere or lost else []
+    if declares or here or elsewhere or lost:
+        unseen += _problems(announced, not_said)
     unseen += since.unreadable(announced)
-    return Unsafe(here, elsewhere, lost, unseen)
+    return Unsafe(here, elsewhere, lost, list(dict.fromkeys(unseen)))
 
 
 @dataclass(frozen=True)
@@ -167,6 +168,8 @@ def _changed_unix_s(log: str) -> float:
     """The latest that anything was made in the log."""
     try:
         return Path(log).stat().st_mtime
+    except FileNotFoundError:
+        return -math.inf
     except OSError:
         return math.inf
 

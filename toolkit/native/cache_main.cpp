@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -33,26 +34,32 @@ constexpr int files_recovered_at_once = 4;
 
 /// Of several files that had one name one after the other, which is to be written to another one:
 /// that of which logs were made first, but for the one that is there and needs no other.
-const FileLogs& first_of(const std::vector<FileLogs>& files) {
-  const auto age = [](const FileLogs& logs) {
+FileIdentity first_of(const std::vector<FileLogs>& files, const std::string& path) {
+  std::optional<std::pair<std::pair<bool, std::int64_t>, FileIdentity>> first;
+  for (const FileLogs& logs : files) {
+    if (logs.file.path != path || logs.all().empty()) continue;
     std::int64_t made = std::numeric_limits<std::int64_t>::max();
     for (const FoundLog* log : logs.all()) {
-      if (log->summary.readable) {
-        made = std::min(made, log->summary.contents.identity.made_unix_s);
-      }
+      if (!log->summary.readable) continue;
+      made = std::min(made, log->summary.contents.identity.made_unix_s);
     }
-    return std::pair(file_state(logs.file) == "there", made);
-  };
-  return *std::ranges::min_element(files, {}, age);
+    const std::pair age(file_state(logs.file) == "there", made);
+    if (!first || age < first->first) first.emplace(age, logs.file);
+  }
+  return first ? first->second : FileIdentity{};
 }
 
 json recover_one_of(const std::vector<FileLogs>& files, const FileLogs& logs,
                     const RecoverOptions& options, ProgressPrinter& printer) {
-  const bool is_another =
-      !options.into.empty() && files.size() > 1 && logs.file != first_of(files).file;
-  if (!is_another) return recover_file(logs, options, printer);
+  if (options.into.empty()) return recover_file(logs, options, printer);
+  if (logs.all().empty()) {  // What an interrupted recovery left needs no other file.
+    RecoverOptions alone = options;
+    alone.into.clear();
+    return recover_file(logs, alone, printer);
+  }
+  if (logs.file == first_of(files, logs.file.path)) return recover_file(logs, options, printer);
   return refused({{"file", logs.file.path}, {"error", nullptr}}, "another",
-                 "these logs are of another file that had this name");
+                 "these logs are of another file of this name");
 }
 
 json problems_json(const FoundLogs& found) {

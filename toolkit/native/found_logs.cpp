@@ -145,29 +145,34 @@ class Search {
     return fs::path(notice.log_path).parent_path().string();
   }
 
-  bool is_found(const std::string& log) const {
-    return std::ranges::any_of(found_.logs,
-                               [&](const FoundLog& found) { return found.summary.name == log; });
-  }
-
   /// Programs make logs and bring them to their files while others are looked at.
   void look_again() {
-    std::erase_if(notices_, [this](const auto& entry) {
+    std::set<std::string> found;
+    for (const FoundLog& log : found_.logs) found.insert(log.summary.name);
+    const auto is_meant = [&](const std::string& log, const MissingLog& announced) {
+      return !found.contains(log) && named(log) && on_this_host(announced.notice.host);
+    };
+    std::map<std::string, Result<Sidecar::Notices>> now;  // By the file that they are beside.
+    for (const auto& [log, announced] : notices_) {
+      if (!is_meant(log, announced) || now.contains(announced.beside)) continue;
+      now.emplace(announced.beside, Sidecar(announced.beside).read());
+    }
+    std::erase_if(notices_, [&](const auto& entry) {
       const auto& [log, announced] = entry;
-      if (is_found(log) || !on_this_host(announced.notice.host)) return false;
-      const auto now = Sidecar(announced.beside).read();
-      return now && now->problems.empty() &&
-             std::ranges::find(now->notices, log, &DirtyNotice::log) == now->notices.end();
+      if (!is_meant(log, announced)) return false;
+      const auto& there = now.at(announced.beside);
+      return there && there->problems.empty() &&
+             std::ranges::find(there->notices, log, &DirtyNotice::log) == there->notices.end();
     });
     for (auto& [log, announced] : notices_) {
-      if (is_found(log) || !named(log) || !on_this_host(announced.notice.host)) continue;
+      if (!is_meant(log, announced)) continue;
       const auto directory =
           CacheDirectory::open(place_of(announced.notice), CacheDirectory::Access::existing);
       bool is_gone = !directory && directory.error().kind == ErrorKind::no_such_file;
       if (directory) {
         auto summary = summarise(*directory, log, depth_, reads_at_once, progress_);
         is_gone = summary && !*summary;
-        note(*directory, log, std::move(summary));
+        if (summary) note(*directory, log, std::move(summary));  // Else it is told already.
       }
       announced.is_lost = is_gone && announced.notice.host == this_host();
     }

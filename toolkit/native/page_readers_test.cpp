@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "core/intercept/posix/record_file.hpp"
 #include "core/storage/descriptor.hpp"
 
 namespace forebay {
@@ -31,6 +32,7 @@ class PageReadersTest : public ::testing::Test {
     ASSERT_NE(::mkdtemp(name.data()), nullptr);
     directory_ = name;
     ::setenv("FOREBAY_REPORT_DIR", name.c_str(), 1);
+    posix::know_report_directory();
     ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit_), 0);
   }
   void TearDown() override {

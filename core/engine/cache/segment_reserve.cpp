@@ -103,7 +103,10 @@ bool SegmentReserve::begin() {
   }
   if (worker_.joinable()) return true;
   auto thread = try_background_thread([this] { work(); });
-  if (!thread) return false;
+  if (!thread) {
+    content_.capacity.reset();
+    return false;
+  }
   worker_ = std::move(*thread);
   return true;
 }

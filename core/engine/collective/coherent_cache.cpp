@@ -90,6 +90,8 @@ CoherentCache::~CoherentCache() {
   listed_.reset();
   if (finishing_.joinable()) finishing_.join();
   if (answering_.joinable()) {
+    answers_ = true;  // Where it was never said that it does.
+    answers_.notify_all();
     claims_->close();
     answering_.join();
   }

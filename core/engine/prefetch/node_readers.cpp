@@ -167,8 +167,9 @@ void NodeReaders::for_units(Extent extent, PerUnit per_unit) const {
 /// Who is only told of keeps none: programs open many files.
 void NodeReaders::keep_account() {
   if (!wanted_bytes_.empty()) return;
-  wanted_bytes_.resize(static_cast<std::size_t>(file_size_ / unit_ + 1));
-  passed_.resize((wanted_bytes_.size() + 63) / 64);
+  const auto units = static_cast<std::size_t>(file_size_ / unit_ + 1);
+  passed_.resize((units + 63) / 64);
+  wanted_bytes_.resize(units);  // Last: as long as it is empty there may be no memory for them.
 }
 
 void NodeReaders::want(const std::vector<Extent>& extents) {

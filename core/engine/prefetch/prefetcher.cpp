@@ -35,24 +35,25 @@ Prefetcher::Prefetcher(std::unique_ptr<ReadQueue> queue, Bytes memory,
 
 Prefetcher::~Prefetcher() { end(""); }
 
-void Prefetcher::end(const char* why) {
+bool Prefetcher::end(const char* why) {
   {
     const std::lock_guard lock(mutex_);
     broken_ = true;
     for (const auto& member : members_) member->file->stop(why);
   }
   stopping_.store(true);
-  if (!thread_.is_held()) return;
+  if (!thread_.is_held()) return true;
   bool is_woken = true;
   {
     const std::lock_guard lock(queue_mutex_);
     if (queue_ != nullptr) is_woken = queue_->wake();
   }
   if (!is_woken) {
-    queue_broke_.store(true);
-    return thread_.leave();
+    thread_.leave();
+    return false;
   }
   if (thread_.join_within(LeavableThread::longest_end)) let_go();  // Where the thread could not.
+  return true;
 }
 
 /// Waits for the kernel, which writes into what under_way_ keeps, and for a file server, which

@@ -68,8 +68,9 @@ class Prefetcher {
   /// Reads nothing ahead any more, for the reason `why`: waits for what is under way, and closes
   /// all descriptors of its own. Where a file server does not answer for so long that others should
   /// not wait with it, or the program has closed what wakes the thread, all is left as it is, and
-  /// this is not to be destroyed. Only wake() and release() may be called afterwards.
-  void end(const char* why);
+  /// this is not to be destroyed. Only wake() and release() may be called afterwards. False: the
+  /// program has closed what wakes the thread.
+  bool end(const char* why);
 
  private:
   struct Member {

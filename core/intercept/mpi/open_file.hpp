@@ -28,6 +28,8 @@ struct OpenFile {
   bool reporting = false;  ///< The same on all ranks: a record is written at close.
   /// What the kernel tells the file apart by, where it is known.
   std::optional<FileId> id;
+  /// Without links; known once it was closed early.
+  std::string real_path;
   /// Among this process's handles of the file; where its id is known.
   std::optional<FileHandles::Handle> listed;
 

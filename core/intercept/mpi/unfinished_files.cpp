@@ -1,12 +1,14 @@
 #include "core/intercept/mpi/unfinished_files.hpp"
 
 #include <dlfcn.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <new>
@@ -38,10 +40,11 @@ bool is_at(const OpenFile& file, const std::string& path, const std::optional<Fi
   return file.record.path == path || (there && file.id == there);
 }
 
-/// Whether one of the directories that lead to the file is `there`. Allocates nothing.
+/// Whether one of the directories that lead to the file, by its name without links, is `there`.
+/// Allocates nothing.
 bool is_below(const OpenFile& file, const std::optional<FileId>& there) {
   std::array<char, PATH_MAX> path{};
-  const std::string& name = file.record.path;
+  const std::string& name = file.real_path;
   if (name.size() >= path.size()) return false;
   name.copy(path.data(), name.size());
   for (char* slash = std::strrchr(path.data(), '/'); slash != nullptr && slash != path.data();
@@ -59,6 +62,8 @@ thread_local bool NoWaits::hold_ = false;
 void UnfinishedFiles::add(std::shared_ptr<OpenFile> file, std::unique_ptr<HeldBack> held_back) {
   const NoWaits none;
   const LateCounters reported = late_counters(file->record.counters);
+  std::array<char, PATH_MAX> real{};
+  if (::realpath(file->record.path.c_str(), real.data()) != nullptr) file->real_path = real.data();
   const std::scoped_lock lock(mutex_);
   files_.push_back({std::move(file), std::move(held_back), reported});
   tell_waiting();
@@ -159,8 +164,10 @@ int UnfinishedFiles::finish_at(const char* path, bool moves) {
   // that the file is one of these.
   const auto there = id_at(path);
   if (!there) return 0;
+  struct stat status{};
+  const bool moves_more = moves && ::stat(path, &status) == 0 && S_ISDIR(status.st_mode);
   const auto is_there = [&](const OpenFile& file) {
-    return file.id == there || (moves && is_below(file, there));
+    return file.id == there || (moves_more && is_below(file, there));
   };
   {
     const std::scoped_lock lock(mutex_);

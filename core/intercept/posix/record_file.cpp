@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "core/intercept/record_file.hpp"
 
@@ -9,12 +10,13 @@ namespace forebay::posix {
 
 namespace {
 
-const char* report_directory = nullptr;  // Never freed: records are left until the very end.
+char* report_directory = nullptr;  // Never freed at the end: records are left until the very end.
 
 }  // namespace
 
 void know_report_directory() {
   const char* directory = std::getenv("FOREBAY_REPORT_DIR");
+  std::free(std::exchange(report_directory, nullptr));
   if (directory != nullptr && directory[0] != '\0') report_directory = ::strdup(directory);
 }
 

@@ -46,9 +46,7 @@ bool recording = false;
 bool uses_uring = true;
 
 void retire_prefetcher(Registry& state, const char* why) {
-  state.prefetcher->end(why);
-  if (state.prefetcher->has_broken_queue()) {
-    // The program may have closed them, past us, and have others by their numbers.
+  if (!state.prefetcher->end(why)) {
     for (const int descriptor : state.queue_descriptors) set_internal(descriptor, false);
   }
   state.queue_descriptors.clear();
