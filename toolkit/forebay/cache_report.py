@@ -164,7 +164,8 @@ _ADVICE = {
     "unreadable": "if it is protected, name the directories of the file's other logs, too, and it "
     "is rebuilt; else say --partial to bring what its other logs hold to the file; 'forebay cache "
     "drop --log NAME' gives the unreadable one up",
-    "another": "recover them next: without --into if that file is there, else into a FILE of its own",
+    "another": "recover them next: without --into if that file is there, else into a FILE of "
+    "its own",
     "gone": "--into FILE brings the data to another file; 'forebay cache drop' gives it up",
     "replaced": "--into FILE brings the data to another file; 'forebay cache drop' gives it up",
     "occupied": "nothing was changed; name a file that is not there yet, or say --further if a "
