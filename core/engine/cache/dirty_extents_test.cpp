@@ -265,15 +265,20 @@ TEST(DirtyExtents, WritesAgainWhatAFailedSyncMayHaveLost) {
   EXPECT_EQ(flushed_through(extents), 5U);
 }
 
+/// A record that is in the file, and over it one that is not finished.
+void begin_over_what_is_flushed(DirtyExtents& extents) {
+  extents.add({0, 5}, 1, {});
+  extents.commit(2);
+  ASSERT_TRUE(extents.drain(2));
+  extents.add({0, 5}, 3, {});
+}
+
 /// What lies over it may be dropped: then it counts again, and storage may not have it.
 TEST(DirtyExtents, KeepsWhatAFailedSyncMayHaveLostBelowAnUncommittedRecord) {
   DirtyExtents extents(queue(), false);
   Taker taker(extents);
   taker.run();
-  extents.add({0, 5}, 1, {});
-  extents.commit(2);
-  ASSERT_TRUE(extents.drain(2));
-  extents.add({0, 5}, 3, {});
+  begin_over_what_is_flushed(extents);
   EXPECT_EQ(extents.begin_sync(), 2U);
   extents.end_sync(false);
   EXPECT_EQ(flushed_through(extents), 0U);
@@ -285,10 +290,7 @@ TEST(DirtyExtents, KeepsItAlsoWhereTheRecordAboveWasWrittenAndIsDirtyAgain) {
   DirtyExtents extents(queue(), false);
   Taker taker(extents);
   taker.run();
-  extents.add({0, 5}, 1, {});
-  extents.commit(2);
-  ASSERT_TRUE(extents.drain(2));
-  extents.add({0, 5}, 3, {});
+  begin_over_what_is_flushed(extents);
   ASSERT_TRUE(extents.drain(3));
   EXPECT_EQ(extents.begin_sync(), 3U);
   extents.end_sync(false);
