@@ -107,10 +107,8 @@ json drop_file(const FileLogs& logs) {
   // Notices of logs that this node has lost say nothing any more.
   for (const MissingLog* log : logs.missing) {
     if (!log->is_lost) continue;
-    for (const std::string& file : {logs.file.path, log->beside}) {
-      if (auto withdrawn = Sidecar(file).withdraw(log->notice.log); !withdrawn) {
-        return refused(result, "failed", to_string(withdrawn.error()));
-      }
+    if (auto withdrawn = Sidecar(log->beside).withdraw(log->notice.log); !withdrawn) {
+      return refused(result, "failed", to_string(withdrawn.error()));
     }
   }
   if (auto forgotten = forget_overtaken(sidecar); !forgotten) {
@@ -143,8 +141,9 @@ json for_each_of(const std::vector<FileLogs>& all, int at_once, Each each) {
 }
 
 template <typename Each>
-void for_files(const FoundLogs& found, bool unreadable_too, int at_once, Each each) {
-  json files = for_each_of(by_file(found), at_once, each);
+void for_files(const FoundLogs& found, const std::vector<FileLogs>& all, bool unreadable_too,
+               int at_once, Each each) {
+  json files = for_each_of(all, at_once, each);
   json unreadable = json::array();
   json removed = remove_nameless(found, unreadable_too);
   for (const FoundLog& log : found.logs) {
@@ -215,13 +214,13 @@ int run(int argc, char** argv) {
     const FoundLogs found = find_logs(selection, ReadDepth::headers);
     const std::vector<FileLogs> files = by_file(found);
     ProgressPrinter printer;
-    for_files(found, false, files_recovered_at_once,
+    for_files(found, files, false, files_recovered_at_once,
               [&](const FileLogs& logs) { return recover_one_of(files, logs, options, printer); });
   }
   if (drop_command->parsed()) {
     FoundLogs found = find_logs(selection, ReadDepth::headers);
     found.interrupted.clear();  // There is nothing to lose.
-    for_files(found, !selection.names.empty(), 1,
+    for_files(found, by_file(found), !selection.names.empty(), 1,
               [&](const FileLogs& logs) { return drop_file(logs); });
   }
   return 0;

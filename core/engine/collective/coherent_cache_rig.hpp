@@ -40,9 +40,8 @@ class CacheTest : public ::testing::Test {
   CacheTest() {
     std::string name = std::filesystem::temp_directory_path() / "forebay-cache-XXXXXX";
     base_ = ::mkdtemp(name.data());
-    std::filesystem::create_directory(base_ / "local");
     path_ = (base_ / "data").string();
-    std::ofstream(path_).close();
+    make_files();
     hints_.cache = true;
     hints_.cache_path = (base_ / "local").string();
     hints_.cache_capacity = 64 * MiB;
@@ -50,6 +49,11 @@ class CacheTest : public ::testing::Test {
   ~CacheTest() override {
     ClaimsServer::await_retired();
     std::filesystem::remove_all(base_);
+  }
+
+  void make_files() const {
+    std::filesystem::create_directories(base_ / "local");
+    std::ofstream(path_).close();
   }
 
   /// Collective. The cache is null where there can be none.

@@ -18,9 +18,9 @@
 #include <filesystem>
 #include <string>
 
-#include "core/engine/prefetch/child_mounts.hpp"
 #include "core/engine/prefetch/process_life.hpp"
 #include "core/engine/prefetch/steady_time.hpp"
+#include "core/storage/child_rig.hpp"
 
 namespace forebay {
 namespace {

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "core/engine/prefetch/child_mounts.hpp"
+#include "core/storage/child_rig.hpp"
 
 namespace forebay {
 namespace {

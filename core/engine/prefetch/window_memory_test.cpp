@@ -4,40 +4,28 @@
 #include "core/engine/prefetch/window_memory.hpp"
 
 #include <gtest/gtest.h>
-#include <sched.h>
-#include <sys/mount.h>
-#include <sys/wait.h>
-#include <unistd.h>
+
+#include "core/storage/child_rig.hpp"
 
 namespace forebay {
 namespace {
 
-enum Outcome { made, not_made, cannot_be_tried };
+enum Outcome { made, not_made };
 
-/// A window of 8 MiB.
-int try_in_shared_memory_of(const char* size) {
-  const bool has_own = ::geteuid() == 0 && ::unshare(CLONE_NEWNS) == 0 &&
-                       ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-                       ::mount("none", "/dev/shm", "tmpfs", 0, size) == 0;
-  if (!has_own) return cannot_be_tried;
-  WindowMemory memory({.version = {{1, 2}, 64 * MiB, 3, 4}, .plan = 5, .bytes = 8 * MiB});
-  return memory.open() ? made : not_made;
-}
-
-int in_child(const char* size) {
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(try_in_shared_memory_of(size));
-  int status = 0;
-  return child > 0 && ::waitpid(child, &status, 0) == child && WIFEXITED(status)
-             ? WEXITSTATUS(status)
-             : -1;
+/// Whether a window of 8 MiB can be made in a child process, or may_not.
+int made_where_shared_memory_has(const char* size) {
+  return in_child([size]() -> int {
+    if (!mount_for_itself("/dev/shm", "tmpfs", size)) return may_not;
+    WindowMemory memory({.version = {{1, 2}, 64 * MiB, 3, 4}, .plan = 5, .bytes = 8 * MiB});
+    return memory.open() ? made : not_made;
+  });
 }
 
 TEST(WindowMemory, TakesAQuarterOfWhatIsFreeAtMost) {
-  const int in_enough = in_child("size=64m");
-  if (in_enough == cannot_be_tried) GTEST_SKIP() << "nothing can be mounted here";
+  const int in_enough = made_where_shared_memory_has("size=64m");
+  if (in_enough == may_not) GTEST_SKIP() << "needs a mount";
   EXPECT_EQ(in_enough, made);
-  EXPECT_EQ(in_child("size=32m"), not_made);
+  EXPECT_EQ(made_where_shared_memory_has("size=32m"), not_made);
 }
 
 }  // namespace

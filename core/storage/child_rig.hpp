@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// What tests of processes that see other file systems share.
+// What tests share that try something in a child process.
 
 namespace forebay {
 
