@@ -103,6 +103,27 @@ void FetchPlan::go_to(const ReadingPlace& position) {
   taken_.clear();
 }
 
+bool FetchPlan::end_before(Bytes offset) {
+  for (std::size_t index = current_; index < extents_.size(); ++index) {
+    const Extent& extent = extents_[index];
+    const Bytes kept = offset - extent.offset;
+    if (kept < 0 || offset >= extent.end() || (index == current_ && kept <= cut_)) continue;
+    const std::size_t before = extents_.size();
+    const std::size_t taken = taken_.empty() ? 0 : std::ranges::max(taken_) + 1;
+    if (taken > index) {
+      extents_.resize(taken);
+    } else {
+      extents_.resize(index + (kept > 0 ? 1 : 0));
+      if (kept > 0) extents_.back().length = kept;
+    }
+    first_place_ += laps_ * (before - extents_.size());  // Those given out stay as they are.
+    bytes_ = 0;
+    for (const Extent& left : extents_) bytes_ += left.length;
+    return true;
+  }
+  return false;
+}
+
 bool FetchPlan::covers(Extent read) const {
   return std::ranges::any_of(
       extents_, [read](const Extent& extent) { return !intersect(extent, read).empty(); });

@@ -48,6 +48,10 @@ class FetchPlan {
   /// never sought in.
   ReadingPlace position() const { return place_of(current_, cut_); }
   void go_to(const ReadingPlace& position);
+  /// What is read from the byte at `offset` on, where that comes later than here, is not of the
+  /// plan any more, unless it is in pieces already; declared() stays. False, and nothing happens:
+  /// no extent from here on holds that byte.
+  bool end_before(Bytes offset);
   /// Whether an extent, wherever the plan is, holds a byte of `read`.
   bool covers(Extent read) const;
   /// Whether a byte of `read` is in an extent that is yet to be cut.

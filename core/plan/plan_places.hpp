@@ -9,6 +9,13 @@
 
 namespace forebay {
 
+/// Whether who has read to `reached` of a plan is at `place` when it opens the file again, and not
+/// another reader of the same program.
+constexpr bool is_near(Bytes reached, Bytes place) {
+  constexpr Bytes most = 512 * KiB;
+  return place >= reached - most && place <= reached + most;
+}
+
 /// Where in the order of reading something stands, as one number: the bytes of the plan that are
 /// read before it. Readers with the same plan compare how far they are by it.
 class PlanPlaces {

@@ -39,7 +39,21 @@ bool is_mapped_as_it_lies(int descriptor) {
          (status.stx_attributes & STATX_ATTR_DAX) != 0;
 }
 
-std::int64_t nanoseconds(const timespec& time) { return time.tv_sec * second_ns + time.tv_nsec; }
+/// Of a timespec, or what statx() has for it.
+template <typename Time>
+std::int64_t nanoseconds(const Time& time) {
+  return time.tv_sec * second_ns + static_cast<std::int64_t>(time.tv_nsec);
+}
+
+std::optional<FileVersion> ask_for_version(int descriptor, int how) {
+  constexpr unsigned asked = STATX_INO | STATX_SIZE | STATX_MTIME | STATX_CTIME;
+  struct statx status{};
+  if (::statx(descriptor, "", AT_EMPTY_PATH | how, asked, &status) != 0) return std::nullopt;
+  return FileVersion{{::makedev(status.stx_dev_major, status.stx_dev_minor), status.stx_ino},
+                     static_cast<Bytes>(status.stx_size),
+                     nanoseconds(status.stx_mtime),
+                     nanoseconds(status.stx_ctime)};
+}
 
 }  // namespace
 
@@ -51,22 +65,16 @@ FileVersion version_in(const struct stat& status) {
 }
 
 std::optional<FileVersion> version_of(int descriptor) {
+  // A client that knows all but the time of the last read, as FUSE does after each of ours, need
+  // not ask its server for that.
+  if (const auto version = ask_for_version(descriptor, AT_STATX_SYNC_AS_STAT)) return version;
   struct stat status{};
   if (::fstat(descriptor, &status) != 0) return std::nullopt;
   return version_in(status);
 }
 
 std::optional<FileVersion> served_version_of(int descriptor) {
-  struct statx status{};
-  const int how = AT_EMPTY_PATH | AT_STATX_FORCE_SYNC;
-  if (::statx(descriptor, "", how, STATX_BASIC_STATS, &status) != 0) return std::nullopt;
-  const auto time_ns = [](const statx_timestamp& time) {
-    return time.tv_sec * second_ns + static_cast<std::int64_t>(time.tv_nsec);
-  };
-  return FileVersion{{::makedev(status.stx_dev_major, status.stx_dev_minor), status.stx_ino},
-                     static_cast<Bytes>(status.stx_size),
-                     time_ns(status.stx_mtime),
-                     time_ns(status.stx_ctime)};
+  return ask_for_version(descriptor, AT_STATX_FORCE_SYNC);
 }
 
 TimesTell times_tell(int descriptor) {

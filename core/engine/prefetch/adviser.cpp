@@ -16,6 +16,7 @@ AdvisedFile::AdvisedFile(Adviser& adviser, std::string path, std::unique_ptr<Fet
     : adviser_(adviser),
       path_(std::move(path)),
       declared_(advice->plan().declared()),
+      places_(advice->plan().extents()),
       source_(std::move(source)),
       advice_(std::move(advice)),
       fetch_(std::move(fetch)) {
@@ -31,6 +32,7 @@ void AdvisedFile::note(Extent read) {
     ++figures_.reads;
     figures_.bytes_asked += read.length;
     figures_.bytes_asked_declared += declared_.overlap(read);
+    if (const auto last = places_.of(read.end() - 1, noted_to_)) noted_to_ = *last + 1;
   }
   if (!read.empty()) adviser_.add_note({shared_from_this(), read});
 }
@@ -63,6 +65,12 @@ void AdvisedFile::closing(int descriptor) {
   }
   if (!has_ended) return;
   adviser_.look_soon();
+}
+
+bool AdvisedFile::foresees(Bytes offset) const {
+  const std::lock_guard lock(mutex_);
+  const auto place = places_.of(offset, noted_to_);
+  return place && is_near(noted_to_, *place);
 }
 
 bool AdvisedFile::is_done() {

@@ -16,6 +16,7 @@
 #include "core/engine/prefetch/page_cache_fetch.hpp"
 #include "core/engine/prefetch/prefetch_figures.hpp"
 #include "core/model/extent_set.hpp"
+#include "core/plan/plan_places.hpp"
 #include "core/plan/read_advice.hpp"
 #include "core/storage/fetch_source.hpp"
 #include "core/storage/read_progress.hpp"
@@ -48,6 +49,9 @@ class AdvisedFile : public std::enable_shared_from_this<AdvisedFile> {
   /// thread, but not for ever: a file server may not answer it.
   void finish();
 
+  /// What is at `offset` is read near to where the last read that was noted ended, by the plan.
+  bool foresees(Bytes offset) const;
+
   /// The reads are finished, or as ReadAdvice has it: not while the thread has yet to begin.
   bool is_done();
 
@@ -72,6 +76,7 @@ class AdvisedFile : public std::enable_shared_from_this<AdvisedFile> {
   Adviser& adviser_;
   const std::string path_;
   const ExtentSet declared_;
+  const PlanPlaces places_;
   std::atomic<bool> is_finishing_{false};
 
   std::mutex acting_;                    ///< Held while advice is given.
@@ -81,7 +86,8 @@ class AdvisedFile : public std::enable_shared_from_this<AdvisedFile> {
   ExtentSet fetched_{most_fetched_apart};
 
   mutable std::mutex mutex_;
-  PrefetchFigures figures_;  ///< Guarded by mutex_, as is progress_.
+  PrefetchFigures figures_;  ///< Guarded by mutex_, as is what follows.
+  Bytes noted_to_ = 0;       ///< A place.
   std::vector<std::shared_ptr<ReadProgress>> progress_;
 };
 

@@ -28,9 +28,11 @@ class PieceTrial {
   /// other openings. `figures`: of this one.
   bool leaves(FetchSource& source, const FetchPiece& piece, Extent held, RequestMemory& memory,
               std::uint64_t device, const PrefetchFigures& figures) {
+    // Asked once, not whenever there may be room for it: to ask may take a mapping.
+    if (std::exchange(is_weighed_, true)) return false;
     if (is_told_) return is_in_page_cache(source, piece, held);
     const bool is_first = figures.requests == 0 && figures.bytes_resident == 0;
-    if (std::exchange(is_weighed_, true) || !memory.leaves(device, is_first)) return false;
+    if (!memory.leaves(device, is_first)) return false;
     left_ = piece.parts().front().extent;
     return true;
   }

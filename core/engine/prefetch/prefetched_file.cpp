@@ -75,6 +75,11 @@ void PrefetchedFile::halt(const char* why) {
   arrived_.notify_all();
 }
 
+void PrefetchedFile::end_before(Bytes offset) {
+  const std::lock_guard lock(mutex_);
+  if (state_ == State::active && !by_pattern_) plan_.end_before(offset);
+}
+
 void PrefetchedFile::stop(const char* why) {
   const std::lock_guard lock(mutex_);
   halt(why);

@@ -52,6 +52,7 @@ class PrefetchedFile final : public ServedFile {
   std::optional<ReadRequest> next_request() override;
   void ended(const ReadOutcome& outcome) override;
   void count_cpu(std::int64_t nanoseconds) override;
+  void end_before(Bytes offset) override;
   void stop(const char* why) override;
   void close_source() override;
   void wake() const override {

@@ -63,6 +63,10 @@ class ServedFile {
   /// What fetching for this file cost the thread that does it.
   virtual void count_cpu(std::int64_t nanoseconds) = 0;
 
+  /// Another opening of the program has begun to read at `offset`: what this one was to read from
+  /// there on, if it has not come to it, is that one's, and not fetched here.
+  virtual void end_before(Bytes offset) = 0;
+
   /// Nothing is fetched or served any more. `why` is for the figures; the first one counts.
   virtual void stop(const char* why) = 0;
 

@@ -125,6 +125,15 @@ void SharedFile::leave(const char* why) {
   state_ = State::left;
 }
 
+/// Others of the window may read on.
+void SharedFile::end_before(Bytes offset) {
+  const std::lock_guard lock(mutex_);
+  plan_.go_to(places_.at(std::min(front_.furthest(), places_.end())));
+  if (plan_.end_before(offset)) places_ = PlanPlaces(plan_.extents());
+  upcoming_.reset();
+  cursor_ = -1;
+}
+
 void SharedFile::stop(const char* why) {
   const std::lock_guard lock(mutex_);
   halt(why);
@@ -402,7 +411,10 @@ std::optional<ReadRequest> SharedFile::next_request() {
       leave("the memory that was shared is lost");
       return std::nullopt;
     }
-    if (!next) return std::nullopt;
+    if (!next) {
+      if (window_->cursor() >= places_.end()) window_->hand_over();
+      return std::nullopt;
+    }
     take_out_what_is_held(*next);
     const Extent held =
         next->empty() ? Extent{} : intersect(transfer_of(next->hull()), {0, version_.size});
@@ -423,7 +435,7 @@ std::optional<ReadRequest> SharedFile::next_request() {
 
 /// Whether it is this one now that fetches.
 bool SharedFile::begin_fetching() {
-  if (!window_->is_fetched_by_nobody()) return false;
+  if (!window_->is_fetched_by_nobody() || window_->cursor() >= places_.end()) return false;
   if (!answering_.joinable()) {
     auto thread = try_background_thread([this] { answer_others(); });
     if (!thread) return false;
@@ -574,7 +586,8 @@ bool SharedFile::foresees(Bytes offset) {
   const std::lock_guard lock(mutex_);
   if (state_ != State::reading) return false;
   const auto place = places_.of(offset, front_.furthest());
-  return window_->holding(offset).has_value() || (place && is_coming(*place));
+  // Near to where it is, it goes on there, whether that is fetched or left to the page cache.
+  return (place && is_near(front_.furthest(), *place)) || window_->holding(offset).has_value();
 }
 
 PrefetchFigures SharedFile::figures() const {

@@ -195,16 +195,17 @@ void SharedWindow::give_sign(std::int64_t now_ns) { reader(number_).moved_ns.sto
 
 void SharedWindow::leave() {
   front_ = -1;
-  own_lease_ = 0;
   reader(number_).front_and_one.store(0);
+  if (const int other = fetcher(); other >= 0 && other != number_) ring(other);
+  hand_over();
+}
+
+void SharedWindow::hand_over() {
+  own_lease_ = 0;
   std::uint64_t lease = state_->lease.load();
-  const int other = fetcher_in(lease);
-  if (other == number_) {
-    state_->lease.compare_exchange_strong(lease, lease_after(lease, -1));
-    tell_all();
-  } else if (other >= 0) {
-    ring(other);
-  }
+  if (fetcher_in(lease) != number_) return;
+  state_->lease.compare_exchange_strong(lease, lease_after(lease, -1));
+  tell_all();
 }
 
 std::optional<SharedWindow::Piece> SharedWindow::piece_at(std::size_t index) const {

@@ -119,6 +119,8 @@ class SharedWindow {
   int fetcher() const;
   /// Whether it is this one now: if nobody else was.
   bool begin_fetching();
+  /// It is this one no more, if it was.
+  void hand_over();
 
   /// So much may be fetched ahead of the one in front: what is read of it proves the plan.
   Bytes opened_bytes(Bytes block) const;

@@ -29,6 +29,7 @@
 #include "core/intercept/posix/record_file.hpp"
 #include "core/intercept/posix/recorded_reads.hpp"
 #include "core/intercept/posix/registry.hpp"
+#include "core/intercept/posix/ways_to_fetch.hpp"
 #include "core/intercept/posix/while_memory_lasts.hpp"
 #include "core/model/read_intent.hpp"
 #include "core/storage/file_version.hpp"

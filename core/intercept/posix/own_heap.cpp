@@ -58,11 +58,16 @@ class Pages final : public std::pmr::memory_resource {
   bool is_second_ = false;
 };
 
+/// What is longer comes from the kernel each time, and goes back.
+constexpr std::size_t largest_kept = std::size_t{16} << 10;
+
 struct Heap {
   std::mutex mutex;
   Pages pages;
-  // Tables of less than a page come in pages, too: few, and mapped once.
-  std::pmr::unsynchronized_pool_resource pool{&pages};  ///< Guarded by mutex.
+  // Tables of less than a page come in pages, too: few, and mapped once. So are names,
+  // which come and go with each opening.
+  std::pmr::unsynchronized_pool_resource pool{{.largest_required_pool_block = largest_kept},
+                                              &pages};  ///< Guarded by mutex.
 };
 
 /// Never destroyed: objects are freed until the very end of the program.

@@ -54,6 +54,12 @@ bool ParkedFiles::may_begin(FileId id) {
   return true;
 }
 
+void ParkedFiles::for_each(FileId id, const std::function<void(const Followed&)>& act) const {
+  for (const Followed& parked : parked_) {
+    if (parked.version.id == id) act(parked);
+  }
+}
+
 std::optional<Followed> ParkedFiles::take(FileId id,
                                           const std::function<bool(const Followed&)>& is_wanted) {
   const auto found = std::find_if(parked_.rbegin(), parked_.rend(), [&](const Followed& parked) {

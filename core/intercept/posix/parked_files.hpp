@@ -36,6 +36,9 @@ class ParkedFiles {
   /// program reads in another order than was declared.
   bool may_begin(FileId id);
 
+  /// Those of a file.
+  void for_each(FileId id, const std::function<void(const Followed&)>& act) const;
+
   /// The latest one that was kept of a file, and that `is_wanted`. It may be of another version.
   std::optional<Followed> take(FileId id, const std::function<bool(const Followed&)>& is_wanted);
 

@@ -55,7 +55,4 @@ bool is_mapped(const Registry& state, const std::shared_ptr<AdvisedFile>& file);
 std::shared_ptr<AdvisedFile> move_to_page_cache(Registry& state, ManagedFile& managed,
                                                 int descriptor, Bytes offset = 0);
 
-/// With the registry locked: what was kept of closed files ends, with its records.
-void end_parked(Registry& state);
-
 }  // namespace forebay::posix

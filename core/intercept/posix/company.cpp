@@ -1,0 +1,111 @@
+#include <mutex>
+#include <utility>
+
+#include "core/engine/prefetch/prefetcher.hpp"
+#include "core/intercept/posix/read_ahead.hpp"
+#include "core/intercept/posix/ways_to_fetch.hpp"
+
+namespace forebay::posix {
+namespace {
+
+/// With the registry locked: from `offset` on together with other processes, instead of as
+/// `before`, if they are near enough. False: there is no memory to share.
+bool move_together(Registry& state, ManagedFile& managed, int descriptor, const Followed& before,
+                   std::shared_ptr<NodeReaders> company, Bytes offset) {
+  if (before.began_ns == 0) return false;  // By a plan of its own, since it was open before.
+  const auto version = version_of(descriptor);
+  if (!version || !(*version == before.version)) return false;
+  const Bytes passed = before.file->figures().bytes_asked_declared;
+  auto file = fetch_together(state, descriptor, *version, before.file->path(),
+                             before.file->intent(), {before.began_ns, passed, offset});
+  if (file == nullptr) return false;
+  if (file->is_done()) {
+    state.prefetcher->release(file);
+    return true;
+  }
+  if (before.is_taken_up) part_from_others(state, version->id, *file, managed);
+  release(state, before);
+  const WayBefore way = end_way(managed, before);
+  const std::lock_guard lock(managed.mutex);
+  managed.followed = {.file = std::move(file),
+                      .company = std::move(company),
+                      .version = *version,
+                      .began_ns = before.began_ns,
+                      .begins_at = before.begins_at,
+                      .is_taken_up = before.is_taken_up,
+                      .by_kernel = way.by_kernel,
+                      .openings = way.openings};
+  return true;
+}
+
+}  // namespace
+
+void share(int descriptor, Bytes offset) {
+  Registry& state = *registry.load();
+  const RegistryLock lock(state);
+  ManagedFile* managed = lock ? listed(descriptor) : nullptr;
+  if (managed == nullptr) return;
+  std::shared_ptr<NodeReaders> presence;
+  Followed before;
+  {
+    const std::lock_guard file_lock(managed->mutex);
+    before = managed->followed;
+    if (before.file == nullptr) return;
+    // The index of the file is read by everybody for himself.
+    if (declared_from(before.file->intent().willneed, offset, before.version.size).empty()) return;
+    // Gone after this, whether it helps or not: it is asked once.
+    presence = std::exchange(managed->followed.presence, nullptr);
+  }
+  if (presence == nullptr) return;
+  if (move_together(state, *managed, descriptor, before, std::move(presence), offset)) return;
+  if (comes_from_page_cache(descriptor, before.file->path(), before.file->intent(),
+                            before.version.size)) {
+    move_to_page_cache(state, *managed, descriptor, offset);
+  }
+}
+
+void go_on(int descriptor, Bytes offset, bool again, bool is_astray) {
+  Registry& state = *registry.load();
+  const RegistryLock lock(state);
+  ManagedFile* managed = lock ? listed(descriptor) : nullptr;
+  if (managed == nullptr) return;
+  Followed before;
+  {
+    const std::lock_guard file_lock(managed->mutex);
+    before = managed->followed;
+  }
+  // Another thread may have seen to it.
+  if (before.file == nullptr || before.company == nullptr || !before.file->is_done()) return;
+  if (again && !is_astray &&
+      move_together(state, *managed, descriptor, before, before.company, offset)) {
+    const std::lock_guard file_lock(managed->mutex);
+    if (managed->followed.file != before.file) return;
+  }
+  if (!is_astray && comes_from_page_cache(descriptor, before.file->path(), before.file->intent(),
+                                          before.version.size)) {
+    managed->is_over = move_to_page_cache(state, *managed, descriptor, offset) == nullptr;
+    return;
+  }
+  ReadIntent rest = before.file->intent();
+  rest.willneed =
+      is_astray ? std::vector<Extent>{} : declared_from(rest.willneed, offset, before.version.size);
+  auto file = rest.willneed.empty() && !is_astray
+                  ? nullptr
+                  : fetch(state, descriptor, before.version, before.file->path(), std::move(rest))
+                        .value_or(nullptr);
+  release(state, before);
+  managed->is_over = file == nullptr;
+  if (file != nullptr) {
+    before.by_kernel += managed->by_kernel.take();
+    write_record(before);
+  }
+  const std::lock_guard file_lock(managed->mutex);
+  if (file == nullptr) {
+    managed->followed.company.reset();
+    return;
+  }
+  managed->followed = {.file = file, .version = before.version, .openings = 0};
+  start(state, *file, before.version);
+}
+
+}  // namespace forebay::posix

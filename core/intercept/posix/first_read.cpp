@@ -1,0 +1,119 @@
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/engine/prefetch/steady_time.hpp"
+#include "core/intercept/posix/internal_descriptors.hpp"
+#include "core/intercept/posix/read_ahead.hpp"
+#include "core/intercept/posix/ways_to_fetch.hpp"
+#include "core/plan/fetch_window.hpp"
+
+namespace forebay::posix {
+namespace {
+
+/// A child begins with this read by offset of what its parent opened: many make one and end.
+constexpr int fewest_inherited = 3;
+
+}  // namespace
+
+void decide(int descriptor, const FileVersion& version, Bytes offset) {
+  Registry& state = *registry.load();
+  const RegistryLock lock(state);
+  ManagedFile* managed = lock ? listed(descriptor) : nullptr;
+  if (managed == nullptr) return;
+  const std::lock_guard file_lock(managed->mutex);
+  Followed& followed = managed->followed;
+  if (followed.declared == nullptr || !(version.id == managed->id)) return;
+  const auto foresees = [&](const Followed& parked) {
+    if (parked.file != nullptr) return parked.file->foresees(offset);
+    return parked.advised->foresees(offset) && parked.version == version;
+  };
+  if (auto parked = state.parked.take(version.id, foresees)) {
+    parked->openings += followed.openings;
+    if (!std::exchange(parked->is_taken_up, true) && parked->file != nullptr) {
+      part_from_others(state, version.id, *parked->file, *managed);
+    }
+    followed = *std::move(parked);
+    managed->is_undecided = false;
+    return;
+  }
+  const std::vector<Extent>& willneed = followed.declared->willneed;
+  std::vector<Extent> rest = declared_from(willneed, offset, version.size);
+  if (rest.empty() != willneed.empty() || !state.parked.may_begin(version.id)) {
+    // The index of the file, or what nobody declared, or not for now.
+    managed->is_over = ++managed->reads_undecided > most_strays;
+    return;
+  }
+  const bool is_inherited = managed->position_is_shared;
+  if (is_inherited && ++managed->reads_inherited < fewest_inherited) return;
+  managed->is_undecided = false;
+  const auto without = [&](std::string why) {
+    managed->is_over = true;
+    followed.left_alone = std::move(why);
+  };
+  if (descriptors_run_short()) {
+    end_parked(state);
+    return without(few_descriptors);
+  }
+  ReadIntent wishes = *followed.declared;
+  wishes.willneed = std::move(rest);
+  // Others may read it, too: of what is inherited the parent, and other children.
+  auto presence = announced(state, version, wishes);
+  const bool has_company = presence != nullptr && presence->has_company();
+  const std::int64_t began_ns = is_inherited ? 0 : steady_ns();
+  part_at(state, version.id, offset, *managed);
+  bool is_too_far = false;
+  if (has_company && !is_inherited) {
+    auto file =
+        fetch_together(state, descriptor, version, followed.path, wishes, {began_ns, 0, offset});
+    if (file != nullptr && !file->is_done()) {
+      followed = {.file = std::move(file),
+                  .company = std::move(presence),
+                  .version = version,
+                  .began_ns = began_ns,
+                  .begins_at = offset};
+      return;
+    }
+    is_too_far = file != nullptr;
+    if (is_too_far) state.prefetcher->release(file);
+  }
+  // What is brought to the page cache for one who is too far from the others is nothing to them.
+  if (is_for_page_cache(wishes, Reader::calls) ||
+      (has_company && !is_too_far &&
+       comes_from_page_cache(descriptor, followed.path, wishes, version.size))) {
+    auto advised = advise(state, descriptor, version, followed.path, wishes);
+    if (!advised) return without(to_string(advised.error()));
+    followed = {.advised = *std::move(advised), .version = version};
+    return;
+  }
+  const auto file = fetch(state, descriptor, version, followed.path, std::move(wishes));
+  if (!file) return without(to_string(file.error()));
+  followed = {.file = *file,
+              .presence = std::move(presence),
+              .version = version,
+              .began_ns = began_ns,
+              .begins_at = offset};
+  start(state, **file, version);
+}
+
+void inherit(Registry& own, int descriptor, const ManagedFile& before, Inherited& inherited) {
+  if (const auto known = inherited.find(&before); known != inherited.end()) {
+    return list(own, descriptor, known->second);
+  }
+  const Followed& followed = before.followed;
+  // Nothing of it is copied: a child reads the memory of its parent until it writes there.
+  auto declared = followed.file == nullptr
+                      ? followed.declared
+                      : std::shared_ptr<const ReadIntent>(followed.file, &followed.file->intent());
+  if (declared == nullptr || before.is_over) return;
+  const std::string& path = followed.file == nullptr ? followed.path : followed.file->path();
+  ManagedFile& ours =
+      follow(own, descriptor, {.declared = declared, .path = path, .version = followed.version});
+  ours.position_is_shared = true;
+  inherited.emplace(&before, &ours);
+}
+
+}  // namespace forebay::posix

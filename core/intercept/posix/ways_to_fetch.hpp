@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/engine/prefetch/adviser.hpp"
+#include "core/engine/prefetch/node_readers.hpp"
+#include "core/engine/prefetch/served_file.hpp"
+#include "core/engine/prefetch/shared_window.hpp"
+#include "core/intercept/posix/managed_files.hpp"
+#include "core/intercept/posix/registry.hpp"
+#include "core/model/error.hpp"
+#include "core/model/read_intent.hpp"
+#include "core/storage/file_version.hpp"
+
+namespace forebay::posix {
+
+// The ways in which a file can be read ahead, and how they begin and end. All with the registry
+// locked.
+
+/// Into memory of the process, from start() on. Error: nothing can be.
+Result<std::shared_ptr<ServedFile>> fetch(Registry& state, int descriptor,
+                                          const FileVersion& version, const std::string& path,
+                                          ReadIntent wishes);
+void start(const Registry& state, ServedFile& file, const FileVersion& version);
+
+/// Together with other processes, by a program that has read so much of it before. Null: that
+/// cannot be.
+std::shared_ptr<ServedFile> fetch_together(Registry& state, int descriptor,
+                                           const FileVersion& version, const std::string& path,
+                                           const ReadIntent& wishes,
+                                           const SharedWindow::Before& before);
+
+/// Into the page cache. Error: nothing can be told of this file.
+Result<std::shared_ptr<AdvisedFile>> advise(Registry& state, int descriptor,
+                                            const FileVersion& version, const std::string& path,
+                                            const ReadIntent& wishes);
+
+/// Whether the kernel is to serve the reads, from its page cache.
+bool is_for_page_cache(const ReadIntent& wishes, Reader reader);
+
+/// Whether who reads what is declared of a file of `size` bytes finds it in the page cache, if it
+/// was brought there.
+bool comes_from_page_cache(int descriptor, const std::string& path, const ReadIntent& wishes,
+                           Bytes size);
+
+/// What tells other processes that this one reads the file, by one opening or several, where the
+/// choice is ours. Null: they change nothing.
+std::shared_ptr<NodeReaders> announced(Registry& state, const FileVersion& version,
+                                       const ReadIntent& wishes);
+
+// A program that opens its file again and again may read from several places on, each up to the
+// next: what one of these reads is not fetched for the one before, too.
+
+/// One begins at `offset`, which is not in the registry yet.
+void part_at(Registry& state, FileId id, Bytes offset, const ManagedFile& own);
+/// `file` is of one that was taken up again, by `own`.
+void part_from_others(Registry& state, FileId id, ServedFile& file, const ManagedFile& own);
+
+/// Nothing reads it any more.
+void release(Registry& state, const Followed& followed);
+
+/// What the record of the next way that a file is read ahead in has of those before.
+struct WayBefore {
+  KernelReads by_kernel;
+  std::int64_t openings;
+};
+
+/// Of a file that is read ahead in another way from now on: leaves the record of the way until now,
+/// or, if that was of no use, returns what goes into the next one.
+WayBefore end_way(ManagedFile& managed, Followed followed);
+
+/// What was kept of closed files ends, with its records.
+void end_parked(Registry& state);
+
+/// Why nothing is fetched where descriptors_run_short().
+constexpr const char* few_descriptors =
+    "the process had taken half of the descriptors that it may have";
+
+}  // namespace forebay::posix
