@@ -85,6 +85,39 @@ TEST(FetchPlan, GoesWhereTheReaderWent) {
   EXPECT_FALSE(FetchPlan().seek({0, 1}));
 }
 
+TEST(FetchPlan, EndsWhereAnotherReaderBegan) {
+  const std::vector<Extent> extents = {{0, 100}, {MiB, 100}, {2 * MiB, 100}, {0, 50}};
+  FetchPlan plan(extents, GiB);
+  EXPECT_FALSE(plan.end_before(500));
+  EXPECT_TRUE(plan.end_before(2 * MiB));
+  EXPECT_THAT(pieces(plan, 4 * KiB), ElementsAre(Extent{0, 100}, Extent{MiB, 100}));
+  EXPECT_EQ(plan.bytes(), 200);
+  EXPECT_TRUE(plan.end_before(MiB + 30)) << "in the midst of an extent";
+  EXPECT_THAT(pieces(plan, 4 * KiB), ElementsAre(Extent{0, 100}, Extent{MiB, 30}));
+  EXPECT_TRUE(plan.declared().overlap({2 * MiB, 100}) == 100) << "it was declared all the same";
+
+  FetchPlan whole(extents, GiB);
+  whole.next({4 * KiB, std::nullopt});
+  EXPECT_FALSE(whole.end_before(MiB)) << "there it is itself";
+  EXPECT_TRUE(whole.end_before(0)) << "what it comes to, not what it has passed";
+  EXPECT_THAT(pieces(whole, 4 * KiB), ElementsAre(Extent{MiB, 100}, Extent{2 * MiB, 100}));
+}
+
+TEST(FetchPlan, WhatIsInPiecesAlreadyStays) {
+  FetchPlan plan({{0, 4 * KiB}, {MiB, 4 * KiB}, {8 * KiB, 4 * KiB}, {2 * MiB, 100}}, GiB);
+  const auto piece = plan.next({64 * KiB, 4 * KiB});
+  ASSERT_TRUE(piece.has_value());
+  ASSERT_EQ(piece->parts().size(), 2U);
+  ASSERT_TRUE(plan.end_before(MiB + 1));
+  EXPECT_THAT(pieces(plan, 4 * KiB), ElementsAre(Extent{MiB, 4 * KiB}));
+  EXPECT_GT(plan.beyond(), piece->end());
+  FetchPlan again({{0, 100}, {MiB, 100}, {2 * MiB, 100}}, GiB);
+  ASSERT_TRUE(again.seek({0, 1}));
+  const ReadingPlace here = again.position();
+  ASSERT_TRUE(again.end_before(2 * MiB));
+  EXPECT_EQ(again.position(), here) << "places of what was given out stay";
+}
+
 RC_GTEST_PROP(FetchPlanProperty, PiecesHoldAllThatWasDeclaredAndFit, ()) {
   const Bytes size = *rc::gen::inRange<Bytes>(1, 40'000);
   const Bytes block = direct_alignment * *rc::gen::inRange<Bytes>(1, 5);

@@ -1,7 +1,8 @@
 """Goal: a program that opens its file for each piece that it reads of it is read ahead as if it had
 kept it open, by descriptors and by C streams; wrong declarations cost it little, enormous ones are
-of what the file holds; and it sees what it changed in between. A child has for each of its
-parent's openings one of its own.
+of what the file holds; and it sees what it changed in between. It may read several parts at a time,
+in threads, and several such programs fetch each part once. A child has for each of its parent's
+openings one of its own.
 
 Method: a hundred pieces, an opening for each, with and without the library. There are few records,
 as it was one opening for Forebay; they tell how many it was, and what was fetched for them.
@@ -63,6 +64,40 @@ writer = os.open(sys.argv[1], os.O_WRONLY)
 os.pwrite(writer, b"new bytes", 1_100_000)
 os.close(writer)
 print(read(1_100_000)[:20])
+"""
+
+#: Threads that each read a third of the pieces, in each of some processes that go along together.
+THREADS = 3
+BY_PARTS = f"""
+import multiprocessing, os, sys, threading, zlib
+pieces, parts = {PIECES}, {THREADS}
+share = -(-len(pieces) // parts)
+fork = multiprocessing.get_context("fork")
+processes = int(sys.argv[2])
+meetings = [fork.Barrier(processes) for _ in range(parts)]
+sums = fork.Array("Q", parts * processes)
+def read(number, part):
+    sum = 0
+    for place, (offset, length) in enumerate(pieces[part * share : (part + 1) * share]):
+        if place % 4 == 0:
+            meetings[part].wait()
+        file = os.open(sys.argv[1], os.O_RDONLY)
+        sum = zlib.crc32(os.pread(file, length, offset), sum)
+        os.close(file)
+    sums[parts * number + part] = sum
+def read_all(number):
+    readers = [threading.Thread(target=read, args=(number, part)) for part in range(parts)]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
+others = [fork.Process(target=read_all, args=(number,)) for number in range(1, processes)]
+for other in others:
+    other.start()
+read_all(0)
+for other in others:
+    other.join()
+print(list(sums))
 """
 
 #: What it is comes first, by an opening of its own.
@@ -144,6 +179,19 @@ def main() -> int:
                         failures.append(f"{way}: {served} bytes of {needed} were served")
                 if emptied and file == "wrong.dat" and fetched > needed * 3 // 4:
                     failures.append(f"{way}: {fetched} wrong bytes were fetched")
+        for processes in (1, 4):
+            command = [sys.executable, "-c", BY_PARTS, "right.dat", str(processes)]
+            plain = preloaded.run(command, with_library=False)
+            emptied = evict(directory / "right.dat")
+            answer, records = preloaded.run(command), preloaded.take_records()
+            fetched, served = total(records, "bytes_fetched"), total(records, "bytes_served")
+            print(f"{processes} processes by parts: {fetched} fetched, {served} served")
+            if answer != plain:
+                failures.append(f"by parts: {plain} without the library, {answer} with it")
+            needed = PIECE * len(PIECES)
+            # Each for itself would fetch as much as all are served.
+            if emptied and (fetched > 3 * needed or served < processes * needed // 2):
+                failures.append(f"by parts: {fetched} fetched, {served} served: {records}")
         command = [sys.executable, "-c", LOOKS_FIRST, "enormous.dat"]
         plain = preloaded.run(command, with_library=False)
         emptied = evict(directory / "enormous.dat")

@@ -248,6 +248,21 @@ TEST(Adviser, AFileWhoseAdviceHasYetToBeginIsNotDone) {
   EXPECT_TRUE(file->is_done());
 }
 
+TEST(Adviser, ForeseesWhatIsReadNext) {
+  Told told;
+  Adviser adviser;
+  const std::vector<Extent> willneed = {{8 * MiB, 64 * KiB}, {0, 64 * KiB}, {16 * MiB, 8 * MiB}};
+  const auto file =
+      adviser.add("file", std::make_unique<ToldSource>(told),
+                  std::make_unique<ExtentAdvice>(willneed, 32 * MiB, MiB, std::nullopt));
+  EXPECT_TRUE(file->foresees(8 * MiB));
+  EXPECT_FALSE(file->foresees(20 * MiB)) << "megabytes later";
+  EXPECT_FALSE(file->foresees(4 * MiB)) << "not declared";
+  file->note({17 * MiB, MiB});
+  EXPECT_TRUE(file->foresees(18 * MiB + 4096));
+  EXPECT_FALSE(file->foresees(8 * MiB)) << "long passed";
+}
+
 TEST(Adviser, AfterItsEndNothingIsTold) {
   Told told;
   Adviser adviser;

@@ -312,6 +312,21 @@ TEST(PrefetchedFile, WhatIsLeftToThePageCacheIsForeseenAllTheSame) {
   EXPECT_FALSE(rig.file->foresees(middle.end()));
 }
 
+TEST(PrefetchedFile, WhatAnotherOpeningReadsIsNotFetched) {
+  Rig rig(reads({{0, 0}}), 256 * KiB, 4);
+  fetch_all(*rig.file);
+  ASSERT_EQ(rig.read(0, 4 * KiB), 4 * KiB);
+  rig.file->end_before(128 * KiB);
+  EXPECT_FALSE(rig.file->foresees(128 * KiB));
+  for (Bytes at = 4 * KiB; at < 128 * KiB; at += 4 * KiB) {
+    fetch_all(*rig.file);
+    ASSERT_EQ(rig.read(at, 4 * KiB), 4 * KiB) << at;
+  }
+  fetch_all(*rig.file);
+  EXPECT_EQ(rig.file->figures().bytes_fetched, 128 * KiB);
+  EXPECT_TRUE(rig.file->is_done());
+}
+
 TEST(PrefetchedFile, AFileThatThePageCacheHasIsLeftAlone) {
   Rig rig(reads({{0, 0}}), 128 * KiB, 8, nullptr, {0, 128 * KiB});
   EXPECT_EQ(fetch_all(*rig.file), 0);

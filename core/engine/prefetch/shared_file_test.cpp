@@ -139,6 +139,60 @@ TEST(SharedFile, WhatIsOnItsWayForOneThatEndsIsForTheOthers) {
   EXPECT_EQ(rig.read(1, request->offset, 4 * KiB).bytes, 4 * KiB);
 }
 
+TEST(SharedFile, WhatAnotherOpeningReadsIsNotFetchedButForOthers) {
+  Rig rig(7, reads({{0, 0}}), 2);
+  rig.read(0, 0, 4 * KiB);
+  rig.files[0]->end_before(256 * KiB);
+  for (Bytes at = 4 * KiB; at < 256 * KiB; at += 4 * KiB) {
+    ASSERT_EQ(rig.read(0, at, 4 * KiB).bytes, 4 * KiB) << at;
+  }
+  EXPECT_TRUE(rig.files[0]->is_done());
+  EXPECT_EQ(rig.fetched(), 256 * KiB);
+  // One that comes now, or has fallen behind, reads all of it.
+  for (Bytes at = 200 * KiB; at < 512 * KiB; at += 4 * KiB) {
+    const Bytes served = rig.read(1, at, 4 * KiB).bytes;
+    if (at > 204 * KiB) ASSERT_EQ(served, 4 * KiB) << at;  // Its first read may be of an index.
+  }
+  EXPECT_GE(rig.files[1]->figures().bytes_fetched, 256 * KiB);
+}
+
+TEST(SharedFile, WhoFetchesNoFurtherLeavesThatToOthers) {
+  Rig rig(8, reads({{0, 0}}), 2);
+  rig.read(0, 0, 4 * KiB);
+  rig.read(1, 0, 4 * KiB);
+  for (Bytes at = 4 * KiB; at < 100 * KiB; at += 4 * KiB) {
+    rig.read(0, at, 4 * KiB);
+    rig.read(1, at, 4 * KiB);
+  }
+  // It does not come to the end of its part, and the other reads on.
+  rig.files[0]->end_before(128 * KiB);
+  for (Bytes at = 100 * KiB; at < 160 * KiB; at += 4 * KiB) {
+    ASSERT_EQ(rig.read(1, at, 4 * KiB).bytes, 4 * KiB) << at;
+  }
+  EXPECT_LE(rig.files[0]->figures().bytes_fetched, 128 * KiB + memory);
+  EXPECT_GT(rig.files[1]->figures().bytes_fetched, 0);
+}
+
+TEST(SharedFile, ForeseesWhatIsReadNextWhereverItComesFrom) {
+  constexpr Bytes far = 4 * MiB;
+  const auto intent = reads({{0, 4 * KiB}, {far, 4 * KiB}, {2 * far, far}});
+  const VersionedContent like(4 * far, id_for(9));
+  auto window =
+      SharedFile::window_for(like.version(), intent, block, memory, VersionedContent::later_ns);
+  ASSERT_NE(window, nullptr);
+  VersionedContent content(4 * far, id_for(9));
+  auto source = std::make_unique<MemorySource>(content);
+  source->in_page_cache = {far, 4 * KiB};
+  SharedFile file("memory", std::move(source), intent, std::move(window), content.version(), block,
+                  SharedWindow::Before{steady_ns(), 0}, [] {});
+  std::vector<std::byte> into(static_cast<std::size_t>(4 * KiB));
+  file.serve(into, 0, content.version(), VersionedContent::later_ns);
+  fetch_all(file);
+  EXPECT_TRUE(file.foresees(far)) << "the page cache has it, and it is gone past";
+  EXPECT_TRUE(file.foresees(2 * far));
+  EXPECT_FALSE(file.foresees(2 * far + far / 2)) << "megabytes later";
+}
+
 TEST(SharedFile, OneThatDoesNotReadOnIsLeftBehind) {
   Rig rig(5, reads({{0, 0}}), 2);
   rig.read(1, 0, 4 * KiB);

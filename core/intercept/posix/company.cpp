@@ -4,6 +4,7 @@
 #include "core/engine/prefetch/prefetcher.hpp"
 #include "core/intercept/posix/read_ahead.hpp"
 #include "core/intercept/posix/ways_to_fetch.hpp"
+#include "core/plan/declared_parts.hpp"
 
 namespace forebay::posix {
 namespace {
@@ -16,8 +17,11 @@ bool move_together(Registry& state, ManagedFile& managed, int descriptor, const 
   const auto version = version_of(descriptor);
   if (!version || !(*version == before.version)) return false;
   const Bytes passed = before.file->figures().bytes_asked_declared;
-  auto file = fetch_together(state, descriptor, *version, before.file->path(),
-                             before.file->intent(), {before.began_ns, passed, offset});
+  const ReadIntent wishes = before.whole == nullptr
+                                ? before.file->intent()
+                                : wishes_around(*before.whole, *version, *before.begins_at);
+  auto file = fetch_together(state, descriptor, *version, before.file->path(), wishes,
+                             {before.began_ns, passed, offset});
   if (file == nullptr) return false;
   if (file->is_done()) {
     state.prefetcher->release(file);
@@ -32,6 +36,7 @@ bool move_together(Registry& state, ManagedFile& managed, int descriptor, const 
                       .version = *version,
                       .began_ns = before.began_ns,
                       .begins_at = before.begins_at,
+                      .whole = before.whole,
                       .is_taken_up = before.is_taken_up,
                       .by_kernel = way.by_kernel,
                       .openings = way.openings};

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "core/intercept/posix/complaint.hpp"
-#include "core/plan/fetch_plan.hpp"
 #include "core/storage/text_file.hpp"
 
 namespace forebay::posix {
@@ -54,23 +53,6 @@ void DeclaredReads::tell(const Sections& sections, bool hints_are_told) const {
     if (hints_are_told) continue;
     for (const HintProblem& problem : section->unknown) complain(to_string(problem));
   }
-}
-
-std::vector<Extent> declared_from(const std::vector<Extent>& willneed, Bytes offset, Bytes size) {
-  const auto first = std::ranges::find_if(willneed, [&](const Extent& written) {
-    return !intersect(in_file(written, size), {offset, 1}).empty();
-  });
-  std::vector<Extent> rest(first, willneed.end());
-  if (!rest.empty()) rest[0] = {offset, in_file(rest[0], size).end() - offset};
-  return rest;
-}
-
-Extent first_declared(const std::vector<Extent>& willneed, Bytes size) {
-  for (const Extent& written : willneed) {
-    const Extent inside = in_file(written, size);
-    if (!inside.empty()) return inside;
-  }
-  return {};
 }
 
 }  // namespace forebay::posix

@@ -40,10 +40,4 @@ class DeclaredReads {
   mutable std::vector<std::atomic_flag> told_;  ///< By section.
 };
 
-/// What will be read of a file of `size` bytes from `offset` on; empty: nothing is declared there.
-std::vector<Extent> declared_from(const std::vector<Extent>& willneed, Bytes offset, Bytes size);
-
-/// The first that is declared of a file of `size` bytes; empty: nothing of it is.
-Extent first_declared(const std::vector<Extent>& willneed, Bytes size);
-
 }  // namespace forebay::posix

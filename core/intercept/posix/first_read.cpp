@@ -9,6 +9,7 @@
 #include "core/intercept/posix/internal_descriptors.hpp"
 #include "core/intercept/posix/read_ahead.hpp"
 #include "core/intercept/posix/ways_to_fetch.hpp"
+#include "core/plan/declared_parts.hpp"
 #include "core/plan/fetch_window.hpp"
 
 namespace forebay::posix {
@@ -68,13 +69,15 @@ void decide(int descriptor, const FileVersion& version, Bytes offset) {
   bool is_too_far = false;
   if (has_company && !is_inherited) {
     auto file =
-        fetch_together(state, descriptor, version, followed.path, wishes, {began_ns, 0, offset});
+        fetch_together(state, descriptor, version, followed.path,
+                       wishes_around(*followed.declared, version, offset), {began_ns, 0, offset});
     if (file != nullptr && !file->is_done()) {
       followed = {.file = std::move(file),
                   .company = std::move(presence),
                   .version = version,
                   .began_ns = began_ns,
-                  .begins_at = offset};
+                  .begins_at = offset,
+                  .whole = followed.declared};
       return;
     }
     is_too_far = file != nullptr;
@@ -95,7 +98,8 @@ void decide(int descriptor, const FileVersion& version, Bytes offset) {
               .presence = std::move(presence),
               .version = version,
               .began_ns = began_ns,
-              .begins_at = offset};
+              .begins_at = offset,
+              .whole = followed.declared};
   start(state, **file, version);
 }
 

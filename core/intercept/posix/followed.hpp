@@ -29,8 +29,9 @@ struct Followed {
   std::string path = {};      ///< Of what is written down, absolute, or declared, or left alone.
   FileVersion version = {};   ///< When it was opened.
   std::int64_t began_ns = 0;  ///< By steady_ns(): when it began to be read ahead.
-  /// Where it was read first, of a file that was open before.
+  /// Where it was read first, of a file that was open before,
   std::optional<Bytes> begins_at = std::nullopt;
+  std::shared_ptr<const ReadIntent> whole = nullptr;  ///< and all that is declared of it.
   bool is_taken_up = false;         ///< The program opened the file again to go on with it.
   std::int64_t reads_credited = 0;  ///< Of the reads served, those that ParkedFiles knows of.
   KernelReads by_kernel = {};       ///< Until it was closed last.

@@ -14,6 +14,7 @@
 #include "core/intercept/posix/ways_to_fetch.hpp"
 #include "core/model/read_intent.hpp"
 #include "core/plan/block_advice.hpp"
+#include "core/plan/declared_parts.hpp"
 #include "core/plan/extent_advice.hpp"
 #include "core/plan/fetch_plan.hpp"
 #include "core/plan/fetch_window.hpp"

@@ -6,9 +6,9 @@
 
 #include "core/engine/prefetch/page_cache_fetch.hpp"
 #include "core/engine/prefetch/prefetcher.hpp"
-#include "core/intercept/posix/declared_reads.hpp"
 #include "core/intercept/posix/internal_descriptors.hpp"
 #include "core/plan/block_advice.hpp"
+#include "core/plan/declared_parts.hpp"
 #include "core/plan/extent_advice.hpp"
 #include "core/storage/fetch_source.hpp"
 
@@ -35,6 +35,9 @@ ReadIntent fitted(ReadIntent wishes, const FileVersion& version) {
 
 /// Smaller files are not worth the shared memory.
 constexpr Bytes smallest_shared = MiB;
+
+/// Readers begin a little apart if it is less than this part of their memory.
+constexpr Bytes part_apart = 4;
 
 }  // namespace
 
@@ -70,6 +73,13 @@ std::shared_ptr<ServedFile> fetch_together(Registry& state, int descriptor,
   auto file = prefetcher->add_shared(path, *std::move(source), fitted(wishes, version), version,
                                      before, file_clock_ns());
   return file ? *file : nullptr;
+}
+
+ReadIntent wishes_around(const ReadIntent& whole, const FileVersion& version, Bytes offset) {
+  ReadIntent wishes = whole;
+  const Bytes unit = std::max<Bytes>(budget_for(whole, version) / part_apart, 1);
+  wishes.willneed = declared_around(whole.willneed, offset, version.size, unit);
+  return wishes;
 }
 
 void start(const Registry& state, ServedFile& file, const FileVersion& version) {

@@ -32,6 +32,10 @@ std::shared_ptr<ServedFile> fetch_together(Registry& state, int descriptor,
                                            const ReadIntent& wishes,
                                            const SharedWindow::Before& before);
 
+/// What readers have in common who begin at `offset`, or a little apart from there, by what is
+/// declared in `whole`.
+ReadIntent wishes_around(const ReadIntent& whole, const FileVersion& version, Bytes offset);
+
 /// Into the page cache. Error: nothing can be told of this file.
 Result<std::shared_ptr<AdvisedFile>> advise(Registry& state, int descriptor,
                                             const FileVersion& version, const std::string& path,
