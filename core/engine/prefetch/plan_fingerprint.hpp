@@ -14,14 +14,15 @@
 namespace forebay {
 
 /// Of what a plan fetches, in what requests: windows of others do not meet, but by a chance of
-/// 2^-64.
-inline std::uint64_t fingerprint(const FetchPlan& plan, Bytes block, Bytes bytes, GapChoice gap) {
+/// 2^-64. `group`: of those who read by the same plan, too, but too far apart from each other.
+inline std::uint64_t fingerprint(const FetchPlan& plan, Bytes block, Bytes bytes, GapChoice gap,
+                                 int group) {
   static_assert(std::has_unique_object_representations_v<Extent>);
   const auto& extents = plan.extents();
-  const std::array<std::uint64_t, 4> words = {
+  const std::array<std::uint64_t, 5> words = {
       XXH3_64bits(extents.data(), extents.size() * sizeof(Extent)),
       static_cast<std::uint64_t>(block), static_cast<std::uint64_t>(bytes),
-      static_cast<std::uint64_t>(gap.bytes.value_or(-1))};
+      static_cast<std::uint64_t>(gap.bytes.value_or(-1)), static_cast<std::uint64_t>(group)};
   return XXH3_64bits(words.data(), sizeof words);
 }
 

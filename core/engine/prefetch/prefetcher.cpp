@@ -22,6 +22,7 @@ constexpr Bytes smallest_block = 64 * KiB;
 Prefetcher::Prefetcher(std::unique_ptr<ReadQueue> queue, Bytes memory,
                        std::function<void()> prepare)
     : memory_(std::make_shared<Resource>("prefetch.memory", memory)),
+      shared_memory_(std::make_shared<Resource>("prefetch.shared_memory", memory)),
       queue_(std::move(queue)),
       thread_([this, prepare = std::move(prepare)] {
         if (prepare != nullptr) prepare();
@@ -114,11 +115,14 @@ Result<std::shared_ptr<ServedFile>> Prefetcher::add(std::string path,
               *std::move(holder));
 }
 
-Result<std::shared_ptr<ServedFile>> Prefetcher::add_shared(
-    std::string path, std::unique_ptr<FetchSource> source, const ReadIntent& intent,
-    const FileVersion& version, const SharedWindow::Before& before, std::int64_t now_ns) {
-  const auto [bytes, block] = share_of(intent, memory_->amount());
-  auto holder = ResourceHolder::join(memory_);
+Result<std::shared_ptr<ServedFile>> Prefetcher::add_shared(std::string path,
+                                                           std::unique_ptr<FetchSource> source,
+                                                           const ReadIntent& intent,
+                                                           const FileVersion& version,
+                                                           const SharedWindow::Before& before,
+                                                           std::int64_t now_ns, int group) {
+  const auto [bytes, block] = share_of(intent, shared_memory_->amount());
+  auto holder = ResourceHolder::join(shared_memory_);
   if (!holder) return tl::unexpected(holder.error());
   if (bytes < fewest_blocks * block || !(*holder)->take(bytes)) {
     return tl::unexpected(
@@ -126,7 +130,7 @@ Result<std::shared_ptr<ServedFile>> Prefetcher::add_shared(
   }
   // Who limits how many blocks are ahead means its own.
   auto window =
-      intent.ahead ? nullptr : SharedFile::window_for(version, intent, block, bytes, now_ns);
+      intent.ahead ? nullptr : SharedFile::window_for(version, intent, block, bytes, now_ns, group);
   if (window == nullptr) {
     return tl::unexpected(Error{ErrorKind::unsupported, 0, "no memory to share for " + path});
   }

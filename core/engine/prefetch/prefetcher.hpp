@@ -25,7 +25,7 @@
 namespace forebay {
 
 /// Reads files ahead of a process, all of them by one thread and one queue, within one amount of
-/// memory. Thread-safe.
+/// memory, and as much that is shared with other processes. Thread-safe.
 class Prefetcher {
  public:
   /// Memory of one file, and its unit, where the intent says nothing.
@@ -47,10 +47,14 @@ class Prefetcher {
                                           const ReadIntent& intent);
   /// The same together with the processes of the node that read it by the same intent, in memory
   /// that they share. `version` and `now_ns`: as for ServedFile::start(); `before`: what the
-  /// program has read of it until now. Error: no_memory; unsupported: it cannot be shared.
-  Result<std::shared_ptr<ServedFile>> add_shared(
-      std::string path, std::unique_ptr<FetchSource> source, const ReadIntent& intent,
-      const FileVersion& version, const SharedWindow::Before& before, std::int64_t now_ns);
+  /// program has read of it until now; `group`: as SharedFile::window_for() has it. Error:
+  /// no_memory; unsupported: it cannot be shared.
+  Result<std::shared_ptr<ServedFile>> add_shared(std::string path,
+                                                 std::unique_ptr<FetchSource> source,
+                                                 const ReadIntent& intent,
+                                                 const FileVersion& version,
+                                                 const SharedWindow::Before& before,
+                                                 std::int64_t now_ns, int group = 0);
   /// Reads the file ahead no more. Its memory is free for others as soon as no read of it is under
   /// way and the thread is past it, which may be shortly after the return.
   void release(const std::shared_ptr<ServedFile>& file);
@@ -102,6 +106,8 @@ class Prefetcher {
   std::vector<std::shared_ptr<Member>> members();
 
   const std::shared_ptr<Resource> memory_;
+  /// Apart from that: who goes on together with others has both for a moment.
+  const std::shared_ptr<Resource> shared_memory_;
   const std::shared_ptr<RequestMemory> requests_ = std::make_shared<RequestMemory>();
   std::atomic<bool> idle_{false};
   std::atomic<bool> stopping_{false};

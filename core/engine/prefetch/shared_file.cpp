@@ -30,12 +30,12 @@ constexpr Bytes part_left = 2;
 
 std::unique_ptr<SharedWindow> SharedFile::window_for(const FileVersion& version,
                                                      const ReadIntent& intent, Bytes block,
-                                                     Bytes bytes, std::int64_t now_ns) {
+                                                     Bytes bytes, std::int64_t now_ns, int group) {
   if (!is_settled(version, now_ns)) return nullptr;
   const FetchPlan plan(intent.willneed, version.size);
   if (plan.extents().empty()) return nullptr;
   const std::uint64_t plan_print =
-      fingerprint(plan, block, bytes, intent.gap.value_or(GapChoice{}));
+      fingerprint(plan, block, bytes, intent.gap.value_or(GapChoice{}), group);
   return SharedWindow::join({version, plan_print, bytes});
 }
 

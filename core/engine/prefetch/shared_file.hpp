@@ -36,10 +36,11 @@ namespace forebay {
 class SharedFile final : public ServedFile {
  public:
   /// The window for a file that is read by `intent`, in requests of up to `block` and `bytes` of
-  /// memory. Null: there is none for it, nothing is declared, or the file has not settled.
+  /// memory. Null: there is none for it, nothing is declared, or the file has not settled. Another
+  /// `group` is for those who are too far from the first one, and so on.
   static std::unique_ptr<SharedWindow> window_for(const FileVersion& version,
                                                   const ReadIntent& intent, Bytes block,
-                                                  Bytes bytes, std::int64_t now_ns);
+                                                  Bytes bytes, std::int64_t now_ns, int group = 0);
 
   /// `window`: of this version, intent and block. `before`: what the program has read of it until
   /// now; if the others are too far from there, is_done(). `wake`, `memory`: as for PrefetchedFile.

@@ -10,9 +10,10 @@ namespace forebay::posix {
 namespace {
 
 /// With the registry locked: from `offset` on together with other processes, instead of as
-/// `before`, if they are near enough. False: there is no memory to share.
+/// `before`, if they are near enough; with those of a group from `first` to `end`. False: there is
+/// no memory to share.
 bool move_together(Registry& state, ManagedFile& managed, int descriptor, const Followed& before,
-                   std::shared_ptr<NodeReaders> company, Bytes offset) {
+                   std::shared_ptr<NodeReaders> company, Bytes offset, int first, int end) {
   if (before.began_ns == 0) return false;  // By a plan of its own, since it was open before.
   const auto version = version_of(descriptor);
   if (!version || !(*version == before.version)) return false;
@@ -20,19 +21,17 @@ bool move_together(Registry& state, ManagedFile& managed, int descriptor, const 
   const ReadIntent wishes = before.whole == nullptr
                                 ? before.file->intent()
                                 : wishes_around(*before.whole, *version, *before.begins_at);
-  auto file = fetch_together(state, descriptor, *version, before.file->path(), wishes,
-                             {before.began_ns, passed, offset});
-  if (file == nullptr) return false;
-  if (file->is_done()) {
-    state.prefetcher->release(file);
-    return true;
-  }
+  auto [file, group, is_too_far] =
+      fetch_together(state, descriptor, *version, before.file->path(), wishes,
+                     {before.began_ns, passed, offset}, first, end);
+  if (file == nullptr) return is_too_far;
   if (before.is_taken_up) part_from_others(state, version->id, *file, managed);
   release(state, before);
   const WayBefore way = end_way(managed, before);
   const std::lock_guard lock(managed.mutex);
   managed.followed = {.file = std::move(file),
                       .company = std::move(company),
+                      .group = group,
                       .version = *version,
                       .began_ns = before.began_ns,
                       .begins_at = before.begins_at,
@@ -62,7 +61,7 @@ void share(int descriptor, Bytes offset) {
     presence = std::exchange(managed->followed.presence, nullptr);
   }
   if (presence == nullptr) return;
-  if (move_together(state, *managed, descriptor, before, std::move(presence), offset)) return;
+  if (move_together(state, *managed, descriptor, before, std::move(presence), offset, 0, 1)) return;
   if (comes_from_page_cache(descriptor, before.file->path(), before.file->intent(),
                             before.version.size)) {
     move_to_page_cache(state, *managed, descriptor, offset);
@@ -81,8 +80,10 @@ void go_on(int descriptor, Bytes offset, bool again, bool is_astray) {
   }
   // Another thread may have seen to it.
   if (before.file == nullptr || before.company == nullptr || !before.file->is_done()) return;
-  if (again && !is_astray &&
-      move_together(state, *managed, descriptor, before, before.company, offset)) {
+  // If the memory was lost, in other memory; else with those who were left behind, too.
+  const int first = again ? before.group : before.group + 1;
+  if (!is_astray && move_together(state, *managed, descriptor, before, before.company, offset,
+                                  first, most_groups)) {
     const std::lock_guard file_lock(managed->mutex);
     if (managed->followed.file != before.file) return;
   }

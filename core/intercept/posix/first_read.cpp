@@ -68,20 +68,20 @@ void decide(int descriptor, const FileVersion& version, Bytes offset) {
   part_at(state, version.id, offset, *managed);
   bool is_too_far = false;
   if (has_company && !is_inherited) {
-    auto file =
-        fetch_together(state, descriptor, version, followed.path,
-                       wishes_around(*followed.declared, version, offset), {began_ns, 0, offset});
-    if (file != nullptr && !file->is_done()) {
-      followed = {.file = std::move(file),
+    auto together = fetch_together(state, descriptor, version, followed.path,
+                                   wishes_around(*followed.declared, version, offset),
+                                   {began_ns, 0, offset}, 0, most_groups);
+    if (together.file != nullptr) {
+      followed = {.file = std::move(together.file),
                   .company = std::move(presence),
+                  .group = together.group,
                   .version = version,
                   .began_ns = began_ns,
                   .begins_at = offset,
                   .whole = followed.declared};
       return;
     }
-    is_too_far = file != nullptr;
-    if (is_too_far) state.prefetcher->release(file);
+    is_too_far = together.is_too_far;
   }
   // What is brought to the page cache for one who is too far from the others is nothing to them.
   if (is_for_page_cache(wishes, Reader::calls) ||

@@ -24,6 +24,7 @@ struct Followed {
   std::shared_ptr<NodeReaders> presence = nullptr;
   /// The same where it is read ahead together with them: says to others that they may join.
   std::shared_ptr<NodeReaders> company = nullptr;
+  int group = 0;  ///< Of those who read it together.
   /// Where it is read first decides what is fetched of it: it was open before.
   std::shared_ptr<const ReadIntent> declared = nullptr;
   std::string path = {};      ///< Of what is written down, absolute, or declared, or left alone.

@@ -132,9 +132,11 @@ void manage(int descriptor, const FileVersion& version, const char* path,
   auto presence = announced(state, version, *wishes);
   const std::int64_t began_ns = steady_ns();
   if (presence != nullptr && presence->has_company()) {
-    if (auto file = fetch_together(state, descriptor, version, path, *wishes, {began_ns})) {
+    // Nobody waits for it before its first read, and it is not too far from anybody.
+    auto together = fetch_together(state, descriptor, version, path, *wishes, {began_ns}, 0, 1);
+    if (together.file != nullptr) {
       follow(state, descriptor,
-             {.file = std::move(file),
+             {.file = std::move(together.file),
               .company = std::move(presence),
               .version = version,
               .began_ns = began_ns});

@@ -34,8 +34,9 @@ void inherit(Registry& own, int descriptor, const ManagedFile& before, Inherited
 void share(int descriptor, Bytes offset);
 
 /// What is declared of the file of `descriptor`, which was read at `offset`, is not fetched
-/// together with other processes as before: if `again`, in other memory; else, or where that cannot
-/// be, into the page cache, or if reads do not come from there, into memory of this process. If
+/// together with other processes as before: if `again`, in other memory; else with others who were
+/// left behind; or, where that cannot be, into the page cache, or if reads do not come from there,
+/// into memory of this process. If
 /// `is_astray`, what is declared is not what is read: memory of this process gets what a pattern
 /// foresees.
 void go_on(int descriptor, Bytes offset, bool again, bool is_astray);

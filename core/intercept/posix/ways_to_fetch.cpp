@@ -60,19 +60,24 @@ Result<std::shared_ptr<ServedFile>> fetch(Registry& state, int descriptor,
   return file;
 }
 
-std::shared_ptr<ServedFile> fetch_together(Registry& state, int descriptor,
-                                           const FileVersion& version, const std::string& path,
-                                           const ReadIntent& wishes,
-                                           const SharedWindow::Before& before) {
+Together fetch_together(Registry& state, int descriptor, const FileVersion& version,
+                        const std::string& path, const ReadIntent& wishes,
+                        const SharedWindow::Before& before, int first, int end) {
   Prefetcher* prefetcher = prefetcher_of(state);
-  auto source = open_protected_source(descriptor, path);
-  // What others have fetched must not be older than the program's opening; and a page cache could
-  // hold what no change of times tells of.
-  if (prefetcher == nullptr || !source || !(*source)->is_direct()) return nullptr;
-  if (const auto now = served_version_of(descriptor); !now || !(*now == version)) return nullptr;
-  auto file = prefetcher->add_shared(path, *std::move(source), fitted(wishes, version), version,
-                                     before, file_clock_ns());
-  return file ? *file : nullptr;
+  if (prefetcher == nullptr) return {};
+  for (int group = first; group < end; ++group) {
+    auto source = open_protected_source(descriptor, path);
+    // What others have fetched must not be older than the program's opening; and a page cache could
+    // hold what no change of times tells of.
+    if (!source || !(*source)->is_direct()) return {};
+    if (const auto now = served_version_of(descriptor); !now || !(*now == version)) return {};
+    const auto file = prefetcher->add_shared(path, *std::move(source), fitted(wishes, version),
+                                             version, before, file_clock_ns(), group);
+    if (!file) return {};
+    if (!(*file)->is_done()) return {*file, group};
+    prefetcher->release(*file);
+  }
+  return {.file = nullptr, .is_too_far = true};
 }
 
 ReadIntent wishes_around(const ReadIntent& whole, const FileVersion& version, Bytes offset) {

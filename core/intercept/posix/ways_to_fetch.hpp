@@ -25,12 +25,20 @@ Result<std::shared_ptr<ServedFile>> fetch(Registry& state, int descriptor,
                                           ReadIntent wishes);
 void start(const Registry& state, ServedFile& file, const FileVersion& version);
 
-/// Together with other processes, by a program that has read so much of it before. Null: that
-/// cannot be.
-std::shared_ptr<ServedFile> fetch_together(Registry& state, int descriptor,
-                                           const FileVersion& version, const std::string& path,
-                                           const ReadIntent& wishes,
-                                           const SharedWindow::Before& before);
+/// So many groups may read a file together, each apart from the others.
+constexpr int most_groups = 3;
+
+/// What is fetched together with other processes.
+struct Together {
+  std::shared_ptr<ServedFile> file;  ///< Null: that cannot be, or not with these.
+  int group = 0;
+  bool is_too_far = false;  ///< From all of them.
+};
+/// With those of the group `first`, or, if they are too far away, of a later one before `end`.
+/// `before`: what the program has read of it until now.
+Together fetch_together(Registry& state, int descriptor, const FileVersion& version,
+                        const std::string& path, const ReadIntent& wishes,
+                        const SharedWindow::Before& before, int first, int end);
 
 /// What readers have in common who begin at `offset`, or a little apart from there, by what is
 /// declared in `whole`.
