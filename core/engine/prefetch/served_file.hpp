@@ -43,6 +43,7 @@ class ServedFile {
     bool left = false;  ///< Of those who read together it is none any more: it is over, but what is
                         ///< declared may be fetched in other ways.
     bool again = false;   ///< Then: together with others, in other memory.
+    bool behind = false;  ///< Then: together with others who were left behind, too.
     bool astray = false;  ///< Then: what is read is not what was declared, but may have a pattern.
     bool asks = false;    ///< How long the kernel takes for the rest: took().
   };

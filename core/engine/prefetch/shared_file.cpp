@@ -120,8 +120,9 @@ void SharedFile::halt(const char* why) {
 }
 
 /// What is declared may be fetched in other ways.
-void SharedFile::leave(const char* why) {
+void SharedFile::leave(const char* why, Leaves how) {
   halt(why);
+  how_left_ = how;
   state_ = State::left;
 }
 
@@ -160,6 +161,7 @@ ServedFile::Served SharedFile::serve(std::span<std::byte> into, Bytes offset,
             .over = state_ == State::stopped,
             .left = state_ == State::left,
             .again = state_ == State::left && window_->is_retired(),
+            .behind = state_ == State::left && how_left_ == Leaves::behind,
             .astray = state_ == State::left && figures_.plans_given_up > 0};
   };
   if (version != version_) halt("the file was changed");
@@ -211,7 +213,7 @@ bool SharedFile::begin(Extent read) {
   first_place_.reset();
   misses_ = 0;
   if (!window_->enter(*place, before_, steady_ns())) {
-    leave("the others are too far away");
+    leave("the others are too far away", Leaves::behind);
     return false;
   }
   front_ = ReadingFront(*place);
@@ -289,7 +291,7 @@ bool SharedFile::wait(std::unique_lock<std::mutex>& lock, std::uint32_t seen,
     return false;
   }
   if (!window_->is_in()) {
-    leave("the others went on without it");
+    leave("the others went on without it", Leaves::behind);
     return false;
   }
   window_->give_sign(now_ns);
@@ -393,7 +395,8 @@ void SharedFile::pass(Extent read, bool passes) {
 
 void SharedFile::pass_to_front() {
   const Bytes front = front_.passed();
-  if (!window_->pass(front, steady_ns())) return leave("the others went on without it");
+  if (!window_->pass(front, steady_ns()))
+    return leave("the others went on without it", Leaves::behind);
   if (front < places_.end()) return;
   window_->leave();
   state_ = State::waiting;  // It may begin again.
@@ -585,8 +588,8 @@ bool SharedFile::is_done() {
 bool SharedFile::foresees(Bytes offset) {
   const std::lock_guard lock(mutex_);
   if (state_ != State::reading) return false;
-  const auto place = places_.of(offset, front_.furthest());
   // Near to where it is, it goes on there, whether that is fetched or left to the page cache.
+  const auto place = places_.of(offset, front_.furthest());
   return (place && is_near(front_.furthest(), *place)) || window_->holding(offset).has_value();
 }
 

@@ -88,7 +88,8 @@ class SharedFile final : public ServedFile {
   bool stops_answering(std::chrono::steady_clock::time_point deadline);
   void end_answering();
   void halt(const char* why);
-  void leave(const char* why);
+  enum class Leaves { alone, behind };
+  void leave(const char* why, Leaves how = Leaves::alone);
   bool begin(Extent read);
   Bytes copy(std::span<std::byte> into, Bytes offset, bool& passes,
              std::unique_lock<std::mutex>& lock);
@@ -133,6 +134,7 @@ class SharedFile final : public ServedFile {
   ExtentSet fetched_{most_fetched_apart};
   ReadingFront<Bytes> front_;
   Confidence confidence_;
+  Leaves how_left_ = Leaves::alone;
   int misses_ = 0;  ///< In a row: declared, but not where the others read, or it waits.
   int strays_ = 0;  ///< Reads outside the plan before the first one inside.
   std::optional<Bytes> first_place_;  ///< Of the last read of the plan, while it waits.

@@ -68,7 +68,7 @@ void share(int descriptor, Bytes offset) {
   }
 }
 
-void go_on(int descriptor, Bytes offset, bool again, bool is_astray) {
+void go_on(int descriptor, Bytes offset, const ServedFile::Served& served) {
   Registry& state = *registry.load();
   const RegistryLock lock(state);
   ManagedFile* managed = lock ? listed(descriptor) : nullptr;
@@ -80,22 +80,22 @@ void go_on(int descriptor, Bytes offset, bool again, bool is_astray) {
   }
   // Another thread may have seen to it.
   if (before.file == nullptr || before.company == nullptr || !before.file->is_done()) return;
-  // If the memory was lost, in other memory; else with those who were left behind, too.
-  const int first = again ? before.group : before.group + 1;
-  if (!is_astray && move_together(state, *managed, descriptor, before, before.company, offset,
-                                  first, most_groups)) {
+  const int first = served.again ? before.group : before.group + 1;
+  if ((served.again || served.behind) && !served.astray &&
+      move_together(state, *managed, descriptor, before, before.company, offset, first,
+                    most_groups)) {
     const std::lock_guard file_lock(managed->mutex);
     if (managed->followed.file != before.file) return;
   }
-  if (!is_astray && comes_from_page_cache(descriptor, before.file->path(), before.file->intent(),
-                                          before.version.size)) {
+  if (!served.astray && comes_from_page_cache(descriptor, before.file->path(),
+                                              before.file->intent(), before.version.size)) {
     managed->is_over = move_to_page_cache(state, *managed, descriptor, offset) == nullptr;
     return;
   }
   ReadIntent rest = before.file->intent();
-  rest.willneed =
-      is_astray ? std::vector<Extent>{} : declared_from(rest.willneed, offset, before.version.size);
-  auto file = rest.willneed.empty() && !is_astray
+  rest.willneed = served.astray ? std::vector<Extent>{}
+                                : declared_from(rest.willneed, offset, before.version.size);
+  auto file = rest.willneed.empty() && !served.astray
                   ? nullptr
                   : fetch(state, descriptor, before.version, before.file->path(), std::move(rest))
                         .value_or(nullptr);

@@ -102,7 +102,7 @@ size_t serve(Access& access, int descriptor, void* buffer, size_t count, off_t o
     if (access.managed->followed.file == access.file) access.managed->is_over = true;
     access.lock.unlock();
   }
-  if (served.left) go_on(descriptor, offset, served.again, served.astray);
+  if (served.left) go_on(descriptor, offset, served);
   return static_cast<size_t>(served.bytes);
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "core/engine/prefetch/adviser.hpp"
+#include "core/engine/prefetch/served_file.hpp"
 #include "core/intercept/posix/declared_reads.hpp"
 #include "core/intercept/posix/managed_files.hpp"
 #include "core/intercept/posix/registry.hpp"
@@ -34,12 +35,11 @@ void inherit(Registry& own, int descriptor, const ManagedFile& before, Inherited
 void share(int descriptor, Bytes offset);
 
 /// What is declared of the file of `descriptor`, which was read at `offset`, is not fetched
-/// together with other processes as before: if `again`, in other memory; else with others who were
-/// left behind; or, where that cannot be, into the page cache, or if reads do not come from there,
-/// into memory of this process. If
-/// `is_astray`, what is declared is not what is read: memory of this process gets what a pattern
-/// foresees.
-void go_on(int descriptor, Bytes offset, bool again, bool is_astray);
+/// together with other processes as before, as `served` says: but together with others in another
+/// way; or, where that is not said or cannot be, into the page cache, or if reads do not come from
+/// there, into memory of this process. If what is declared is not what is read, that gets what a
+/// pattern foresees.
+void go_on(int descriptor, Bytes offset, const ServedFile::Served& served);
 
 /// Nothing happens if it is not listed.
 void close_listed(int descriptor);
