@@ -16,10 +16,10 @@ AdvisedFile::AdvisedFile(Adviser& adviser, std::string path, std::unique_ptr<Fet
     : adviser_(adviser),
       path_(std::move(path)),
       declared_(advice->plan().declared()),
-      places_(advice->plan().extents()),
       source_(std::move(source)),
       advice_(std::move(advice)),
-      fetch_(std::move(fetch)) {
+      fetch_(std::move(fetch)),
+      extents_(advice_->plan().extents()) {
   const FetchPlan& plan = advice_->plan();
   figures_.bytes_planned = plan.bytes();
   figures_.extents_outside = static_cast<std::int64_t>(plan.outside());
@@ -32,7 +32,7 @@ void AdvisedFile::note(Extent read) {
     ++figures_.reads;
     figures_.bytes_asked += read.length;
     figures_.bytes_asked_declared += declared_.overlap(read);
-    if (const auto last = places_.of(read.end() - 1, noted_to_)) noted_to_ = *last + 1;
+    if (!read.empty()) noted_ = read;
   }
   if (!read.empty()) adviser_.add_note({shared_from_this(), read});
 }
@@ -67,10 +67,17 @@ void AdvisedFile::closing(int descriptor) {
   adviser_.look_soon();
 }
 
-bool AdvisedFile::foresees(Bytes offset) const {
+bool AdvisedFile::foresees(Bytes offset) {
   const std::lock_guard lock(mutex_);
-  const auto place = places_.of(offset, noted_to_);
-  return place && is_near(noted_to_, *place);
+  if (!places_) places_.emplace(std::move(extents_));
+  if (!noted_.empty()) {
+    // What is read beyond an extent is not declared.
+    const auto last = places_->of(noted_.end() - 1, reached_);
+    const auto first = last ? last : places_->of(noted_.offset, reached_);
+    reached_ = first.value_or(reached_);
+  }
+  const auto place = places_->of(offset, reached_);
+  return place && is_near(reached_, *place);
 }
 
 bool AdvisedFile::is_done() {

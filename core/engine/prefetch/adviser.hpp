@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -50,7 +51,7 @@ class AdvisedFile : public std::enable_shared_from_this<AdvisedFile> {
   void finish();
 
   /// What is at `offset` is read near to where the last read that was noted ended, by the plan.
-  bool foresees(Bytes offset) const;
+  bool foresees(Bytes offset);
 
   /// The reads are finished, or as ReadAdvice has it: not while the thread has yet to begin.
   bool is_done();
@@ -76,7 +77,6 @@ class AdvisedFile : public std::enable_shared_from_this<AdvisedFile> {
   Adviser& adviser_;
   const std::string path_;
   const ExtentSet declared_;
-  const PlanPlaces places_;
   std::atomic<bool> is_finishing_{false};
 
   std::mutex acting_;                    ///< Held while advice is given.
@@ -86,8 +86,11 @@ class AdvisedFile : public std::enable_shared_from_this<AdvisedFile> {
   ExtentSet fetched_{most_fetched_apart};
 
   mutable std::mutex mutex_;
-  PrefetchFigures figures_;  ///< Guarded by mutex_, as is what follows.
-  Bytes noted_to_ = 0;       ///< A place.
+  PrefetchFigures figures_;      ///< Guarded by mutex_, as is what follows.
+  Extent noted_;                 ///< The last read.
+  std::vector<Extent> extents_;  ///< Of the plan, until foresees() is asked:
+  std::optional<PlanPlaces> places_;
+  Bytes reached_ = 0;  ///< A place.
   std::vector<std::shared_ptr<ReadProgress>> progress_;
 };
 

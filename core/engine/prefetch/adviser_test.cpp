@@ -261,6 +261,8 @@ TEST(Adviser, ForeseesWhatIsReadNext) {
   file->note({17 * MiB, MiB});
   EXPECT_TRUE(file->foresees(18 * MiB + 4096));
   EXPECT_FALSE(file->foresees(8 * MiB)) << "long passed";
+  file->note({24 * MiB - 4096, 8192});
+  EXPECT_TRUE(file->foresees(24 * MiB - 1)) << "that read ended outside";
 }
 
 TEST(Adviser, AfterItsEndNothingIsTold) {

@@ -77,7 +77,18 @@ void PrefetchedFile::halt(const char* why) {
 
 void PrefetchedFile::end_before(Bytes offset) {
   const std::lock_guard lock(mutex_);
-  if (state_ == State::active && !by_pattern_) plan_.end_before(offset);
+  if (state_ == State::active && !by_pattern_) is_cut_ |= plan_.end_before(offset);
+}
+
+/// Another opening was to read there; but it is this one that came.
+void PrefetchedFile::restore_plan(Extent read) {
+  if (next_piece() || declared_.overlap(read) == 0 || holder_of(read.offset) != live_.end()) return;
+  is_cut_ = false;
+  FetchPlan whole(intent_.willneed, version_.size);
+  if (!whole.seek(read)) return;
+  by_pattern_ = false;
+  front_.go_to(plan_.beyond());
+  replace_plan(std::move(whole));
 }
 
 void PrefetchedFile::stop(const char* why) {
@@ -100,6 +111,7 @@ ServedFile::Served PrefetchedFile::serve(std::span<std::byte> into, Bytes offset
   figures_.bytes_asked_declared += declared_.overlap(read);
   if (state_ == State::active && version != version_) halt("the file was changed");
   if (state_ != State::active || read.empty()) return {.over = state_ == State::stopped};
+  if (is_cut_) restore_plan(read);
   const Bytes served = copy(into, offset, lock);
   if (served == read.length) ++figures_.reads_served;
   figures_.bytes_served += served;

@@ -95,6 +95,7 @@ class PrefetchedFile final : public ServedFile {
   void follow_pattern();
   void give_up_plan();
   void replace_plan(FetchPlan plan);
+  void restore_plan(Extent read);
   std::optional<FetchPiece>& next_piece();
   bool leave_to_page_cache(const FetchPiece& piece, Extent held);
   bool make_room(const FetchPiece& piece);
@@ -125,7 +126,8 @@ class PrefetchedFile final : public ServedFile {
   ExtentSet declared_;
   ExtentSet fetched_{most_fetched_apart};
   std::optional<FetchPiece> upcoming_;  ///< Cut from the plan, not begun.
-  bool by_pattern_ = false;             ///< The plan is a guess.
+  bool is_cut_ = false;                 ///< The plan is, by end_before().
+  bool by_pattern_ = false;             ///< It is a guess.
   AccessPattern pattern_;
   Confidence confidence_;
   FetchWindow window_;

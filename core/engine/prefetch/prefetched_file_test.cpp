@@ -327,6 +327,23 @@ TEST(PrefetchedFile, WhatAnotherOpeningReadsIsNotFetched) {
   EXPECT_TRUE(rig.file->is_done());
 }
 
+TEST(PrefetchedFile, WhoReadsOnWhereAnotherWasToGetsThatToo) {
+  Rig rig(reads({{0, 96 * KiB}, {128 * KiB, 128 * KiB}}), 256 * KiB, 4);
+  for (Bytes at = 0; at < 8 * KiB; at += 4 * KiB) {
+    fetch_all(*rig.file);
+    ASSERT_EQ(rig.read(at, 4 * KiB), 4 * KiB) << at;
+  }
+  rig.file->end_before(128 * KiB);
+  Bytes served = 0;
+  for (Bytes at = 8 * KiB; at < 256 * KiB; at += 4 * KiB) {
+    if (at >= 96 * KiB && at < 128 * KiB) continue;
+    fetch_all(*rig.file);
+    served += rig.read(at, 4 * KiB);
+  }
+  EXPECT_EQ(served, 216 * KiB - 4 * KiB) << "all but the first, which nobody expected";
+  EXPECT_EQ(rig.file->figures().plans_given_up, 0);
+}
+
 TEST(PrefetchedFile, AFileThatThePageCacheHasIsLeftAlone) {
   Rig rig(reads({{0, 0}}), 128 * KiB, 8, nullptr, {0, 128 * KiB});
   EXPECT_EQ(fetch_all(*rig.file), 0);

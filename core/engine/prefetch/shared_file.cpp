@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/engine/prefetch/piece_residence.hpp"
 #include "core/engine/prefetch/plan_fingerprint.hpp"
 #include "core/engine/prefetch/steady_time.hpp"
 #include "core/storage/background_thread.hpp"
@@ -17,14 +16,8 @@ constexpr std::chrono::milliseconds between_signs{20};
 /// In a row that find a reader waiting for what cannot come before it has read something else.
 constexpr int most_looks_for_itself = 2;
 
-/// Pieces in a row: then the page cache has the file, and nothing needs to be fetched.
-constexpr int most_resident_pieces = 64;
-
 /// What is fetched so much of the window behind a reader is for others.
 constexpr Bytes part_behind = 4;
-
-/// With less than this part of the memory in one piece it is given up.
-constexpr Bytes part_left = 2;
 
 }  // namespace
 
@@ -129,10 +122,21 @@ void SharedFile::leave(const char* why, Leaves how) {
 /// Others of the window may read on.
 void SharedFile::end_before(Bytes offset) {
   const std::lock_guard lock(mutex_);
-  plan_.go_to(places_.at(std::min(front_.furthest(), places_.end())));
-  if (plan_.end_before(offset)) places_ = PlanPlaces(plan_.extents());
+  FetchPlan plan = plan_;
+  plan.go_to(places_.at(std::min(front_.furthest(), places_.end())));
+  if (plan.end_before(offset)) follow_plan(std::move(plan));
+}
+
+void SharedFile::follow_plan(FetchPlan plan) {
+  places_ = PlanPlaces(plan.extents());
+  plan_ = std::move(plan);
   upcoming_.reset();
   cursor_ = -1;
+}
+
+/// Something is to be fetched, and nobody does.
+bool SharedFile::lacks_fetching() const {
+  return window_->is_fetched_by_nobody() && window_->cursor() < places_.end();
 }
 
 void SharedFile::stop(const char* why) {
@@ -157,7 +161,7 @@ ServedFile::Served SharedFile::serve(std::span<std::byte> into, Bytes offset,
   figures_.bytes_asked_declared += plan_.declared().overlap(read);
   const auto answer = [this](Bytes served) -> Served {
     return {.bytes = served,
-            .room = state_ == State::reading && window_->is_fetched_by_nobody(),
+            .room = state_ == State::reading && lacks_fetching(),
             .over = state_ == State::stopped,
             .left = state_ == State::left,
             .again = state_ == State::left && window_->is_retired(),
@@ -165,6 +169,10 @@ ServedFile::Served SharedFile::serve(std::span<std::byte> into, Bytes offset,
             .astray = state_ == State::left && figures_.plans_given_up > 0};
   };
   if (version != version_) halt("the file was changed");
+  // Another opening was to read there; but it is this one that came.
+  if (places_.end() < figures_.bytes_planned && is_declared(read) && !place_of(read, 0)) {
+    follow_plan(FetchPlan(intent_.willneed, version_.size));
+  }
   if (read.empty() || (state_ == State::waiting && !begin(read)) || state_ != State::reading) {
     return answer(0);
   }
@@ -276,7 +284,7 @@ bool SharedFile::is_in_reach(Bytes place) const {
 bool SharedFile::wait(std::unique_lock<std::mutex>& lock, std::uint32_t seen,
                       std::chrono::steady_clock::time_point deadline, std::optional<Bytes> place) {
   const auto wake_fetching = [this] {
-    if (window_->is_fetched_by_nobody() || window_->fetches()) wake_();
+    if (lacks_fetching() || window_->fetches()) wake_();
   };
   if (place) wake_fetching();
   const std::int64_t start_ns = steady_ns();
@@ -402,178 +410,6 @@ void SharedFile::pass_to_front() {
   state_ = State::waiting;  // It may begin again.
 }
 
-std::optional<ReadRequest> SharedFile::next_request() {
-  const std::lock_guard lock(mutex_);
-  if (state_ != State::reading) return std::nullopt;
-  if (!window_->fetches() && !begin_fetching()) return std::nullopt;
-  for (;;) {
-    follow_cursor();
-    auto& next = next_piece();
-    if (window_->longest_transfer() < window_->bytes() / part_left) window_->retire();
-    if (window_->is_retired()) {
-      leave("the memory that was shared is lost");
-      return std::nullopt;
-    }
-    if (!next) {
-      if (window_->cursor() >= places_.end()) window_->hand_over();
-      return std::nullopt;
-    }
-    take_out_what_is_held(*next);
-    const Extent held =
-        next->empty() ? Extent{} : intersect(transfer_of(next->hull()), {0, version_.size});
-    if (next->empty() || leave_to_page_cache(*next, held)) {
-      go_past();
-      if (resident_ < most_resident_pieces || figures_.requests > 0) continue;
-      halt("the page cache had it");
-      return std::nullopt;
-    }
-    resident_ = 0;
-    const auto& parts = next->parts();
-    Bytes begin = places_.of(parts.front().place);
-    for (const auto& part : parts) begin = std::min(begin, places_.of(part.place));
-    if (!has_room_for(*next, begin)) return std::nullopt;
-    return fetch(*next, begin);
-  }
-}
-
-/// Whether it is this one now that fetches.
-bool SharedFile::begin_fetching() {
-  if (!window_->is_fetched_by_nobody() || window_->cursor() >= places_.end()) return false;
-  if (!answering_.joinable()) {
-    auto thread = try_background_thread([this] { answer_others(); });
-    if (!thread) return false;
-    answering_ = std::move(*thread);
-  }
-  if (!window_->begin_fetching()) return false;
-  cursor_ = -1;
-  if (const auto told = window_->told_gap()) {
-    tuner_.obey(*told);
-  } else {
-    memory_->teach(version_.id.device, tuner_, plan_);
-  }
-  return true;
-}
-
-/// To where somebody came who needs what lies behind, or where another has fetched until now; past
-/// what nobody wants.
-void SharedFile::follow_cursor() {
-  // The cursor first: who comes says where it is before it sets the cursor back.
-  Bytes cursor = window_->cursor();
-  const Bytes tail = std::min(window_->tail(), places_.end());
-  if (cursor < tail && window_->advance(cursor, tail)) cursor = tail;
-  if (cursor_ == cursor) return;
-  upcoming_.reset();
-  cursor_ = cursor;
-  plan_.go_to(places_.at(std::clamp<Bytes>(cursor, 0, places_.end())));
-}
-
-std::optional<FetchPiece>& SharedFile::next_piece() {
-  if (!upcoming_) {
-    RequestShape shape = tuner_.shape();
-    shape.most = std::min(shape.most, round_down(window_->longest_transfer(), direct_alignment));
-    if (shape.most > 0) upcoming_ = plan_.next(shape);
-    trial_.next_piece();
-  }
-  return upcoming_;
-}
-
-/// Parts that are there, or on their way, for as long as they are needed, and beginnings of parts.
-void SharedFile::take_out_what_is_held(FetchPiece& piece) const {
-  const auto pieces = window_->pieces();
-  const auto held_of = [&](const FetchPiece::Part& part) -> Extent {
-    for (const auto& held : pieces) {
-      const Extent found = intersect(part.extent, held.held);
-      const bool is_beginning = !found.empty() && found.offset == part.extent.offset;
-      if (is_beginning && places_.of(part.place) + found.length <= held.end) return found;
-    }
-    return {};
-  };
-  for (bool is_changed = true; is_changed;) {
-    is_changed = false;
-    const auto parts = piece.parts();
-    for (const auto& part : parts) {
-      const Extent held = held_of(part);
-      if (held.empty()) continue;
-      piece.take_out(held);
-      is_changed = true;
-    }
-  }
-}
-
-/// What was upcoming is under way, or not to be fetched. False: somebody behind needs something.
-bool SharedFile::go_past() {
-  upcoming_.reset();
-  const Bytes to = places_.of(plan_.position());
-  if (!window_->advance(cursor_, to)) return false;
-  cursor_ = to;
-  return true;
-}
-
-/// Whether the page cache has all parts of a piece, or it is to show that. Who waits for it reads
-/// for itself.
-bool SharedFile::leave_to_page_cache(const FetchPiece& piece, Extent held) {
-  if (!trial_.leaves(*source_, piece, held, *memory_, version_.id.device, figures_)) return false;
-  figures_.bytes_resident += piece.needed();
-  ++resident_;
-  window_->tell_all();
-  return true;
-}
-
-bool SharedFile::has_room_for(const FetchPiece& piece, Bytes begin) {
-  const Bytes length = transfer_of(piece.hull()).length;
-  const Bytes ahead = window_->bytes_ahead(begin);
-  const Bytes opened = window_->opened_bytes(block_);
-  const bool is_open = ahead == 0 || opened >= window_->bytes() || ahead + length <= opened;
-  return is_open && window_->make_room(length, begin);
-}
-
-std::optional<ReadRequest> SharedFile::fetch(const FetchPiece& piece, Bytes begin) {
-  const Extent transfer = transfer_of(piece.hull());
-  const Extent held = intersect(transfer, {0, version_.size});
-  Bytes end = begin;
-  for (const auto& part : piece.parts()) {
-    end = std::max(end, places_.of(part.place) + part.extent.length);
-  }
-  const auto begun = window_->begin_piece(held, transfer.length, begin, end, piece.between());
-  if (!begun) return std::nullopt;
-  under_way_.push_back({begun->number, piece, held, tuner_.trial(), measured_.depart(steady_ns())});
-  go_past();
-  ++figures_.requests;
-  return ReadRequest{begun->number, source_.get(), begun->memory, transfer.offset};
-}
-
-void SharedFile::ended(const ReadOutcome& outcome) {
-  const auto version = source_->version();
-  const std::lock_guard lock(mutex_);
-  const auto piece = std::ranges::find(under_way_, outcome.tag, &UnderWay::number);
-  if (piece == under_way_.end()) return;
-  const UnderWay done = std::move(*piece);
-  under_way_.erase(piece);
-  figures_.bytes_fetched += outcome.moved;
-  figures_.bytes_refetched += fetched_.add({done.held.offset, outcome.moved});
-  const bool is_there = outcome.os_errno == 0 && outcome.moved >= done.held.length;
-  // The others may use it, whatever has become of this one.
-  if (!window_->end_piece(done.number, is_there && version == version_)) {
-    figures_.bytes_unused += outcome.moved;
-  }
-  if (!is_there) {
-    ++figures_.requests_failed;
-    return;
-  }
-  figures_.bytes_between += done.wanted.hull().length - done.wanted.needed();
-  const std::int64_t now_ns = steady_ns();
-  measured_.arrive(done.departure, outcome.moved, now_ns);
-  // Before that it is ourselves who hold the storage up.
-  const bool is_open = window_->opened_bytes(block_) >= window_->bytes();
-  if (window_->fetches() && is_open &&
-      tuner_.arrive(done.trial, outcome.moved, now_ns, figures_.waited_ns)) {
-    tuner_.decide(plan_.coming(RequestTuner::extents_to_weigh), plan_.left());
-    window_->tell_gap(tuner_.gap_for_others());
-    memory_->learn(version_.id.device, tuner_);
-  }
-  if (version != version_) halt("the file was changed");
-}
-
 void SharedFile::count_cpu(std::int64_t nanoseconds) {
   const std::lock_guard lock(mutex_);
   figures_.helper_cpu_ns += nanoseconds;
@@ -590,7 +426,7 @@ bool SharedFile::foresees(Bytes offset) {
   if (state_ != State::reading) return false;
   // Near to where it is, it goes on there, whether that is fetched or left to the page cache.
   const auto place = places_.of(offset, front_.furthest());
-  return (place && is_near(front_.furthest(), *place)) || window_->holding(offset).has_value();
+  return place && (is_near(front_.furthest(), *place) || window_->holding(offset).has_value());
 }
 
 PrefetchFigures SharedFile::figures() const {

@@ -107,6 +107,9 @@ class SharedFile final : public ServedFile {
   void pass_to_front();
   void give_up_plan();
 
+  void follow_plan(FetchPlan plan);
+  bool lacks_fetching() const;
+  bool is_over_for_this_one() const;
   bool begin_fetching();
   void follow_cursor();
   std::optional<FetchPiece>& next_piece();

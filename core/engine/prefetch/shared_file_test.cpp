@@ -156,6 +156,28 @@ TEST(SharedFile, WhatAnotherOpeningReadsIsNotFetchedButForOthers) {
   EXPECT_GE(rig.files[1]->figures().bytes_fetched, 256 * KiB);
 }
 
+TEST(SharedFile, WhoReadsOnWhereAnotherWasToGetsThatToo) {
+  Rig rig(10, reads({{0, 0}}), 1);
+  rig.read(0, 0, 4 * KiB);
+  rig.files[0]->end_before(256 * KiB);
+  for (Bytes at = 4 * KiB; at < 512 * KiB; at += 4 * KiB) {
+    ASSERT_EQ(rig.read(0, at, 4 * KiB).bytes, 4 * KiB) << at;
+  }
+  EXPECT_EQ(rig.fetched(), 512 * KiB);
+}
+
+TEST(SharedFile, GroupsReadApart) {
+  const auto intent = reads({{0, 0}});
+  Rig rig(11, intent, 1);
+  const auto version = rig.content.version();
+  auto window =
+      SharedFile::window_for(version, intent, block, memory, VersionedContent::later_ns, 1);
+  ASSERT_NE(window, nullptr);
+  EXPECT_TRUE(window->is_maker());
+  rig.read(0, 0, 4 * KiB);
+  EXPECT_TRUE(window->others().empty());
+}
+
 TEST(SharedFile, WhoFetchesNoFurtherLeavesThatToOthers) {
   Rig rig(8, reads({{0, 0}}), 2);
   const auto read_both = [&rig](Bytes from, Bytes to) {

@@ -21,6 +21,7 @@ bool move_together(Registry& state, ManagedFile& managed, int descriptor, const 
   const ReadIntent wishes = before.whole == nullptr
                                 ? before.file->intent()
                                 : wishes_around(*before.whole, *version, *before.begins_at);
+  if (before.file->is_done()) release(state, before);  // Its memory may be wanted.
   auto [file, group, is_too_far] =
       fetch_together(state, descriptor, *version, before.file->path(), wishes,
                      {before.began_ns, passed, offset}, first, end);

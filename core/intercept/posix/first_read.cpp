@@ -28,22 +28,30 @@ void decide(int descriptor, const FileVersion& version, Bytes offset) {
   const std::lock_guard file_lock(managed->mutex);
   Followed& followed = managed->followed;
   if (followed.declared == nullptr || !(version.id == managed->id)) return;
-  const auto foresees = [&](const Followed& parked) {
-    if (parked.file != nullptr) return parked.file->foresees(offset);
-    return parked.advised->foresees(offset) && parked.version == version;
-  };
-  if (auto parked = state.parked.take(version.id, foresees)) {
-    parked->openings += followed.openings;
-    if (!std::exchange(parked->is_taken_up, true) && parked->file != nullptr) {
-      part_from_others(state, version.id, *parked->file, *managed);
-    }
-    followed = *std::move(parked);
+  const auto is_stale = [&](const Followed& parked) { return !(parked.version == version); };
+  while (const auto stale = state.parked.take(version.id, is_stale)) end(state, *stale);
+  const auto go_on_with = [&](Followed parked) {
+    parked.openings += followed.openings;
+    const bool is_first_time = !std::exchange(parked.is_taken_up, true);
+    followed = std::move(parked);
     managed->is_undecided = false;
-    return;
-  }
+    if (followed.advised != nullptr) managed->times_tell_late = false;  // Nothing is served.
+    if (is_first_time && followed.file != nullptr) {
+      part_from_others(state, version.id, *followed.file, *managed);
+    }
+  };
+  const auto foresees = [&](const Followed& parked) {
+    return parked.file != nullptr ? parked.file->foresees(offset)
+                                  : parked.advised->foresees(offset);
+  };
+  if (auto parked = state.parked.take(version.id, foresees)) return go_on_with(*std::move(parked));
   const std::vector<Extent>& willneed = followed.declared->willneed;
   std::vector<Extent> rest = declared_from(willneed, offset, version.size);
-  if (rest.empty() != willneed.empty() || !state.parked.may_begin(version.id)) {
+  const bool is_declared = rest.empty() == willneed.empty();
+  if (!is_declared || !state.parked.may_begin(version.id)) {
+    const auto is_advised = [](const Followed& parked) { return parked.advised != nullptr; };
+    auto parked = is_declared ? state.parked.take(version.id, is_advised) : std::nullopt;
+    if (parked) return go_on_with(*std::move(parked));
     // The index of the file, or what nobody declared, or not for now.
     managed->is_over = ++managed->reads_undecided > most_strays;
     return;
@@ -65,7 +73,6 @@ void decide(int descriptor, const FileVersion& version, Bytes offset) {
   auto presence = announced(state, version, wishes);
   const bool has_company = presence != nullptr && presence->has_company();
   const std::int64_t began_ns = is_inherited ? 0 : steady_ns();
-  part_at(state, version.id, offset, *managed);
   bool is_too_far = false;
   if (has_company && !is_inherited) {
     auto together = fetch_together(state, descriptor, version, followed.path,
@@ -79,6 +86,7 @@ void decide(int descriptor, const FileVersion& version, Bytes offset) {
                   .began_ns = began_ns,
                   .begins_at = offset,
                   .whole = followed.declared};
+      part_at(state, version.id, offset, *managed);
       return;
     }
     is_too_far = together.is_too_far;
@@ -90,16 +98,20 @@ void decide(int descriptor, const FileVersion& version, Bytes offset) {
     auto advised = advise(state, descriptor, version, followed.path, wishes);
     if (!advised) return without(to_string(advised.error()));
     followed = {.advised = *std::move(advised), .version = version};
+    managed->times_tell_late = false;  // Nothing is served.
     return;
   }
   const auto file = fetch(state, descriptor, version, followed.path, std::move(wishes));
   if (!file) return without(to_string(file.error()));
+  // Who is too far from the others has asked them.
   followed = {.file = *file,
-              .presence = std::move(presence),
+              .presence = is_too_far ? nullptr : presence,
+              .company = is_too_far ? presence : nullptr,
               .version = version,
               .began_ns = began_ns,
               .begins_at = offset,
               .whole = followed.declared};
+  part_at(state, version.id, offset, *managed);
   start(state, **file, version);
 }
 

@@ -23,11 +23,10 @@ std::optional<Followed> ParkedFiles::park(Followed followed) {
     if (closed_.size() > most_remembered) closed_.pop_front();
     return followed;
   }
-  if (followed.file != nullptr) {
-    const std::int64_t served = followed.file->figures().reads_served;
-    const std::int64_t news = served - std::exchange(followed.reads_credited, served);
-    before->credit = std::min(before->credit + news, most_credit);
-  }
+  const std::int64_t reads = followed.file != nullptr ? followed.file->figures().reads_served
+                                                      : followed.advised->figures().reads;
+  const std::int64_t news = reads - std::exchange(followed.reads_credited, reads);
+  before->credit = std::min(before->credit + news, most_credit);
   parked_.push_back(std::move(followed));
   if (parked_.size() <= most) return std::nullopt;
   Followed oldest = std::move(parked_.front());

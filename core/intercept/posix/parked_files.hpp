@@ -48,7 +48,8 @@ class ParkedFiles {
  private:
   static constexpr std::size_t most_remembered = 16;
 
-  /// Reads served that a beginning must be followed by, to pay: each brings some hundred kilobytes.
+  /// Reads, served if they are to be, that a beginning must be followed by, to pay: each brings
+  /// some hundred kilobytes.
   static constexpr std::int64_t price = 4;
   static constexpr std::int64_t most_credit = 10 * price;
 

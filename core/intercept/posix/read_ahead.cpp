@@ -24,11 +24,6 @@
 namespace forebay::posix {
 namespace {
 
-void end(Registry& state, const Followed& followed) {
-  release(state, followed);
-  write_record(followed);
-}
-
 /// By what is read of it, it can be told which of those that are kept goes on.
 bool is_told_by_reads(const ReadIntent& wishes, Reader reader) {
   return reader == Reader::calls && wishes.policy != ReadPolicy::mercury;
@@ -244,6 +239,19 @@ std::shared_ptr<AdvisedFile> move_to_page_cache(Registry& state, ManagedFile& ma
       followed.file != nullptr ? &followed.file->intent() : followed.declared.get();
   if (wishes == nullptr || wishes->willneed.empty() || !version || !(version->id == managed.id)) {
     return nullptr;
+  }
+  managed.times_tell_late = false;  // Nothing is served.
+  if (followed.declared != nullptr) {
+    // A stream or a mapping goes on with what was kept: its reads are not seen.
+    const auto is_kept = [&](const Followed& parked) {
+      return parked.advised != nullptr && parked.version == *version;
+    };
+    if (auto parked = state.parked.take(managed.id, is_kept)) {
+      parked->openings += followed.openings;
+      followed = *std::move(parked);
+      managed.is_undecided = false;
+      return followed.advised;
+    }
   }
   const std::string& path = followed.file != nullptr ? followed.file->path() : followed.path;
   ReadIntent rest = *wishes;

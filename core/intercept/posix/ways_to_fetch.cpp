@@ -192,11 +192,13 @@ WayBefore end_way(ManagedFile& managed, Followed followed) {
   return {followed.by_kernel, followed.openings};
 }
 
+void end(Registry& state, const Followed& followed) {
+  release(state, followed);
+  write_record(followed);
+}
+
 void end_parked(Registry& state) {
-  for (const Followed& followed : state.parked.take_all()) {
-    release(state, followed);
-    write_record(followed);
-  }
+  for (const Followed& followed : state.parked.take_all()) end(state, followed);
 }
 
 }  // namespace forebay::posix

@@ -83,7 +83,9 @@ struct WayBefore {
 /// or, if that was of no use, returns what goes into the next one.
 WayBefore end_way(ManagedFile& managed, Followed followed);
 
-/// What was kept of closed files ends, with its records.
+/// It ends, with its record.
+void end(Registry& state, const Followed& followed);
+/// The same of all that was kept of closed files.
 void end_parked(Registry& state);
 
 /// Why nothing is fetched where descriptors_run_short().
