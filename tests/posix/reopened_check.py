@@ -138,11 +138,13 @@ def intent() -> str:
         "right.dat": PIECES,
         "wrong.dat": BETWEEN,
         "changed.dat": PIECES,
+        "paged.dat": PIECES,
         "enormous.dat": [[4096, (1 << 63) - 1]],
         "pair-*.dat": PIECES,
     }
     return "".join(
         f'[[file]]\npath = "{name}"\nwillneed = {extents}\nbudget = "1MiB"\n'
+        + ('policy = "page-cache"\n' if name == "paged.dat" else "")
         for name, extents in declared.items()
     )
 
@@ -152,7 +154,7 @@ def main() -> int:
     failures = []
     with tempfile.TemporaryDirectory(dir=".", prefix="posix-reopened-") as name:
         directory = Path(name).resolve()
-        files = ["right.dat", "wrong.dat", "changed.dat", "enormous.dat", *PAIR]
+        files = ["right.dat", "wrong.dat", "changed.dat", "paged.dat", "enormous.dat", *PAIR]
         for seed, file in enumerate(files):
             make_file(directory / file, SIZE, seed)
         preloaded = Preloaded(library, queue, directory, intent())
@@ -192,6 +194,18 @@ def main() -> int:
             # Each for itself would fetch as much as all are served.
             if emptied and (fetched > 3 * needed or served < processes * needed // 2):
                 failures.append(f"by parts: {fetched} fetched, {served} served: {records}")
+        command = [sys.executable, "-c", BY_PARTS, "paged.dat", "1"]
+        plain = preloaded.run(command, with_library=False)
+        emptied = evict(directory / "paged.dat")
+        answer, records = preloaded.run(command), preloaded.take_records()
+        fetched, given_up = total(records, "bytes_fetched"), total(records, "plans_given_up")
+        print(f"by the page cache: {fetched} fetched")
+        if answer != plain:
+            failures.append(f"page cache: {plain} without the library, {answer} with it")
+        # Each part goes on with what was brought for it.
+        needed = PIECE * len(PIECES)
+        if given_up > 0 or (emptied and not 0 < fetched < 2 * needed):
+            failures.append(f"page cache: {fetched} fetched, {given_up} given up: {records}")
         command = [sys.executable, "-c", LOOKS_FIRST, "enormous.dat"]
         plain = preloaded.run(command, with_library=False)
         emptied = evict(directory / "enormous.dat")

@@ -172,6 +172,7 @@ ServedFile::Served SharedFile::serve(std::span<std::byte> into, Bytes offset,
   // Another opening was to read there; but it is this one that came.
   if (places_.end() < figures_.bytes_planned && is_declared(read) && !place_of(read, 0)) {
     follow_plan(FetchPlan(intent_.willneed, version_.size));
+    if (state_ == State::waiting) first_place_ = front_.furthest();
   }
   if (read.empty() || (state_ == State::waiting && !begin(read)) || state_ != State::reading) {
     return answer(0);

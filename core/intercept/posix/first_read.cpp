@@ -29,7 +29,10 @@ void decide(int descriptor, const FileVersion& version, Bytes offset) {
   Followed& followed = managed->followed;
   if (followed.declared == nullptr || !(version.id == managed->id)) return;
   const auto is_stale = [&](const Followed& parked) { return !(parked.version == version); };
-  while (const auto stale = state.parked.take(version.id, is_stale)) end(state, *stale);
+  while (const auto stale = state.parked.take(version.id, is_stale)) {
+    if (stale->file != nullptr) stale->file->stop("the file was changed");
+    end(state, *stale);
+  }
   const auto go_on_with = [&](Followed parked) {
     parked.openings += followed.openings;
     const bool is_first_time = !std::exchange(parked.is_taken_up, true);
