@@ -18,9 +18,9 @@ bool move_together(Registry& state, ManagedFile& managed, int descriptor, const 
   const auto version = version_of(descriptor);
   if (!version || !(*version == before.version)) return false;
   const Bytes passed = before.file->figures().bytes_asked_declared;
-  const ReadIntent wishes = before.whole == nullptr
-                                ? before.file->intent()
-                                : wishes_around(*before.whole, *version, *before.begins_at);
+  const ReadIntent wishes = before.whole == nullptr ? before.file->intent()
+                                                    : wishes_around(*before.whole, *version,
+                                                                    before.begins_at.value_or(0));
   if (before.file->is_done()) release(state, before);  // Its memory may be wanted.
   auto [file, group, is_too_far] =
       fetch_together(state, descriptor, *version, before.file->path(), wishes,
