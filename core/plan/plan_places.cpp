@@ -40,6 +40,11 @@ std::optional<Bytes> PlanPlaces::of(Bytes offset, Bytes from) const {
   return before_[*nearest] + offset - extents_[*nearest].offset;
 }
 
+std::optional<Bytes> PlanPlaces::of_last(Extent read, Bytes from) const {
+  const auto last = of(read.end() - 1, from);
+  return last ? last : of(read.offset, from);
+}
+
 Bytes PlanPlaces::of(const ReadingPlace& place) const {
   if (place.extent >= extents_.size()) return end();
   return before_[static_cast<std::size_t>(place.extent)] + place.at;

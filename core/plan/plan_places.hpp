@@ -27,6 +27,8 @@ class PlanPlaces {
   /// Of the byte at `offset`: in the first extent that holds it from the place `from` on, else in
   /// the first of all. None: it is in no extent.
   std::optional<Bytes> of(Bytes offset, Bytes from) const;
+  /// Of the last byte of `read`, or, if it is in no extent, of the first one.
+  std::optional<Bytes> of_last(Extent read, Bytes from) const;
   /// Of what a FetchPlan that was never sought in calls `place`.
   Bytes of(const ReadingPlace& place) const;
   /// The other way round; a place in [0, end()].

@@ -132,6 +132,9 @@ print(sums)
 PAIR = ["pair-1.dat", "pair-2.dat"]
 
 
+Answer = tuple[int, bytes, bytes]
+
+
 def intent() -> str:
     """Of these files."""
     declared: dict[str, list[list[int]]] = {
@@ -149,6 +152,16 @@ def intent() -> str:
     )
 
 
+def both_ways(
+    preloaded: Preloaded, command: list[str], *files: str
+) -> tuple[Answer, Answer, bool, list[dict[str, object]]]:
+    """What a program answers without the library and with it; whether the page cache had nothing of
+    its `files` before that, and what the records say."""
+    plain = preloaded.run(command, with_library=False)
+    emptied = all(evict(preloaded.directory / file) for file in files)
+    return plain, preloaded.run(command), emptied, preloaded.take_records()
+
+
 def main() -> int:
     library, queue = sys.argv[1:3]
     failures = []
@@ -162,10 +175,7 @@ def main() -> int:
         for way, script in (("descriptors", BY_DESCRIPTORS), ("streams", BY_STREAMS)):
             for file in ("right.dat", "wrong.dat"):
                 command = [sys.executable, "-c", script, file]
-                plain = preloaded.run(command, with_library=False)
-                emptied = evict(directory / file)
-                answer = preloaded.run(command)
-                records = preloaded.take_records()
+                plain, answer, emptied, records = both_ways(preloaded, command, file)
                 fetched, served = total(records, "bytes_fetched"), total(records, "bytes_served")
                 print(f"{way}, {file}: {len(records)} records, {fetched} fetched, {served} served")
                 if total(records, "openings") != len(PIECES):
@@ -183,9 +193,7 @@ def main() -> int:
                     failures.append(f"{way}: {fetched} wrong bytes were fetched")
         for processes in (1, 4):
             command = [sys.executable, "-c", BY_PARTS, "right.dat", str(processes)]
-            plain = preloaded.run(command, with_library=False)
-            emptied = evict(directory / "right.dat")
-            answer, records = preloaded.run(command), preloaded.take_records()
+            plain, answer, emptied, records = both_ways(preloaded, command, "right.dat")
             fetched, served = total(records, "bytes_fetched"), total(records, "bytes_served")
             print(f"{processes} processes by parts: {fetched} fetched, {served} served")
             if answer != plain:
@@ -195,9 +203,7 @@ def main() -> int:
             if emptied and (fetched > 3 * needed or served < processes * needed // 2):
                 failures.append(f"by parts: {fetched} fetched, {served} served: {records}")
         command = [sys.executable, "-c", BY_PARTS, "paged.dat", "1"]
-        plain = preloaded.run(command, with_library=False)
-        emptied = evict(directory / "paged.dat")
-        answer, records = preloaded.run(command), preloaded.take_records()
+        plain, answer, emptied, records = both_ways(preloaded, command, "paged.dat")
         fetched, given_up = total(records, "bytes_fetched"), total(records, "plans_given_up")
         print(f"by the page cache: {fetched} fetched")
         if answer != plain:
@@ -207,16 +213,12 @@ def main() -> int:
         if given_up > 0 or (emptied and not 0 < fetched < 2 * needed):
             failures.append(f"page cache: {fetched} fetched, {given_up} given up: {records}")
         command = [sys.executable, "-c", LOOKS_FIRST, "enormous.dat"]
-        plain = preloaded.run(command, with_library=False)
-        emptied = evict(directory / "enormous.dat")
-        answer, records = preloaded.run(command), preloaded.take_records()
+        plain, answer, emptied, records = both_ways(preloaded, command, "enormous.dat")
         print(f"enormous.dat: {total(records, 'bytes_served')} served")
         if answer != plain or (emptied and total(records, "bytes_served") == 0):
             failures.append(f"enormous: {plain} without the library, {answer} with it: {records}")
         command = [sys.executable, "-c", FORKS, *PAIR]
-        plain = preloaded.run(command, with_library=False)
-        emptied = all(evict(directory / file) for file in PAIR)
-        answer, records = preloaded.run(command), preloaded.take_records()
+        plain, answer, emptied, records = both_ways(preloaded, command, *PAIR)
         for file in PAIR:
             of_file = [it for it in records if it["path"] == str(directory / file)]
             served = total(of_file, "bytes_served")

@@ -72,9 +72,7 @@ bool AdvisedFile::foresees(Bytes offset) {
   if (!places_) places_.emplace(std::move(extents_));
   if (!noted_.empty()) {
     // What is read beyond an extent is not declared.
-    const auto last = places_->of(noted_.end() - 1, reached_);
-    const auto first = last ? last : places_->of(noted_.offset, reached_);
-    reached_ = first.value_or(reached_);
+    reached_ = places_->of_last(noted_, reached_).value_or(reached_);
   }
   const auto place = places_->of(offset, reached_);
   return place && is_near(reached_, *place);

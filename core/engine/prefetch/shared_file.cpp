@@ -5,7 +5,6 @@
 
 #include "core/engine/prefetch/plan_fingerprint.hpp"
 #include "core/engine/prefetch/steady_time.hpp"
-#include "core/storage/background_thread.hpp"
 
 namespace forebay {
 namespace {
@@ -393,8 +392,7 @@ bool SharedFile::come_to(Extent read) {
 /// The others need not keep it.
 void SharedFile::pass(Extent read, bool passes) {
   if (!is_declared(read)) return;
-  const auto last = places_.of(read.end() - 1, front_.furthest());
-  const auto place = last ? last : places_.of(read.offset, front_.furthest());
+  const auto place = places_.of_last(read, front_.furthest());
   if (!place || !is_in_reach(*place)) return;
   const Bytes end = *place + 1;
   // Behind the end nothing comes that could show it.

@@ -33,12 +33,9 @@ void decide(int descriptor, const FileVersion& version, Bytes offset) {
     if (stale->file != nullptr) stale->file->stop("the file was changed");
     end(state, *stale);
   }
-  const auto go_on_with = [&](Followed parked) {
-    parked.openings += followed.openings;
+  const auto take_up = [&](Followed parked) {
     const bool is_first_time = !std::exchange(parked.is_taken_up, true);
-    followed = std::move(parked);
-    managed->is_undecided = false;
-    if (followed.advised != nullptr) managed->times_tell_late = false;  // Nothing is served.
+    go_on_with(*managed, std::move(parked));
     if (is_first_time && followed.file != nullptr) {
       part_from_others(state, version.id, *followed.file, *managed);
     }
@@ -47,14 +44,13 @@ void decide(int descriptor, const FileVersion& version, Bytes offset) {
     return parked.file != nullptr ? parked.file->foresees(offset)
                                   : parked.advised->foresees(offset);
   };
-  if (auto parked = state.parked.take(version.id, foresees)) return go_on_with(*std::move(parked));
+  if (auto parked = state.parked.take(version.id, foresees)) return take_up(*std::move(parked));
   const std::vector<Extent>& willneed = followed.declared->willneed;
   std::vector<Extent> rest = declared_from(willneed, offset, version.size);
   const bool is_declared = rest.empty() == willneed.empty();
   if (!is_declared || !state.parked.may_begin(version.id)) {
-    const auto is_advised = [](const Followed& parked) { return parked.advised != nullptr; };
     auto parked = is_declared ? state.parked.take(version.id, is_advised) : std::nullopt;
-    if (parked) return go_on_with(*std::move(parked));
+    if (parked) return take_up(*std::move(parked));
     // The index of the file, or what nobody declared, or not for now.
     managed->is_over = ++managed->reads_undecided > most_strays;
     return;
@@ -100,9 +96,7 @@ void decide(int descriptor, const FileVersion& version, Bytes offset) {
        comes_from_page_cache(descriptor, followed.path, wishes, version.size))) {
     auto advised = advise(state, descriptor, version, followed.path, wishes);
     if (!advised) return without(to_string(advised.error()));
-    followed = {.advised = *std::move(advised), .version = version};
-    managed->times_tell_late = false;  // Nothing is served.
-    return;
+    return follow_as(*managed, {.advised = *std::move(advised), .version = version});
   }
   const auto file = fetch(state, descriptor, version, followed.path, std::move(wishes));
   if (!file) return without(to_string(file.error()));

@@ -21,6 +21,8 @@ PrefetchFigures whole(PrefetchFigures figures, const KernelReads& more) {
 
 }  // namespace
 
+bool is_advised(const Followed& followed) { return followed.advised != nullptr; }
+
 bool is_left_alone(const Followed& followed) {
   return followed.file == nullptr && followed.advised == nullptr && followed.trace == nullptr;
 }

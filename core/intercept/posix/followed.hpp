@@ -43,6 +43,8 @@ struct Followed {
   bool is_told = false;         ///< The program has ended, and a record tells of it.
 };
 
+/// The kernel serves its reads.
+bool is_advised(const Followed& followed);
 /// Nothing was fetched of what was declared, nor are its reads written down.
 bool is_left_alone(const Followed& followed);
 /// The same, and it was read, or there is a reason.

@@ -7,18 +7,12 @@
 #include <utility>
 
 #include "core/engine/prefetch/node_readers.hpp"
-#include "core/engine/prefetch/page_cache_fetch.hpp"
 #include "core/engine/prefetch/prefetcher.hpp"
 #include "core/engine/prefetch/steady_time.hpp"
 #include "core/intercept/posix/internal_descriptors.hpp"
 #include "core/intercept/posix/ways_to_fetch.hpp"
 #include "core/model/read_intent.hpp"
-#include "core/plan/block_advice.hpp"
 #include "core/plan/declared_parts.hpp"
-#include "core/plan/extent_advice.hpp"
-#include "core/plan/fetch_plan.hpp"
-#include "core/plan/fetch_window.hpp"
-#include "core/storage/fetch_source.hpp"
 #include "core/storage/read_progress.hpp"
 
 namespace forebay::posix {
@@ -28,8 +22,6 @@ namespace {
 bool is_told_by_reads(const ReadIntent& wishes, Reader reader) {
   return reader == Reader::calls && wishes.policy != ReadPolicy::mercury;
 }
-
-bool is_advised(const Followed& followed) { return followed.advised != nullptr; }
 
 /// What was kept of a file that is read through the page cache goes on, if it is still the same.
 bool take_up_advised(Registry& state, int descriptor, const FileVersion& version, Reader reader) {
@@ -240,16 +232,13 @@ std::shared_ptr<AdvisedFile> move_to_page_cache(Registry& state, ManagedFile& ma
   if (wishes == nullptr || wishes->willneed.empty() || !version || !(version->id == managed.id)) {
     return nullptr;
   }
-  managed.times_tell_late = false;  // Nothing is served.
   if (followed.declared != nullptr) {
     // A stream or a mapping goes on with what was kept: its reads are not seen.
     const auto is_kept = [&](const Followed& parked) {
-      return parked.advised != nullptr && parked.version == *version;
+      return is_advised(parked) && parked.version == *version;
     };
     if (auto parked = state.parked.take(managed.id, is_kept)) {
-      parked->openings += followed.openings;
-      followed = *std::move(parked);
-      managed.is_undecided = false;
+      go_on_with(managed, *std::move(parked));
       return followed.advised;
     }
   }
@@ -261,11 +250,10 @@ std::shared_ptr<AdvisedFile> move_to_page_cache(Registry& state, ManagedFile& ma
   if (!advised) return nullptr;
   release(state, followed);
   const WayBefore way = end_way(managed, followed);
-  followed = {.advised = *advised,
-              .version = *version,
-              .by_kernel = way.by_kernel,
-              .openings = way.openings};
-  managed.is_undecided = false;
+  follow_as(managed, {.advised = *advised,
+                      .version = *version,
+                      .by_kernel = way.by_kernel,
+                      .openings = way.openings});
   return *advised;
 }
 

@@ -65,14 +65,15 @@ Together fetch_together(Registry& state, int descriptor, const FileVersion& vers
                         const SharedWindow::Before& before, int first, int end) {
   Prefetcher* prefetcher = prefetcher_of(state);
   if (prefetcher == nullptr) return {};
+  // What others have fetched must not be older than the program's opening.
+  if (const auto now = served_version_of(descriptor); !now || !(*now == version)) return {};
+  const ReadIntent shared = fitted(wishes, version);
   for (int group = first; group < end; ++group) {
     auto source = open_protected_source(descriptor, path);
-    // What others have fetched must not be older than the program's opening; and a page cache could
-    // hold what no change of times tells of.
+    // A page cache could hold what no change of times tells of.
     if (!source || !(*source)->is_direct()) return {};
-    if (const auto now = served_version_of(descriptor); !now || !(*now == version)) return {};
-    const auto file = prefetcher->add_shared(path, *std::move(source), fitted(wishes, version),
-                                             version, before, file_clock_ns(), group);
+    const auto file = prefetcher->add_shared(path, *std::move(source), shared, version, before,
+                                             file_clock_ns(), group);
     if (!file) return {};
     if (!(*file)->is_done()) return {*file, group};
     prefetcher->release(*file);
@@ -171,6 +172,17 @@ void part_from_others(Registry& state, FileId id, ServedFile& file, const Manage
   for_others(state, id, own, [&file](const Followed& other) {
     if (other.begins_at) file.end_before(*other.begins_at);
   });
+}
+
+void follow_as(ManagedFile& managed, Followed followed) {
+  managed.followed = std::move(followed);
+  managed.is_undecided = false;
+  if (is_advised(managed.followed)) managed.times_tell_late = false;  // Nothing is served.
+}
+
+void go_on_with(ManagedFile& managed, Followed parked) {
+  parked.openings += managed.followed.openings;
+  follow_as(managed, std::move(parked));
 }
 
 void release(Registry& state, const Followed& followed) {

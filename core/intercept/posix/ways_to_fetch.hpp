@@ -70,6 +70,11 @@ void part_at(Registry& state, FileId id, Bytes offset, const ManagedFile& own);
 /// `file` is of one that was taken up again, by `own`.
 void part_from_others(Registry& state, FileId id, ServedFile& file, const ManagedFile& own);
 
+/// With its mutex locked: this becomes of the reads of `managed` from now on.
+void follow_as(ManagedFile& managed, Followed followed);
+/// The same of what was kept and goes on with it.
+void go_on_with(ManagedFile& managed, Followed parked);
+
 /// Nothing reads it any more.
 void release(Registry& state, const Followed& followed);
 
