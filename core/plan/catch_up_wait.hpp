@@ -44,7 +44,7 @@ class CatchUpWait {
   void look(const Seen& seen);
   bool end(std::int64_t now_ns, std::int64_t pause_ns);
 
-  const Bytes harmless_;
+  Bytes harmless_;
   bool is_waiting_ = false;
   std::int64_t since_ns_ = 0;       ///< Of this wait.
   std::int64_t looked_ns_ = 0;      ///< When it was last seen how the others get on.

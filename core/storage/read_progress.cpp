@@ -5,9 +5,22 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <utility>
 
 namespace forebay {
+namespace {
+
+// Of an entry of the page tables (proc(5), pagemap):
+constexpr std::uint64_t is_present = std::uint64_t{1} << 63U;
+constexpr std::uint64_t is_swapped = std::uint64_t{1} << 62U;
+constexpr std::uint64_t is_of_file = std::uint64_t{1} << 61U;  ///< Or of memory that is shared.
+
+/// Entries are read for so many at a time.
+constexpr std::size_t most_pages = 512;
+
+}  // namespace
 
 PositionProgress::PositionProgress(int descriptor, FileId file, std::function<Bytes(int)> asked)
     : program_(descriptor), file_(file), asked_(std::move(asked)), position_(position()) {}
@@ -49,8 +62,21 @@ std::optional<ReadProgress::Seen> PositionProgress::look(std::span<const Extent>
   return Seen{read, sought};
 }
 
-MappedProgress::MappedProgress(const Mapping& mapping)
+/// Addresses of whole pages.
+struct MappedProgress::Pages {
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+
+  bool empty() const { return begin >= end; }
+  int advise(int advice) const {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): an address of the program's.
+    return ::madvise(reinterpret_cast<void*>(begin), end - begin, advice);
+  }
+};
+
+MappedProgress::MappedProgress(const Mapping& mapping, std::optional<ShownMemory::Place> shared)
     : mapping_(mapping),
+      shared_(std::move(shared)),
       page_(::sysconf(_SC_PAGESIZE)),
       pagemap_(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}
 
@@ -66,27 +92,62 @@ std::optional<ReadProgress::Seen> MappedProgress::look(std::span<const Extent> e
 bool MappedProgress::is_touched(Bytes offset) const {
   const Bytes inside = offset - mapping_.offset;
   if (inside < 0 || inside >= mapping_.length) return false;
-  const std::uintptr_t page =
-      (mapping_.address + static_cast<std::uintptr_t>(inside)) / static_cast<std::uintptr_t>(page_);
-  constexpr std::uint64_t present = std::uint64_t{1} << 63U;
   std::uint64_t entry = 0;
-  return ::pread(pagemap_.get(), &entry, sizeof entry, static_cast<off_t>(page * sizeof entry)) ==
-             sizeof entry &&
-         (entry & present) != 0;
+  return entries_from(mapping_.address + static_cast<std::uintptr_t>(inside), {&entry, 1}) &&
+         (entry & is_present) != 0;
 }
 
-/// Whole pages inside. The kernel writes what the program changed elsewhere, if it has where, and
-/// reads again what is touched again: nothing is lost, whatever lies there by now.
-void MappedProgress::let_go(Extent extent) {
+/// Of the page tables, of the page at `address` and those behind it.
+bool MappedProgress::entries_from(std::uintptr_t address, std::span<std::uint64_t> entries) const {
+  const auto page = address / static_cast<std::uintptr_t>(page_);
+  const auto place = static_cast<off_t>(page * sizeof(std::uint64_t));
+  return ::pread(pagemap_.get(), entries.data(), entries.size_bytes(), place) ==
+         static_cast<ssize_t>(entries.size_bytes());
+}
+
+/// Those that lie inside.
+MappedProgress::Pages MappedProgress::pages_of(Extent extent) const {
   const Extent shown = intersect(extent, {mapping_.offset, mapping_.length});
-  if (shown.empty()) return;
+  if (shown.empty()) return {};
   const auto page = static_cast<std::uintptr_t>(page_);
   const std::uintptr_t from =
       mapping_.address + static_cast<std::uintptr_t>(shown.offset - mapping_.offset);
-  const std::uintptr_t begin = (from + page - 1) / page * page;
-  const std::uintptr_t end = (from + static_cast<std::uintptr_t>(shown.length)) / page * page;
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): an address of the program's.
-  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_PAGEOUT);
+  return {(from + page - 1) / page * page,
+          (from + static_cast<std::uintptr_t>(shown.length)) / page * page};
+}
+
+/// None has memory of the process's own behind it, that would be lost.
+bool MappedProgress::are_of_files(const Pages& pages) const {
+  std::array<std::uint64_t, most_pages> entries{};
+  const auto count = (pages.end - pages.begin) / static_cast<std::uintptr_t>(page_);
+  const auto found = std::span(entries).first(count);
+  const auto is_own = [](std::uint64_t entry) {
+    return (entry & (is_present | is_swapped)) != 0 && (entry & is_of_file) == 0;
+  };
+  return entries_from(pages.begin, found) && std::ranges::none_of(found, is_own);
+}
+
+/// The page cache keeps the pages, with what was stored there. Advice to take them out (PAGEOUT)
+/// would take them from others that have yet to come to them. It is one that destroys memory that
+/// is not shared: of what the program has taken away past us, by calls of its own to the kernel,
+/// the page tables say so.
+void MappedProgress::let_go(Extent extent) {
+  if (!shared_) return;
+  const Pages pages = pages_of(extent);
+  if (pages.empty() || !shared_->hold()) return;
+  const auto longest = most_pages * static_cast<std::uintptr_t>(page_);
+  for (std::uintptr_t at = pages.begin; at < pages.end; at += longest) {
+    const Pages some{at, std::min(at + longest, pages.end)};
+    if (are_of_files(some)) some.advise(MADV_DONTNEED);
+  }
+  shared_->release();
+}
+
+/// The kernel writes what the program changed elsewhere, if it has where, and reads again what is
+/// touched again: nothing is lost, whatever lies there by now.
+void MappedProgress::give_up(Extent extent) {
+  if (shared_) return;
+  if (const Pages pages = pages_of(extent); !pages.empty()) pages.advise(MADV_PAGEOUT);
 }
 
 }  // namespace forebay

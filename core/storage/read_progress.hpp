@@ -10,6 +10,7 @@
 #include "core/model/extent.hpp"
 #include "core/storage/descriptor.hpp"
 #include "core/storage/file_version.hpp"
+#include "core/storage/shown_memory.hpp"
 
 namespace forebay {
 
@@ -29,8 +30,12 @@ class ReadProgress {
   /// None: nothing is known to have been read. `expected`: what will be read, in that order.
   virtual std::optional<Seen> look(std::span<const Extent> expected) = 0;
 
-  /// `extent` is not needed any more: the kernel should not find it in use by the program.
+  /// The program has passed `extent`: the kernel should not find it in use by it. Others may want
+  /// it, and find it in the page cache.
   virtual void let_go(Extent) {}
+  /// Nobody wants `extent` any more, and it was taken out of the page cache, but for what is in
+  /// use.
+  virtual void give_up(Extent) {}
 
   /// The program is about to close `descriptor`. True: it was the one that is looked at, and there
   /// is nothing to be seen behind what is now.
@@ -78,15 +83,25 @@ struct Mapping {
 /// Of a mapping: the page tables say which pages were touched (proc(5), pagemap).
 class MappedProgress final : public ReadProgress {
  public:
-  explicit MappedProgress(const Mapping& mapping);
+  /// `shared`: of a shared mapping (MAP_SHARED), whose pages are the page cache's alone; it is let
+  /// go of there. None: a private one, in which the program may have stored.
+  explicit MappedProgress(const Mapping& mapping,
+                          std::optional<ShownMemory::Place> shared = std::nullopt);
   std::optional<Seen> look(std::span<const Extent> expected) override;
   void let_go(Extent extent) override;
+  void give_up(Extent extent) override;
   int descriptor() const override { return pagemap_.get(); }
 
  private:
+  struct Pages;
+
+  bool entries_from(std::uintptr_t address, std::span<std::uint64_t> entries) const;
   bool is_touched(Bytes offset) const;
+  Pages pages_of(Extent extent) const;
+  bool are_of_files(const Pages& pages) const;
 
   const Mapping mapping_;
+  std::optional<ShownMemory::Place> shared_;
   const Bytes page_;
   const Descriptor pagemap_;
 };

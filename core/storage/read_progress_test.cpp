@@ -1,15 +1,22 @@
-// Goal: what a stream's position says of its reads, also where it says two things.  Method: a file
-// with nothing in it, and a descriptor that is moved as streams move theirs.
+// Goal: what a stream's position says of its reads, also where it says two things; and that letting
+// go of a mapping's pages destroys nothing, whatever lies there by now. Method: a file with nothing
+// in it, and a descriptor that is moved as streams move theirs; mappings of a file of some pages,
+// in whose place the test puts other memory.
 #include "core/storage/read_progress.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "core/storage/page_residence.hpp"
 
 namespace forebay {
 namespace {
@@ -98,6 +105,94 @@ TEST_F(PositionTest, ADescriptorThatIsClosedMeanwhileIsNotTheOneAfterIt) {
     go_to(910'000);  // The next stream's.
   };
   EXPECT_EQ(progress.look(pieces), (Seen{at(149'999, 1)}));
+}
+
+class MappedTest : public ::testing::Test {
+ protected:
+  inline static const Bytes page = ::sysconf(_SC_PAGESIZE);
+  inline static const Bytes size = 8 * page;
+  inline static const Extent passed{page, 4 * page};
+
+  MappedTest() {
+    std::string name = ::testing::TempDir() + "read_progress_XXXXXX";
+    fd_ = ::mkstemp(name.data());
+    ::unlink(name.c_str());
+    const std::vector<char> content(static_cast<std::size_t>(size), 'f');
+    EXPECT_EQ(::pwrite(fd_, content.data(), content.size(), 0), size);
+  }
+  ~MappedTest() override {
+    if (place_ != nullptr) ::munmap(place_, static_cast<std::size_t>(size));
+    ::close(fd_);
+  }
+
+  /// All of the file, every page touched.
+  Mapping map(int flags, int protection = PROT_READ) {
+    place_ = static_cast<char*>(
+        ::mmap(nullptr, static_cast<std::size_t>(size), protection, flags, fd_, 0));
+    EXPECT_NE(place_, MAP_FAILED);
+    for (Bytes at = 0; at < size; at += page) EXPECT_EQ(byte(at), 'f');
+    return {begin(), size, 0};
+  }
+  std::uintptr_t begin() const { return reinterpret_cast<std::uintptr_t>(place_); }
+  std::uintptr_t end() const { return begin() + static_cast<std::uintptr_t>(size); }
+  char byte(Bytes offset) const { return const_cast<const volatile char*>(place_)[offset]; }
+  void store(Bytes offset, char value) const { place_[offset] = value; }
+  Bytes in_page_cache() const { return resident_bytes(fd_, {0, size}, residence_told(fd_)); }
+  /// In place of one page of the file.
+  void map_own_memory() const {
+    ASSERT_NE(::mmap(place_ + passed.offset, static_cast<std::size_t>(page), PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+              MAP_FAILED);
+    store(passed.offset, 'o');
+  }
+  static bool is_in_use(MappedProgress& progress, Extent extent) {
+    return progress.look({&extent, 1}).has_value();
+  }
+  ShownMemory& shown() { return shown_; }
+
+ private:
+  int fd_;
+  char* place_ = nullptr;
+  ShownMemory shown_;
+};
+
+TEST_F(MappedTest, SharedPagesAreLetGoOfAndStayInThePageCache) {
+  const Mapping mapping = map(MAP_SHARED);
+  MappedProgress progress(mapping, shown().add(begin(), end()));
+  ASSERT_TRUE(is_in_use(progress, passed));
+  progress.let_go({passed.offset - 10, passed.length + 20});
+  EXPECT_FALSE(is_in_use(progress, passed));
+  EXPECT_TRUE(is_in_use(progress, {0, page})) << "only whole pages";
+  EXPECT_TRUE(is_in_use(progress, {passed.end(), page}));
+  EXPECT_EQ(in_page_cache(), size);
+  EXPECT_EQ(byte(passed.offset), 'f');
+}
+
+TEST_F(MappedTest, PrivatePagesKeepWhatWasStored) {
+  const Mapping mapping = map(MAP_PRIVATE, PROT_READ | PROT_WRITE);
+  store(passed.offset, 's');
+  MappedProgress progress(mapping);
+  progress.let_go(passed);
+  EXPECT_TRUE(is_in_use(progress, passed)) << "others may want them";
+  progress.give_up(passed);
+  EXPECT_EQ(byte(passed.offset), 's');
+  EXPECT_EQ(byte(passed.end() - 1), 'f');
+}
+
+TEST_F(MappedTest, OtherMemoryInTheirPlaceIsLeftAlone) {
+  const Mapping mapping = map(MAP_SHARED);
+  MappedProgress progress(mapping, shown().add(begin(), end()));
+  map_own_memory();
+  progress.let_go(passed);
+  EXPECT_EQ(byte(passed.offset), 'o') << "past the calls that tell of it";
+}
+
+TEST_F(MappedTest, WhatWasTakenAwayIsLeftAlone) {
+  const Mapping mapping = map(MAP_SHARED);
+  MappedProgress progress(mapping, shown().add(begin(), end()));
+  shown().take_away(end() - 1, end());
+  progress.let_go(passed);
+  EXPECT_TRUE(is_in_use(progress, passed));
 }
 
 }  // namespace

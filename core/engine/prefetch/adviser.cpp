@@ -201,10 +201,14 @@ bool AdvisedFile::is_fetched() const {
 }
 
 void AdvisedFile::let_go(std::span<const ReadAdvice::Item> items) {
-  for (const auto& way : ways()) {
+  const auto read_by = ways();
+  for (const auto& way : read_by) {
     for (const auto& item : items) way->let_go(item.extent);
   }
-  fetch_->let_go(*source_, items);
+  const auto given_up = fetch_->let_go(*source_, items);
+  for (const auto& way : read_by) {
+    for (const Extent& extent : given_up) way->give_up(extent);
+  }
 }
 
 Adviser::Adviser(std::function<void()> prepare)

@@ -14,6 +14,7 @@
 #include "core/engine/prefetch/named_memory.hpp"
 #include "core/engine/prefetch/process_life.hpp"
 #include "core/engine/prefetch/steady_time.hpp"
+#include "core/plan/fetch_piece.hpp"
 #include "core/storage/own_mapping.hpp"
 
 namespace forebay {
@@ -93,7 +94,7 @@ std::unique_ptr<NodeReaders> NodeReaders::join(const FileVersion& version,
   std::unique_ptr<NodeReaders> readers(new NodeReaders(version, kept_most));
   if (!readers->enter_shared(version)) readers->enter_alone();
   if (readers->segment_ == nullptr) return nullptr;
-  readers->want(extents);
+  readers->want(extents, kept_most);
   return readers;
 }
 
@@ -172,14 +173,22 @@ void NodeReaders::keep_account() {
   wanted_bytes_.resize(units);  // Last: as long as it is empty there may be no memory for them.
 }
 
-void NodeReaders::want(const std::vector<Extent>& extents) {
+void NodeReaders::want(const std::vector<Extent>& extents, Bytes kept_most) {
   if (!extents.empty()) keep_account();
+  Bytes units = 0;
+  Bytes brought_for_them = 0;
   for (const Extent& extent : extents) {
+    brought_for_them += transfer_of(extent).length;
     for_units(extent, [&](std::size_t index, Bytes bytes) {
       wanted_bytes_[index] += bytes;
-      set(segment_->wanted_by(*slot_), index);
+      if (set(segment_->wanted_by(*slot_), index)) ++units;
     });
   }
+  // Of pieces that lie apart many units are brought in part.
+  if (brought_for_them == 0 || brought_for_them >= units * unit_) return;
+  const double parts = static_cast<double>(kept_most) / static_cast<double>(brought_for_them);
+  kept_most_ = std::max(kept_most_, static_cast<Bytes>(parts * static_cast<double>(units)));
+  wait_ = CatchUpWait(kept_most_ / harmless_part);
 }
 
 NodeReaders::Turn::Turn(NodeReaders* readers) : readers_(readers) {

@@ -93,7 +93,7 @@ class NodeReaders {
   bool enter_shared(const FileVersion& version);
   void enter_alone();
   void keep_account();
-  void want(const std::vector<Extent>& extents);
+  void want(const std::vector<Extent>& extents, Bytes kept_most);
   template <typename PerUnit>
   void for_units(Extent extent, PerUnit per_unit) const;
   bool others_want(std::size_t index);
@@ -108,7 +108,7 @@ class NodeReaders {
 
   const Bytes file_size_;
   const Bytes unit_;
-  const Bytes kept_most_;     ///< Units, for each reader.
+  Bytes kept_most_;           ///< Units, for each reader.
   NamedMemory::Name name_{};  ///< Of the shared memory; empty: it is our own.
   std::uint64_t inode_ = 0;
   Segment* segment_ = nullptr;

@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "core/engine/prefetch/process_life.hpp"
 #include "core/engine/prefetch/steady_time.hpp"
@@ -71,6 +72,17 @@ TEST(NodeReaders, WhatIsKeptForOthersHasALimit) {
   first->brought(at(0, 10));
   EXPECT_THAT(first->passed(at(0, 6)), ElementsAre(at(5, 1), at(4, 1), at(3, 1), at(2, 1)))
       << "3 units for each of the two, and those that the other wants first";
+}
+
+TEST(NodeReaders, OfPiecesThatLieApartAsManyAreKeptAsTheBudgetsHold) {
+  std::vector<Extent> pieces;
+  for (Bytes i = 0; i < 10; ++i) pieces.push_back({i * unit, unit / 4});
+  const auto first = NodeReaders::join(version_for(21), pieces, unit);
+  const auto second = NodeReaders::join(version_for(21), pieces, unit);
+  for (const Extent& piece : pieces) first->brought(piece);
+  EXPECT_THAT(first->passed(pieces[0]), ElementsAre(at(0, 1)));
+  EXPECT_THAT(first->passed(pieces[1]), ElementsAre(at(1, 1)));
+  EXPECT_THAT(first->passed(pieces[2]), IsEmpty()) << "4 for each of the two";
 }
 
 TEST(NodeReaders, WhatTheNextOneComesForIsLeftToIt) {

@@ -40,11 +40,11 @@ extern "C" {
 
 FOREBAY_EXPORTED void* mmap(void* address, size_t length, int protection, int flags, int fd,
                             off_t offset) {
+  if ((flags & MAP_FIXED) != 0) unmapped(address, length);
   void* place = map(address, length, protection, flags, fd, offset);
   if (place == MAP_FAILED) return place;
-  if ((flags & MAP_FIXED) != 0) unmapped(place, length);
   if (listed(fd) != nullptr && protection == PROT_READ && (flags & filled_at_once) == 0) {
-    mapped(fd, place, length, offset);
+    mapped(fd, place, length, offset, (flags & MAP_TYPE) != MAP_PRIVATE);
   }
   return place;
 }

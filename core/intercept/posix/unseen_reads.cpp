@@ -33,6 +33,7 @@ void forget_shown(Registry& state, std::uintptr_t begin, std::uintptr_t end) {
   for (std::size_t i = state.mappings.size(); i-- > 0;) {
     if (begin >= state.mappings[i].end || end <= state.mappings[i].begin) continue;
     const ShownFile shown = state.mappings[i];
+    state.shown_memory.take_away(shown.begin, shown.end);
     state.mappings.erase(state.mappings.begin() + static_cast<std::ptrdiff_t>(i));
     shown.file->forget(shown.progress);
     const bool is_open = std::ranges::any_of(state.files, [&](ManagedFile* managed) {
@@ -81,19 +82,20 @@ void is_stream(int descriptor) {
   });
 }
 
-void mapped(int descriptor, void* address, size_t length, off_t offset) {
+void mapped(int descriptor, void* address, size_t length, off_t offset, bool is_shared) {
   with_listed(descriptor, [&](Registry& state, ManagedFile& managed) {
     // Each takes a descriptor.
     if (state.mappings.size() >= most_mappings || descriptors_run_short()) return;
     const auto file = move_to_page_cache(state, managed, descriptor);
     if (file == nullptr) return;
     const auto begin = reinterpret_cast<std::uintptr_t>(address);
-    auto progress = protect(
-        std::make_unique<MappedProgress>(Mapping{begin, static_cast<Bytes>(length), offset}));
-    file->watch(progress);
-    state.mappings.push_back(
-        {begin, begin + length, file, std::move(progress), managed.followed.openings});
-    has_mappings = true;
+    const std::uintptr_t end = begin + length;
+    auto place = is_shared ? state.shown_memory.add(begin, end) : std::nullopt;
+    auto progress = protect(std::make_unique<MappedProgress>(
+        Mapping{begin, static_cast<Bytes>(length), offset}, std::move(place)));
+    state.mappings.push_back({begin, end, file, progress, managed.followed.openings});
+    has_mappings = true;  // Before it is watched: who unmaps it asks this first.
+    file->watch(std::move(progress));
   });
 }
 
@@ -102,12 +104,14 @@ void unmapped(void* address, size_t length) {
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
   Registry& state = *registry.load();
   if (!is_own_process(state)) return;
-  if (inside) return missed.add(begin, begin + length);
   const int before = errno;
+  state.shown_memory.take_away(begin, begin + length);
+  errno = before;
+  if (inside) return missed.add(begin, begin + length);
   const Inside guard;
   // An allocator may come here around a fork, when the lock is held by its own thread. What is
-  // looked at in vain meanwhile does no harm: the kernel is asked about pages and given advice, no
-  // more.
+  // looked at in vain meanwhile does no harm: the kernel is asked about pages and given advice that
+  // loses nothing.
   const std::unique_lock lock(state.mutex, std::try_to_lock);
   if (lock.owns_lock()) {
     forget_missed(state);
