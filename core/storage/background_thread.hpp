@@ -1,7 +1,5 @@
 #pragma once
 
-#include <signal.h>
-
 #include <cerrno>
 #include <new>
 #include <system_error>
@@ -9,6 +7,7 @@
 #include <utility>
 
 #include "core/model/error.hpp"
+#include "core/storage/blocked_signals.hpp"
 
 namespace forebay {
 
@@ -16,18 +15,7 @@ namespace forebay {
 /// Throws std::system_error where none is to be had; the caller's signals are as before, too.
 template <typename Work>
 std::thread background_thread(Work work) {
-  struct Blocked {
-    Blocked() {
-      sigset_t all;
-      sigfillset(&all);
-      pthread_sigmask(SIG_BLOCK, &all, &before);  // Threads inherit the mask of their maker.
-    }
-    ~Blocked() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
-    Blocked(const Blocked&) = delete;
-    Blocked& operator=(const Blocked&) = delete;
-    sigset_t before{};
-  };
-  const Blocked blocked;
+  const BlockedSignals blocked;  // Threads inherit the mask of their maker.
   return std::thread(std::move(work));
 }
 

@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "core/storage/blocked_signals.hpp"
+
 namespace forebay {
 namespace {
 
@@ -66,17 +68,11 @@ std::optional<ReadProgress::Seen> PositionProgress::look(std::span<const Extent>
 struct MappedProgress::Pages {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
-
-  bool empty() const { return begin >= end; }
-  int advise(int advice) const {
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): an address of the program's.
-    return ::madvise(reinterpret_cast<void*>(begin), end - begin, advice);
-  }
 };
 
-MappedProgress::MappedProgress(const Mapping& mapping, std::optional<ShownMemory::Place> shared)
+MappedProgress::MappedProgress(const Mapping& mapping, std::optional<ShownMemory::Place> place)
     : mapping_(mapping),
-      shared_(std::move(shared)),
+      place_(std::move(place)),
       page_(::sysconf(_SC_PAGESIZE)),
       pagemap_(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}
 
@@ -116,38 +112,49 @@ MappedProgress::Pages MappedProgress::pages_of(Extent extent) const {
           (from + static_cast<std::uintptr_t>(shown.length)) / page * page};
 }
 
-/// None has memory of the process's own behind it, that would be lost.
-bool MappedProgress::are_of_files(const Pages& pages) const {
+/// False: one of them is the process's own, and shows no file.
+bool MappedProgress::let_go_of(const Pages& pages) const {
   std::array<std::uint64_t, most_pages> entries{};
-  const auto count = (pages.end - pages.begin) / static_cast<std::uintptr_t>(page_);
-  const auto found = std::span(entries).first(count);
+  const auto page = static_cast<std::uintptr_t>(page_);
+  const auto found = std::span(entries).first((pages.end - pages.begin) / page);
+  if (!entries_from(pages.begin, found)) return false;
+  const auto is_in_use = [](std::uint64_t entry) { return (entry & is_present) != 0; };
   const auto is_own = [](std::uint64_t entry) {
     return (entry & (is_present | is_swapped)) != 0 && (entry & is_of_file) == 0;
   };
-  return entries_from(pages.begin, found) && std::ranges::none_of(found, is_own);
-}
-
-/// The page cache keeps the pages, with what was stored there. Advice to take them out (PAGEOUT)
-/// would take them from others that have yet to come to them. It is one that destroys memory that
-/// is not shared: of what the program has taken away past us, by calls of its own to the kernel,
-/// the page tables say so.
-void MappedProgress::let_go(Extent extent) {
-  if (!shared_) return;
-  const Pages pages = pages_of(extent);
-  if (pages.empty() || !shared_->hold()) return;
-  const auto longest = most_pages * static_cast<std::uintptr_t>(page_);
-  for (std::uintptr_t at = pages.begin; at < pages.end; at += longest) {
-    const Pages some{at, std::min(at + longest, pages.end)};
-    if (are_of_files(some)) some.advise(MADV_DONTNEED);
+  if (std::ranges::any_of(found, is_own)) return false;
+  // What is not in use is not touched: whatever comes there is none of this.
+  for (auto first = found.begin(); first != found.end();) {
+    first = std::find_if(first, found.end(), is_in_use);
+    const auto end = std::find_if_not(first, found.end(), is_in_use);
+    const auto address = [&](auto entry) {
+      return pages.begin + static_cast<std::uintptr_t>(entry - found.begin()) * page;
+    };
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): an address of the program's.
+    auto* const place = reinterpret_cast<void*>(address(first));
+    if (first != end) ::madvise(place, address(end) - address(first), MADV_DONTNEED);
+    first = end;
   }
-  shared_->release();
+  return true;
 }
 
-/// The kernel writes what the program changed elsewhere, if it has where, and reads again what is
-/// touched again: nothing is lost, whatever lies there by now.
-void MappedProgress::give_up(Extent extent) {
-  if (shared_) return;
-  if (const Pages pages = pages_of(extent); !pages.empty()) pages.advise(MADV_PAGEOUT);
+/// The page cache keeps the pages, with what was stored there. MADV_PAGEOUT would take them from
+/// others that have yet to come to them. MADV_DONTNEED destroys what is no file's: it is for who
+/// holds the place, and for what the page tables say is one, since the program may have put other
+/// memory there past us, by calls of its own to the kernel.
+void MappedProgress::let_go(Extent extent) {
+  const Pages pages = pages_of(extent);
+  const auto longest = most_pages * static_cast<std::uintptr_t>(page_);
+  bool is_shown = place_.has_value();
+  for (std::uintptr_t at = pages.begin; is_shown && at < pages.end; at += longest) {
+    // A handler could want to take away what its own thread holds.
+    const BlockedSignals blocked;
+    is_shown = place_->hold();
+    if (!is_shown) break;
+    is_shown = let_go_of({at, std::min(at + longest, pages.end)});
+    place_->release();
+  }
+  if (!is_shown) place_.reset();
 }
 
 }  // namespace forebay

@@ -15,7 +15,8 @@
 namespace forebay {
 
 /// How far a program has come in a file whose reads are not seen: by C streams, or through a
-/// mapping. look() and let_go() are for one thread.
+/// mapping. look() and let_go() are for
+/// one thread at a time.
 class ReadProgress {
  public:
   virtual ~ReadProgress() = default;
@@ -33,9 +34,6 @@ class ReadProgress {
   /// The program has passed `extent`: the kernel should not find it in use by it. Others may want
   /// it, and find it in the page cache.
   virtual void let_go(Extent) {}
-  /// Nobody wants `extent` any more, and it was taken out of the page cache, but for what is in
-  /// use.
-  virtual void give_up(Extent) {}
 
   /// The program is about to close `descriptor`. True: it was the one that is looked at, and there
   /// is nothing to be seen behind what is now.
@@ -83,13 +81,11 @@ struct Mapping {
 /// Of a mapping: the page tables say which pages were touched (proc(5), pagemap).
 class MappedProgress final : public ReadProgress {
  public:
-  /// `shared`: of a shared mapping (MAP_SHARED), whose pages are the page cache's alone; it is let
-  /// go of there. None: a private one, in which the program may have stored.
-  explicit MappedProgress(const Mapping& mapping,
-                          std::optional<ShownMemory::Place> shared = std::nullopt);
+  /// `place`: of the mapping, which nobody can store in while it is there, or which is shared.
+  /// None: nothing is let go of.
+  MappedProgress(const Mapping& mapping, std::optional<ShownMemory::Place> place);
   std::optional<Seen> look(std::span<const Extent> expected) override;
   void let_go(Extent extent) override;
-  void give_up(Extent extent) override;
   int descriptor() const override { return pagemap_.get(); }
 
  private:
@@ -98,10 +94,10 @@ class MappedProgress final : public ReadProgress {
   bool entries_from(std::uintptr_t address, std::span<std::uint64_t> entries) const;
   bool is_touched(Bytes offset) const;
   Pages pages_of(Extent extent) const;
-  bool are_of_files(const Pages& pages) const;
+  bool let_go_of(const Pages& pages) const;
 
   const Mapping mapping_;
-  std::optional<ShownMemory::Place> shared_;
+  std::optional<ShownMemory::Place> place_;
   const Bytes page_;
   const Descriptor pagemap_;
 };

@@ -64,19 +64,20 @@ TEST(ShownMemory, HasRoomForAsManyAsItSays) {
 /// `is_there[i]` stands for memory at [i, i + 1), which one thread takes away and gives again.
 TEST(ShownMemory, WhoTakesItAwayWaitsForWhoHoldsIt) {
   constexpr std::size_t threads = 3;
-  constexpr int rounds = 2000;
+  constexpr int enough = 500;
   struct Shared {
     ShownMemory memory;
     std::array<std::atomic<bool>, threads> is_there{};
     std::array<std::mutex, threads> mutexes;
     std::array<std::shared_ptr<Place>, threads> places;  ///< Guarded by mutexes.
+    std::atomic<int> holds{0};
     std::atomic<int> wrong{0};
     std::atomic<std::size_t> at_work{threads};
   } shared;
   std::vector<std::thread> takers;
   for (std::size_t i = 0; i < threads; ++i) {
     takers.emplace_back([&shared, i] {
-      for (int round = 0; round < rounds; ++round) {
+      while (shared.holds < enough) {
         shared.is_there[i] = true;
         auto place = shared.memory.add(i, i + 1);
         if (!place) {
@@ -100,6 +101,7 @@ TEST(ShownMemory, WhoTakesItAwayWaitsForWhoHoldsIt) {
         return shared.places[i];
       }();
       if (place == nullptr || !place->hold()) continue;
+      ++shared.holds;
       if (!shared.is_there[i]) ++shared.wrong;
       std::this_thread::yield();
       if (!shared.is_there[i]) ++shared.wrong;

@@ -201,14 +201,10 @@ bool AdvisedFile::is_fetched() const {
 }
 
 void AdvisedFile::let_go(std::span<const ReadAdvice::Item> items) {
-  const auto read_by = ways();
-  for (const auto& way : read_by) {
+  for (const auto& way : ways()) {
     for (const auto& item : items) way->let_go(item.extent);
   }
-  const auto given_up = fetch_->let_go(*source_, items);
-  for (const auto& way : read_by) {
-    for (const Extent& extent : given_up) way->give_up(extent);
-  }
+  fetch_->let_go(*source_, items);
 }
 
 Adviser::Adviser(std::function<void()> prepare)

@@ -5,7 +5,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -13,7 +12,6 @@
 #include <cstdlib>
 #include <future>
 #include <mutex>
-#include <set>
 #include <string>
 
 #include "core/plan/block_advice.hpp"
@@ -25,8 +23,6 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::UnorderedElementsAre;
-using ::testing::UnorderedElementsAreArray;
 
 /// What was told, to wait for.
 class Told {
@@ -192,75 +188,6 @@ class SeenProgress final : public ReadProgress {
   const std::vector<Extent> seen_;
   std::size_t next_ = 0;
 };
-
-/// A page cache that has what was brought.
-class CachedSource final : public FetchSource {
- public:
-  Result<Bytes> read(std::span<std::byte> into, Bytes offset) override {
-    const auto length = static_cast<Bytes>(into.size());
-    static_cast<void>(advise({offset, length}, true));
-    return length;
-  }
-  std::optional<FileVersion> version() override { return std::nullopt; }
-  Bytes resident(Extent extent) override {
-    Bytes count = 0;
-    for (Bytes at = extent.offset; at < extent.end(); at += page) count += pages_.count(at) * page;
-    return count;
-  }
-  Status advise(Extent extent, bool is_needed) override {
-    for (Bytes at = extent.offset; at < extent.end(); at += page) {
-      if (is_needed) pages_.insert(at);
-      if (!is_needed) pages_.erase(at);
-    }
-    return {};
-  }
-  int descriptor() const override { return -1; }
-
- private:
-  static constexpr Bytes page = 4 * KiB;
-  std::set<Bytes> pages_;
-};
-
-/// Writes down what it is to let go of and to give up, for who waits until all is seen.
-class ToldProgress final : public ReadProgress {
- public:
-  explicit ToldProgress(std::vector<Extent> seen) : seen_(std::move(seen)) {}
-  std::optional<Seen> look(std::span<const Extent> expected) override {
-    auto seen = seen_.look(expected);
-    if (!seen && !is_over_) is_over.set_value();
-    is_over_ |= !seen;
-    return seen;
-  }
-  void let_go(Extent extent) override { passed.push_back(extent); }
-  void give_up(Extent extent) override { given_up.push_back(extent); }
-
-  std::promise<void> is_over;
-  std::vector<Extent> passed;  ///< To be looked at when the file is finished, as is given_up.
-  std::vector<Extent> given_up;
-
- private:
-  SeenProgress seen_;
-  bool is_over_ = false;
-};
-
-/// Of two processes that read a file through mappings, the one in front.
-TEST(Adviser, WhatAnotherWantsIsLetGoOfAndNotGivenUp) {
-  constexpr Bytes piece = 64 * KiB;
-  const FileVersion version{{static_cast<std::uint64_t>(::getpid()), 1}, 8 * piece, 0, 0};
-  const std::vector<Extent> all = {{0, piece}, {2 * piece, piece}, {4 * piece, piece}};
-  const auto other = NodeReaders::join(version, {all[1]}, 4 * piece);
-  Adviser adviser;
-  const auto file = adviser.add(
-      "a", std::make_unique<CachedSource>(),
-      std::make_unique<ExtentAdvice>(all, version.size, 4 * piece, Bytes{0}),
-      std::make_unique<PageCacheFetch>(NodeReaders::join(version, all, 4 * piece), version.size));
-  const auto way = std::make_shared<ToldProgress>(all);
-  file->watch(way);
-  way->is_over.get_future().wait();
-  file->finish();
-  EXPECT_THAT(way->passed, UnorderedElementsAreArray(all));
-  EXPECT_THAT(way->given_up, UnorderedElementsAre(all[0], all[2]));
-}
 
 TEST(Adviser, AReaderThatDoesNotCallIsWatched) {
   Told told;

@@ -61,6 +61,7 @@ bool clear(Units& bits, std::size_t index) {
 struct NodeReaders::Slot {
   std::atomic<std::int32_t> process;  ///< 0: free.
   std::atomic<std::uint64_t> beginning;
+  std::atomic<Bytes> kept_most;  ///< Units.
 };
 
 struct NodeReaders::Segment {
@@ -99,7 +100,7 @@ std::unique_ptr<NodeReaders> NodeReaders::join(const FileVersion& version,
 }
 
 bool NodeReaders::enter_shared(const FileVersion& version) {
-  name_ = NamedMemory::name_for("reads-5", version);
+  name_ = NamedMemory::name_for("reads-6", version);
   if (name_.front() == '\0') return false;
   const auto memory = NamedMemory::open(name_.data(), sizeof(Segment));
   const auto give_up = [&] {
@@ -130,6 +131,7 @@ bool NodeReaders::enter_shared(const FileVersion& version) {
   slot_ = &*free;
   for (auto& word : segment_->wanted_by(*slot_)) word.store(0);
   slot_->beginning.store(beginning_of(::getpid()));
+  slot_->kept_most.store(kept_most_);
   slot_->process.store(::getpid());
   return true;
 }
@@ -185,10 +187,12 @@ void NodeReaders::want(const std::vector<Extent>& extents, Bytes kept_most) {
     });
   }
   // Of pieces that lie apart many units are brought in part.
-  if (brought_for_them == 0 || brought_for_them >= units * unit_) return;
-  const double parts = static_cast<double>(kept_most) / static_cast<double>(brought_for_them);
-  kept_most_ = std::max(kept_most_, static_cast<Bytes>(parts * static_cast<double>(units)));
-  wait_ = CatchUpWait(kept_most_ / harmless_part);
+  if (brought_for_them > 0 && brought_for_them < units * unit_) {
+    const double parts = static_cast<double>(kept_most) / static_cast<double>(brought_for_them);
+    kept_most_ = std::max(kept_most_, static_cast<Bytes>(parts * static_cast<double>(units)));
+    wait_ = CatchUpWait(kept_most_ / harmless_part);
+  }
+  slot_->kept_most.store(kept_most_);
 }
 
 NodeReaders::Turn::Turn(NodeReaders* readers) : readers_(readers) {
@@ -296,7 +300,13 @@ bool NodeReaders::is_soon_wanted(Bytes age) const {
 }
 
 /// Units that all readers together may have brought.
-Bytes NodeReaders::most_brought() const { return kept_most_ * slots_taken(); }
+Bytes NodeReaders::most_brought() const {
+  Bytes most = 0;
+  for (const Slot& slot : segment_->slots) {
+    if (slot.process.load() != 0) most += slot.kept_most.load();
+  }
+  return most;
+}
 
 int NodeReaders::slots_taken() const {
   return static_cast<int>(std::ranges::count_if(

@@ -88,15 +88,18 @@ void go_on(int descriptor, Bytes offset, const ServedFile::Served& served) {
     const std::lock_guard file_lock(managed->mutex);
     if (managed->followed.file != before.file) return;
   }
-  if (!served.astray && comes_from_page_cache(descriptor, before.file->path(),
-                                              before.file->intent(), before.version.size)) {
+  const bool has_page_cache = comes_from_page_cache(descriptor, before.file->path(),
+                                                    before.file->intent(), before.version.size);
+  if (!served.astray && has_page_cache) {
     managed->is_over = move_to_page_cache(state, *managed, descriptor, offset) == nullptr;
     return;
   }
   ReadIntent rest = before.file->intent();
   rest.willneed = served.astray ? std::vector<Extent>{}
                                 : declared_from(rest.willneed, offset, before.version.size);
-  auto file = rest.willneed.empty() && !served.astray
+  // What the kernel brings serves all of them; by guessing each would fetch for itself.
+  const bool guesses = served.astray && !(has_page_cache && before.company->has_company());
+  auto file = rest.willneed.empty() && !guesses
                   ? nullptr
                   : fetch(state, descriptor, before.version, before.file->path(), std::move(rest))
                         .value_or(nullptr);

@@ -384,7 +384,7 @@ void end_reading(Registry& state) {
     end_parked(state);
     state.left_alone.write_records();
     write_records_of_mappings(state);
-    state.mappings.clear();
+    forget_all_mappings(state);
   });
   errno = before;
 }
@@ -412,8 +412,8 @@ void give_up_descriptors(Registry& state, const char* why, WantsMore wants_more)
   }
   if (wants_more() && state.prefetcher != nullptr) retire_prefetcher(state, why);
   if (wants_more() && state.adviser != nullptr) {
-    state.mappings.clear();
     state.adviser->end();
+    forget_all_mappings(state);
     state.ended.push_back(std::move(state.adviser));
   }
 }

@@ -50,9 +50,9 @@ extern constinit thread_local bool fetches_later;
 /// A C stream reads by the listed `descriptor` from now on. errno stays.
 void is_stream(int descriptor);
 
-/// The listed `descriptor` is shown at `address`, to others too if `is_shared`; or something else
-/// will be, or nothing. errno stays.
-void mapped(int descriptor, void* address, size_t length, off_t offset, bool is_shared);
+/// The listed `descriptor` is shown at `address`, and cannot be stored in; or something else will
+/// be, or nothing, or it can. errno stays.
+void mapped(int descriptor, void* address, size_t length, off_t offset);
 void unmapped(void* address, size_t length);
 
 /// FOREBAY_RECORD_READS: what is read is written down, and nothing is read ahead.

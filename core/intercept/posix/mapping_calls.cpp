@@ -31,6 +31,11 @@ int unmap(void* address, size_t length) noexcept {
   return static_cast<int>(::syscall(SYS_munmap, address, length));
 }
 
+int protect_pages(void* address, size_t length, int protection) noexcept {
+  if (detail::calls_are_found) return real().mprotect(address, length, protection);
+  return static_cast<int>(::syscall(SYS_mprotect, address, length, protection));
+}
+
 /// Pages that are all there from the beginning do not tell what was read.
 constexpr int filled_at_once = MAP_POPULATE | MAP_LOCKED;
 
@@ -40,11 +45,13 @@ extern "C" {
 
 FOREBAY_EXPORTED void* mmap(void* address, size_t length, int protection, int flags, int fd,
                             off_t offset) {
-  if ((flags & MAP_FIXED) != 0) unmapped(address, length);
+  const bool is_given = (flags & MAP_FIXED) != 0;
+  if (is_given) unmapped(address, length);
   void* place = map(address, length, protection, flags, fd, offset);
   if (place == MAP_FAILED) return place;
+  if (!is_given) unmapped(place, length);  // What was there is gone, whoever unmapped it.
   if (listed(fd) != nullptr && protection == PROT_READ && (flags & filled_at_once) == 0) {
-    mapped(fd, place, length, offset, (flags & MAP_TYPE) != MAP_PRIVATE);
+    mapped(fd, place, length, offset);
   }
   return place;
 }
@@ -65,7 +72,18 @@ FOREBAY_EXPORTED void* mremap(void* address, size_t old_length, size_t new_lengt
   void* wanted = is_given ? va_arg(rest, void*) : nullptr;
   va_end(rest);
   unmapped(address, old_length);
+  if ((flags & MREMAP_FIXED) != 0) unmapped(wanted, new_length);
   return real().mremap(address, old_length, new_length, flags, wanted);
+}
+
+FOREBAY_EXPORTED int mprotect(void* address, size_t length, int protection) {
+  if ((protection & PROT_WRITE) != 0) unmapped(address, length);
+  return protect_pages(address, length, protection);
+}
+
+FOREBAY_EXPORTED int pkey_mprotect(void* address, size_t length, int protection, int key) {
+  if ((protection & PROT_WRITE) != 0) unmapped(address, length);
+  return static_cast<int>(::syscall(SYS_pkey_mprotect, address, length, protection, key));
 }
 
 }  // extern "C"

@@ -49,6 +49,8 @@ bool stop_serving(FileId id);
 
 /// With the registry locked: whether a mapping shows it.
 bool is_mapped(const Registry& state, const std::shared_ptr<AdvisedFile>& file);
+/// What is read ahead of them has ended.
+void forget_all_mappings(Registry& state);
 
 /// With the registry locked. What is read of the file will be read from the page cache: what is
 /// declared of it, from `offset` on, is brought there. Null: nothing is declared, or nothing can be

@@ -60,6 +60,7 @@ void find_calls() {
   find(found_calls.mmap, "mmap64");
   find(found_calls.munmap, "munmap");
   find(found_calls.mremap, "mremap");
+  find(found_calls.mprotect, "mprotect");
   find(found_calls.dup, "dup");
   find(found_calls.dup2, "dup2");
   find(found_calls.dup3, "dup3");

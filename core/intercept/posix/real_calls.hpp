@@ -50,6 +50,7 @@ struct RealCalls {
   void* (*mmap)(void*, size_t, int, int, int, off_t);
   int (*munmap)(void*, size_t);
   void* (*mremap)(void*, size_t, size_t, int, ...);
+  int (*mprotect)(void*, size_t, int);
   int (*dup)(int);
   int (*dup2)(int, int);
   int (*dup3)(int, int, int);

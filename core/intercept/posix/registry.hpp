@@ -111,7 +111,7 @@ struct Registry {
   /// No descriptor from here on was ever listed. Who closes many looks at it without the mutex.
   std::atomic<unsigned> listed_end{0};
   std::vector<ShownFile> mappings;
-  ShownMemory shown_memory;  ///< Of those that are shared; without the mutex.
+  ShownMemory shown_memory;  ///< Theirs; needs no mutex.
   std::vector<AnnouncedFile> announced;
   /// Files, their sizes and what is declared of them: of these it was told if that does not fit.
   /// The last ones, since some programs open millions.

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -82,7 +83,7 @@ void is_stream(int descriptor) {
   });
 }
 
-void mapped(int descriptor, void* address, size_t length, off_t offset, bool is_shared) {
+void mapped(int descriptor, void* address, size_t length, off_t offset) {
   with_listed(descriptor, [&](Registry& state, ManagedFile& managed) {
     // Each takes a descriptor.
     if (state.mappings.size() >= most_mappings || descriptors_run_short()) return;
@@ -90,13 +91,17 @@ void mapped(int descriptor, void* address, size_t length, off_t offset, bool is_
     if (file == nullptr) return;
     const auto begin = reinterpret_cast<std::uintptr_t>(address);
     const std::uintptr_t end = begin + length;
-    auto place = is_shared ? state.shown_memory.add(begin, end) : std::nullopt;
     auto progress = protect(std::make_unique<MappedProgress>(
-        Mapping{begin, static_cast<Bytes>(length), offset}, std::move(place)));
+        Mapping{begin, static_cast<Bytes>(length), offset}, state.shown_memory.add(begin, end)));
     state.mappings.push_back({begin, end, file, progress, managed.followed.openings});
     has_mappings = true;  // Before it is watched: who unmaps it asks this first.
     file->watch(std::move(progress));
   });
+}
+
+void forget_all_mappings(Registry& state) {
+  state.mappings.clear();
+  state.shown_memory.take_away(0, std::numeric_limits<std::uintptr_t>::max());
 }
 
 void unmapped(void* address, size_t length) {
