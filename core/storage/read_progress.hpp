@@ -15,8 +15,7 @@
 namespace forebay {
 
 /// How far a program has come in a file whose reads are not seen: by C streams, or through a
-/// mapping. look() and let_go() are for
-/// one thread at a time.
+/// mapping. look() and let_go() are for one thread at a time.
 class ReadProgress {
  public:
   virtual ~ReadProgress() = default;
