@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +22,11 @@ constexpr std::uint64_t is_of_file = std::uint64_t{1} << 61U;  ///< Or of memory
 
 /// Entries are read for so many at a time.
 constexpr std::size_t most_pages = 512;
+
+/// Not by the C library's name: MPI libraries put work of their own behind it.
+void forget_pages(std::uintptr_t begin, std::uintptr_t end) {
+  ::syscall(SYS_madvise, begin, end - begin, MADV_DONTNEED);
+}
 
 }  // namespace
 
@@ -70,7 +76,7 @@ struct MappedProgress::Pages {
   std::uintptr_t end = 0;
 };
 
-MappedProgress::MappedProgress(const Mapping& mapping, std::optional<ShownMemory::Place> place)
+MappedProgress::MappedProgress(const Mapping& mapping, ShownMemory::Place place)
     : mapping_(mapping),
       place_(std::move(place)),
       page_(::sysconf(_SC_PAGESIZE)),
@@ -130,9 +136,7 @@ bool MappedProgress::let_go_of(const Pages& pages) const {
     const auto address = [&](auto entry) {
       return pages.begin + static_cast<std::uintptr_t>(entry - found.begin()) * page;
     };
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): an address of the program's.
-    auto* const place = reinterpret_cast<void*>(address(first));
-    if (first != end) ::madvise(place, address(end) - address(first), MADV_DONTNEED);
+    if (first != end) forget_pages(address(first), address(end));
     first = end;
   }
   return true;
@@ -145,16 +149,13 @@ bool MappedProgress::let_go_of(const Pages& pages) const {
 void MappedProgress::let_go(Extent extent) {
   const Pages pages = pages_of(extent);
   const auto longest = most_pages * static_cast<std::uintptr_t>(page_);
-  bool is_shown = place_.has_value();
-  for (std::uintptr_t at = pages.begin; is_shown && at < pages.end; at += longest) {
+  for (std::uintptr_t at = pages.begin; is_shown_ && at < pages.end; at += longest) {
     // A handler could want to take away what its own thread holds.
     const BlockedSignals blocked;
-    is_shown = place_->hold();
-    if (!is_shown) break;
-    is_shown = let_go_of({at, std::min(at + longest, pages.end)});
-    place_->release();
+    if (!place_.hold()) return;
+    is_shown_ = let_go_of({at, std::min(at + longest, pages.end)});
+    place_.release();
   }
-  if (!is_shown) place_.reset();
 }
 
 }  // namespace forebay

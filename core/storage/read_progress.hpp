@@ -81,8 +81,7 @@ struct Mapping {
 class MappedProgress final : public ReadProgress {
  public:
   /// `place`: of the mapping, which nobody can store in while it is there, or which is shared.
-  /// None: nothing is let go of.
-  MappedProgress(const Mapping& mapping, std::optional<ShownMemory::Place> place);
+  MappedProgress(const Mapping& mapping, ShownMemory::Place place);
   std::optional<Seen> look(std::span<const Extent> expected) override;
   void let_go(Extent extent) override;
   int descriptor() const override { return pagemap_.get(); }
@@ -96,7 +95,8 @@ class MappedProgress final : public ReadProgress {
   bool let_go_of(const Pages& pages) const;
 
   const Mapping mapping_;
-  std::optional<ShownMemory::Place> place_;
+  ShownMemory::Place place_;
+  bool is_shown_ = true;  ///< Not that other memory is there.
   const Bytes page_;
   const Descriptor pagemap_;
 };

@@ -139,6 +139,11 @@ class MappedTest : public ::testing::Test {
   std::uintptr_t end() const { return begin() + static_cast<std::uintptr_t>(size); }
   char byte(Bytes offset) const { return const_cast<const volatile char*>(place_)[offset]; }
   void store(Bytes offset, char value) const { place_[offset] = value; }
+  ShownMemory::Place show() {
+    auto place = shown_.add(begin(), end());
+    if (!place) throw std::runtime_error("there are too many places");
+    return *std::move(place);
+  }
   int descriptor() const { return fd_; }
   Bytes in_page_cache() const { return resident_bytes(fd_, {0, size}, residence_told(fd_)); }
   /// In place of one page of the file.
@@ -167,7 +172,7 @@ TEST_F(MappedTest, PagesAreLetGoOfAndStayInThePageCache) {
   if (residence_told(descriptor()) == ResidenceTold::nothing) GTEST_SKIP() << "nobody tells";
   for (const int flags : {MAP_SHARED, MAP_PRIVATE}) {
     const Mapping mapping = map(flags);
-    MappedProgress progress(mapping, shown().add(begin(), end()));
+    MappedProgress progress(mapping, show());
     ASSERT_TRUE(is_in_use(progress, passed));
     progress.let_go({passed.offset - 10, passed.length + 20});
     EXPECT_FALSE(is_in_use(progress, passed));
@@ -180,7 +185,7 @@ TEST_F(MappedTest, PagesAreLetGoOfAndStayInThePageCache) {
 
 TEST_F(MappedTest, WhatWasStoredPrivatelyStays) {
   const Mapping mapping = map(MAP_PRIVATE, PROT_READ | PROT_WRITE);
-  MappedProgress progress(mapping, shown().add(begin(), end()));
+  MappedProgress progress(mapping, show());
   store(passed.offset, 's');
   progress.let_go(passed);
   EXPECT_EQ(byte(passed.offset), 's');
@@ -188,7 +193,7 @@ TEST_F(MappedTest, WhatWasStoredPrivatelyStays) {
 
 TEST_F(MappedTest, OtherMemoryInTheirPlaceIsLeftAlone) {
   const Mapping mapping = map(MAP_SHARED);
-  MappedProgress progress(mapping, shown().add(begin(), end()));
+  MappedProgress progress(mapping, show());
   map_own_memory();
   progress.let_go(passed);
   EXPECT_EQ(byte(passed.offset), 'o') << "past the calls that tell of it";
@@ -199,7 +204,7 @@ TEST_F(MappedTest, OtherMemoryInTheirPlaceIsLeftAlone) {
 
 TEST_F(MappedTest, WhatWasTakenAwayIsLeftAlone) {
   const Mapping mapping = map(MAP_SHARED);
-  MappedProgress progress(mapping, shown().add(begin(), end()));
+  MappedProgress progress(mapping, show());
   shown().take_away(end() - 1, end());
   progress.let_go(passed);
   EXPECT_TRUE(is_in_use(progress, passed));

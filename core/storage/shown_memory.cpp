@@ -9,8 +9,9 @@
 namespace forebay {
 namespace {
 
-enum Stage : std::uint64_t { unused, claimed, there, held };
-constexpr std::uint64_t stages = 4;
+/// Leaving: held, and taken away by somebody who waits.
+enum Stage : std::uint64_t { unused, claimed, there, held, leaving };
+constexpr std::uint64_t stages = 8;
 
 std::uint64_t word_of(std::uint64_t generation, Stage stage) { return generation * stages + stage; }
 std::uint64_t generation_in(std::uint64_t word) { return word / stages; }
@@ -39,7 +40,11 @@ bool ShownMemory::Place::hold() {
   return slot_->word.compare_exchange_strong(own, word_of(generation_, held));
 }
 
-void ShownMemory::Place::release() { slot_->word.store(word_of(generation_, there)); }
+void ShownMemory::Place::release() {
+  std::uint64_t own = word_of(generation_, held);
+  if (slot_->word.compare_exchange_strong(own, word_of(generation_, there))) return;
+  slot_->word.store(word_of(generation_ + 1, unused));
+}
 
 std::optional<ShownMemory::Place> ShownMemory::add(std::uintptr_t begin, std::uintptr_t end) {
   for (Slot& slot : slots_) {
@@ -55,7 +60,8 @@ std::optional<ShownMemory::Place> ShownMemory::add(std::uintptr_t begin, std::ui
   return std::nullopt;
 }
 
-void ShownMemory::take_away(std::uintptr_t begin, std::uintptr_t end) {
+bool ShownMemory::take_away(std::uintptr_t begin, std::uintptr_t end) {
+  bool is_any = false;
   for (Slot& slot : slots_) {
     for (;;) {
       std::uint64_t word = slot.word.load();
@@ -63,14 +69,17 @@ void ShownMemory::take_away(std::uintptr_t begin, std::uintptr_t end) {
       // Memory that is being added is not known to who could take it away.
       if (stage == unused || stage == claimed) break;
       if (slot.begin.load() >= end || slot.end.load() <= begin) break;
-      if (stage == held) {
-        wait_a_moment();
+      is_any = true;
+      const std::uint64_t generation = generation_in(word);
+      if (stage == there) {
+        if (slot.word.compare_exchange_strong(word, word_of(generation + 1, unused))) break;
         continue;
       }
-      const std::uint64_t gone = word_of(generation_in(word) + 1, unused);
-      if (slot.word.compare_exchange_strong(word, gone)) break;
+      if (stage == held) slot.word.compare_exchange_strong(word, word_of(generation, leaving));
+      wait_a_moment();
     }
   }
+  return is_any;
 }
 
 }  // namespace forebay

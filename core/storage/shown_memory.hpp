@@ -41,8 +41,9 @@ class ShownMemory {
   /// [begin, end) shows a file from now on. None: there are too many.
   std::optional<Place> add(std::uintptr_t begin, std::uintptr_t end);
 
-  /// The places that [begin, end) overlaps are held no more, nor will they be.
-  void take_away(std::uintptr_t begin, std::uintptr_t end);
+  /// The places that [begin, end) overlaps are held no more, nor will they be. False: there are
+  /// none.
+  bool take_away(std::uintptr_t begin, std::uintptr_t end);
 
  private:
   struct Slot {

@@ -27,10 +27,11 @@ TEST(ShownMemory, IsHeldUntilItIsTakenAway) {
   ASSERT_TRUE(first && second);
   EXPECT_TRUE(first->hold());
   first->release();
-  memory.take_away(0, 100);
+  EXPECT_FALSE(memory.take_away(0, 100));
   EXPECT_TRUE(first->hold()) << "it begins there";
   first->release();
-  memory.take_away(150, 200);
+  EXPECT_TRUE(memory.take_away(150, 200));
+  EXPECT_FALSE(memory.take_away(150, 200));
   EXPECT_FALSE(first->hold()) << "a part is gone";
   EXPECT_TRUE(second->hold());
   second->release();

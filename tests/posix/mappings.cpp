@@ -63,7 +63,9 @@ void* moved(const Region& file) {
 
 void* stored_in(const Region& file) {
   const int all = PROT_READ | PROT_WRITE;
-  return ::mprotect(file.place, file.length, all) == 0 ? file.place : MAP_FAILED;
+  // What is read first is let go of first.
+  if (::mprotect(file.place, piece, all) != 0) return MAP_FAILED;
+  return ::pkey_mprotect(file.place, file.length, all, -1) == 0 ? file.place : MAP_FAILED;
 }
 
 void* unmapped_before(const Region& file) {

@@ -188,7 +188,9 @@ void NodeReaders::want(const std::vector<Extent>& extents, Bytes kept_most) {
   }
   // Of pieces that lie apart many units are brought in part.
   if (brought_for_them > 0 && brought_for_them < units * unit_) {
-    const double parts = static_cast<double>(kept_most) / static_cast<double>(brought_for_them);
+    // No more than it wants: else others would keep it.
+    const double parts =
+        std::min(1.0, static_cast<double>(kept_most) / static_cast<double>(brought_for_them));
     kept_most_ = std::max(kept_most_, static_cast<Bytes>(parts * static_cast<double>(units)));
     wait_ = CatchUpWait(kept_most_ / harmless_part);
   }

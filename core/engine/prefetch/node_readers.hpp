@@ -27,8 +27,9 @@ class NodeReaders {
 
   /// A reader that wants `extents`, all inside the file. Where there is no shared memory to be had,
   /// or too many readers, it is alone. `kept_most`: bytes for each reader that they together may
-  /// have brought, as many units as hold them, whole where gaps are brought, too; beyond, what this
-  /// one passes is given up all the same: of what others want, that is what they want last.
+  /// have brought, as many units as hold them of its extents (more where gaps, or what others want,
+  /// are brought to the same units); beyond, what this one passes is given up all the same: of what
+  /// others want, that is what they want last.
   static std::unique_ptr<NodeReaders> join(const FileVersion& version,
                                            const std::vector<Extent>& extents, Bytes kept_most);
   ~NodeReaders();

@@ -85,6 +85,14 @@ TEST(NodeReaders, OfPiecesThatLieApartAsManyAreKeptAsTheBudgetsHold) {
   EXPECT_THAT(first->passed(pieces[2]), IsEmpty()) << "4 for each of the two";
 }
 
+TEST(NodeReaders, OneThatWantsLittleKeepsNoMoreForOthers) {
+  const auto first = NodeReaders::join(version_for(22), {at(0, 10)}, 3 * unit);
+  const auto second = NodeReaders::join(version_for(22), {at(0, 10)}, 3 * unit);
+  const auto little = NodeReaders::join(version_for(22), {{0, 4 * KiB}}, unit);
+  first->brought(at(0, 10));
+  EXPECT_THAT(first->passed(at(0, 6)), ElementsAre(at(5, 1), at(4, 1), at(3, 1)));
+}
+
 TEST(NodeReaders, WhatTheNextOneComesForIsLeftToIt) {
   const auto first = NodeReaders::join(version_for(16), {at(0, 10)}, 2 * unit);
   const auto second = NodeReaders::join(version_for(16), {at(0, 10)}, 2 * unit);

@@ -88,9 +88,11 @@ void go_on(int descriptor, Bytes offset, const ServedFile::Served& served) {
     const std::lock_guard file_lock(managed->mutex);
     if (managed->followed.file != before.file) return;
   }
-  const bool has_page_cache = comes_from_page_cache(descriptor, before.file->path(),
-                                                    before.file->intent(), before.version.size);
-  if (!served.astray && has_page_cache) {
+  const auto has_page_cache = [&] {
+    return comes_from_page_cache(descriptor, before.file->path(), before.file->intent(),
+                                 before.version.size);
+  };
+  if (!served.astray && has_page_cache()) {
     managed->is_over = move_to_page_cache(state, *managed, descriptor, offset) == nullptr;
     return;
   }
@@ -98,7 +100,7 @@ void go_on(int descriptor, Bytes offset, const ServedFile::Served& served) {
   rest.willneed = served.astray ? std::vector<Extent>{}
                                 : declared_from(rest.willneed, offset, before.version.size);
   // What the kernel brings serves all of them; by guessing each would fetch for itself.
-  const bool guesses = served.astray && !(has_page_cache && before.company->has_company());
+  const bool guesses = served.astray && !(before.company->has_company() && has_page_cache());
   auto file = rest.willneed.empty() && !guesses
                   ? nullptr
                   : fetch(state, descriptor, before.version, before.file->path(), std::move(rest))
@@ -111,7 +113,7 @@ void go_on(int descriptor, Bytes offset, const ServedFile::Served& served) {
   }
   const std::lock_guard file_lock(managed->mutex);
   if (file == nullptr) {
-    managed->followed.company.reset();
+    if (!served.astray) managed->followed.company.reset();  // Else it is still the others' company.
     return;
   }
   managed->followed = {.file = file, .version = before.version, .openings = 0};

@@ -73,7 +73,9 @@ FOREBAY_EXPORTED void* mremap(void* address, size_t old_length, size_t new_lengt
   va_end(rest);
   unmapped(address, old_length);
   if ((flags & MREMAP_FIXED) != 0) unmapped(wanted, new_length);
-  return real().mremap(address, old_length, new_length, flags, wanted);
+  void* place = real().mremap(address, old_length, new_length, flags, wanted);
+  if (place != MAP_FAILED) unmapped(place, new_length);
+  return place;
 }
 
 FOREBAY_EXPORTED int mprotect(void* address, size_t length, int protection) {
@@ -83,6 +85,7 @@ FOREBAY_EXPORTED int mprotect(void* address, size_t length, int protection) {
 
 FOREBAY_EXPORTED int pkey_mprotect(void* address, size_t length, int protection, int key) {
   if ((protection & PROT_WRITE) != 0) unmapped(address, length);
+  if (key == -1) return protect_pages(address, length, protection);
   return static_cast<int>(::syscall(SYS_pkey_mprotect, address, length, protection, key));
 }
 

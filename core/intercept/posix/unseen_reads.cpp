@@ -87,12 +87,14 @@ void mapped(int descriptor, void* address, size_t length, off_t offset) {
   with_listed(descriptor, [&](Registry& state, ManagedFile& managed) {
     // Each takes a descriptor.
     if (state.mappings.size() >= most_mappings || descriptors_run_short()) return;
-    const auto file = move_to_page_cache(state, managed, descriptor);
-    if (file == nullptr) return;
     const auto begin = reinterpret_cast<std::uintptr_t>(address);
     const std::uintptr_t end = begin + length;
+    auto place = state.shown_memory.add(begin, end);
+    if (!place) return;
+    const auto file = move_to_page_cache(state, managed, descriptor);
+    if (file == nullptr) return;
     auto progress = protect(std::make_unique<MappedProgress>(
-        Mapping{begin, static_cast<Bytes>(length), offset}, state.shown_memory.add(begin, end)));
+        Mapping{begin, static_cast<Bytes>(length), offset}, *std::move(place)));
     state.mappings.push_back({begin, end, file, progress, managed.followed.openings});
     has_mappings = true;  // Before it is watched: who unmaps it asks this first.
     file->watch(std::move(progress));
@@ -110,8 +112,9 @@ void unmapped(void* address, size_t length) {
   Registry& state = *registry.load();
   if (!is_own_process(state)) return;
   const int before = errno;
-  state.shown_memory.take_away(begin, begin + length);
+  const bool was_shown = state.shown_memory.take_away(begin, begin + length);
   errno = before;
+  if (!was_shown) return;
   if (inside) return missed.add(begin, begin + length);
   const Inside guard;
   // An allocator may come here around a fork, when the lock is held by its own thread. What is
