@@ -19,6 +19,12 @@ std::vector<Extent> rest_from(const std::vector<Extent>& willneed, std::size_t i
 
 }  // namespace
 
+bool is_declared(const std::vector<Extent>& willneed, Bytes offset, Bytes size) {
+  return std::ranges::any_of(willneed, [=](const Extent& written) {
+    return !intersect(in_file(written, size), {offset, 1}).empty();
+  });
+}
+
 std::vector<Extent> declared_from(const std::vector<Extent>& willneed, Bytes offset, Bytes size) {
   return declared_around(willneed, offset, size, 1);
 }

@@ -9,6 +9,9 @@ namespace forebay {
 // Parts of what is declared of a file of `size` bytes: extents in the order of reading, as a person
 // wrote them (in_file()).
 
+/// Whether the byte at `offset` is in one of them.
+bool is_declared(const std::vector<Extent>& willneed, Bytes offset, Bytes size);
+
 /// What will be read from the byte at `offset` on; empty: nothing is declared there.
 std::vector<Extent> declared_from(const std::vector<Extent>& willneed, Bytes offset, Bytes size);
 

@@ -18,6 +18,17 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
+TEST(DeclaredParts, KnowsWhichBytesAreDeclared) {
+  const std::vector<Extent> willneed = {{1000, 60}, {0, 60}, {1900, 200}};
+  for (const Bytes offset : {0, 59, 1000, 1059, 1900, 1949}) {
+    EXPECT_TRUE(is_declared(willneed, offset, 1950)) << offset;
+  }
+  for (const Bytes offset : {60, 999, 1060, 1950, 2000}) {
+    EXPECT_FALSE(is_declared(willneed, offset, 1950)) << offset;
+  }
+  EXPECT_FALSE(is_declared({}, 0, 1950));
+}
+
 TEST(DeclaredParts, GoesOnFromAnOffset) {
   const std::vector<Extent> willneed = {{1000, 60}, {0, 60}, {500, 60}};
   EXPECT_THAT(declared_from(willneed, 20, 2000), ElementsAre(Extent{20, 40}, Extent{500, 60}));

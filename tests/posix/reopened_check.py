@@ -1,8 +1,8 @@
 """Goal: a program that opens its file for each piece that it reads of it is read ahead as if it had
-kept it open, by descriptors and by C streams; wrong declarations cost it little, enormous ones are
-of what the file holds; and it sees what it changed in between. It may read several parts at a time,
-in threads, and several such programs fetch each part once. A child has for each of its parent's
-openings one of its own.
+kept it open, by descriptors and by C streams; wrong declarations cost it little, right ones that it
+comes to late are of use, enormous ones are of what the file holds; and it sees what it changed in
+between. It may read several parts at a time, in threads, and several such programs fetch each part
+once. A child has for each of its parent's openings one of its own.
 
 Method: a hundred pieces, an opening for each, with and without the library. There are few records,
 as it was one opening for Forebay; they tell how many it was, and what was fetched for them.
@@ -23,10 +23,10 @@ PIECE = 40_000
 PIECES = [[offset, PIECE] for offset in range(20_000, SIZE - PIECE, 120_000)]
 BETWEEN = [[offset + PIECE + 20_000, PIECE] for offset, _ in PIECES]
 
-BY_DESCRIPTORS = f"""
-import os, sys, zlib
+BY_DESCRIPTORS = """
+import ast, os, sys, zlib
 sum = 0
-for offset, length in {PIECES}:
+for offset, length in ast.literal_eval(sys.argv[2]):
     file = os.open(sys.argv[1], os.O_RDONLY)
     os.lseek(file, offset, os.SEEK_SET)
     sum = zlib.crc32(os.read(file, length), sum)
@@ -34,8 +34,8 @@ for offset, length in {PIECES}:
 print(sum)
 """
 
-BY_STREAMS = f"""
-import ctypes, sys, zlib
+BY_STREAMS = """
+import ast, ctypes, sys, zlib
 libc = ctypes.CDLL(None)
 libc.fopen.restype = ctypes.c_void_p
 libc.fread.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p]
@@ -43,7 +43,7 @@ libc.fseek.argtypes = [ctypes.c_void_p, ctypes.c_long, ctypes.c_int]
 libc.fclose.argtypes = [ctypes.c_void_p]
 into = ctypes.create_string_buffer(1_000_000)
 sum = 0
-for offset, length in {PIECES}:
+for offset, length in ast.literal_eval(sys.argv[2]):
     stream = libc.fopen(sys.argv[1].encode(), b"r")
     libc.fseek(stream, offset, 0)
     sum = zlib.crc32(into.raw[:libc.fread(into, 1, length, stream)], sum)
@@ -131,24 +131,26 @@ print(sums)
 """
 PAIR = ["pair-1.dat", "pair-2.dat"]
 
+#: Of each file.
+DECLARED: dict[str, list[list[int]]] = {
+    "right.dat": PIECES,
+    "wrong.dat": BETWEEN,
+    "changed.dat": PIECES,
+    "late.dat": PIECES,
+    "paged.dat": PIECES,
+    "enormous.dat": [[4096, (1 << 63) - 1]],
+    "pair-*.dat": PIECES,
+}
 
 Answer = tuple[int, bytes, bytes]
 
 
 def intent() -> str:
     """Of these files."""
-    declared: dict[str, list[list[int]]] = {
-        "right.dat": PIECES,
-        "wrong.dat": BETWEEN,
-        "changed.dat": PIECES,
-        "paged.dat": PIECES,
-        "enormous.dat": [[4096, (1 << 63) - 1]],
-        "pair-*.dat": PIECES,
-    }
     return "".join(
         f'[[file]]\npath = "{name}"\nwillneed = {extents}\nbudget = "1MiB"\n'
         + ('policy = "page-cache"\n' if name == "paged.dat" else "")
-        for name, extents in declared.items()
+        for name, extents in DECLARED.items()
     )
 
 
@@ -167,14 +169,14 @@ def main() -> int:
     failures = []
     with tempfile.TemporaryDirectory(dir=".", prefix="posix-reopened-") as name:
         directory = Path(name).resolve()
-        files = ["right.dat", "wrong.dat", "changed.dat", "paged.dat", "enormous.dat", *PAIR]
+        files = [file for file in DECLARED if "*" not in file] + PAIR
         for seed, file in enumerate(files):
             make_file(directory / file, SIZE, seed)
         preloaded = Preloaded(library, queue, directory, intent())
         wait_until_settled(directory)
         for way, script in (("descriptors", BY_DESCRIPTORS), ("streams", BY_STREAMS)):
             for file in ("right.dat", "wrong.dat"):
-                command = [sys.executable, "-c", script, file]
+                command = [sys.executable, "-c", script, file, str(PIECES)]
                 plain, answer, emptied, records = both_ways(preloaded, command, file)
                 fetched, served = total(records, "bytes_fetched"), total(records, "bytes_served")
                 print(f"{way}, {file}: {len(records)} records, {fetched} fetched, {served} served")
@@ -191,6 +193,14 @@ def main() -> int:
                         failures.append(f"{way}: {served} bytes of {needed} were served")
                 if emptied and file == "wrong.dat" and fetched > needed * 3 // 4:
                     failures.append(f"{way}: {fetched} wrong bytes were fetched")
+        command = [sys.executable, "-c", BY_DESCRIPTORS, "late.dat", str(BETWEEN + PIECES)]
+        plain, answer, emptied, records = both_ways(preloaded, command, "late.dat")
+        served = total(records, "bytes_served")
+        print(f"declared pieces after others: {served} served")
+        if answer != plain or total(records, "openings") != len(BETWEEN + PIECES):
+            failures.append(f"late: {plain} without the library, {answer} with it: {records}")
+        if emptied and served < PIECE * len(PIECES) * 3 // 4:
+            failures.append(f"late: {served} bytes were served: {records}")
         for processes in (1, 4):
             command = [sys.executable, "-c", BY_PARTS, "right.dat", str(processes)]
             plain, answer, emptied, records = both_ways(preloaded, command, "right.dat")

@@ -11,6 +11,7 @@
 #include "core/intercept/posix/ways_to_fetch.hpp"
 #include "core/plan/declared_parts.hpp"
 #include "core/plan/fetch_window.hpp"
+#include "core/storage/file_version.hpp"
 
 namespace forebay::posix {
 namespace {
@@ -18,7 +19,65 @@ namespace {
 /// A child begins with this read by offset of what its parent opened: many make one and end.
 constexpr int fewest_inherited = 3;
 
+/// With the registry locked.
+void leave_undecided_alone(ManagedFile& managed, std::string why) {
+  managed.is_undecided = false;
+  managed.is_over = true;
+  managed.followed.left_alone = std::move(why);
+}
+
+/// With the registry locked. Of the index of the file, or of what nobody declared, or not for now.
+void read_elsewhere(ManagedFile& managed) {
+  managed.is_over = ++managed.reads_undecided > most_strays;
+}
+
+/// Of what is kept, for a read at `offset`.
+auto who_foresees(Bytes offset) {
+  return [offset](const Followed& parked) {
+    return parked.file != nullptr ? parked.file->foresees(offset)
+                                  : parked.advised->foresees(offset);
+  };
+}
+
 }  // namespace
+
+bool may_decide(int descriptor, Bytes offset) {
+  Registry& state = *registry.load();
+  FileId id;
+  {
+    const RegistryLock lock(state);
+    ManagedFile* managed = lock ? listed(descriptor) : nullptr;
+    if (managed == nullptr) return false;
+    id = managed->id;
+    const std::lock_guard file_lock(managed->mutex);
+    const Followed& followed = managed->followed;
+    if (followed.declared == nullptr || state.parked.has(id, who_foresees(offset))) return true;
+    const std::vector<Extent>& willneed = followed.declared->willneed;
+    const bool is_wanted = willneed.empty() || is_declared(willneed, offset, followed.version.size);
+    const bool may_begin = state.parked.may_begin(id);
+    if (!is_wanted || !(may_begin || state.parked.has(id, is_advised))) {
+      read_elsewhere(*managed);
+      return false;
+    }
+    if (managed->times_are_told || !may_begin) return true;
+  }
+  // Without the locks: a file server may never answer.
+  const TimesTell told = times_tell(descriptor);
+  const RegistryLock lock(state);
+  ManagedFile* managed = lock ? listed(descriptor) : nullptr;
+  if (managed == nullptr || !(managed->id == id)) return false;
+  const std::lock_guard file_lock(managed->mutex);
+  if (told == TimesTell::nothing) {
+    if (managed->is_undecided) leave_undecided_alone(*managed, silent_times);
+    return false;
+  }
+  if (told == TimesTell::once_written) {
+    state.late_devices.insert(id.device);
+    managed->times_tell_late = true;
+  }
+  managed->times_are_told = true;
+  return true;
+}
 
 void decide(int descriptor, const FileVersion& version, Bytes offset) {
   Registry& state = *registry.load();
@@ -40,28 +99,23 @@ void decide(int descriptor, const FileVersion& version, Bytes offset) {
       part_from_others(state, version.id, *followed.file, *managed);
     }
   };
-  const auto foresees = [&](const Followed& parked) {
-    return parked.file != nullptr ? parked.file->foresees(offset)
-                                  : parked.advised->foresees(offset);
-  };
-  if (auto parked = state.parked.take(version.id, foresees)) return take_up(*std::move(parked));
+  if (auto parked = state.parked.take(version.id, who_foresees(offset))) {
+    return take_up(*std::move(parked));
+  }
   const std::vector<Extent>& willneed = followed.declared->willneed;
   std::vector<Extent> rest = declared_from(willneed, offset, version.size);
-  const bool is_declared = rest.empty() == willneed.empty();
-  if (!is_declared || !state.parked.may_begin(version.id)) {
-    auto parked = is_declared ? state.parked.take(version.id, is_advised) : std::nullopt;
-    if (parked) return take_up(*std::move(parked));
-    // The index of the file, or what nobody declared, or not for now.
-    managed->is_over = ++managed->reads_undecided > most_strays;
-    return;
+  if (rest.empty() != willneed.empty()) return read_elsewhere(*managed);
+  if (!state.parked.may_begin(version.id)) {
+    auto parked = state.parked.take(version.id, is_advised);
+    return parked ? take_up(*std::move(parked)) : read_elsewhere(*managed);
   }
+  // What was kept for this read is gone or old. The next one asks.
+  if (!managed->times_are_told) return;
   const bool is_inherited = managed->position_is_shared;
   if (is_inherited && ++managed->reads_inherited < fewest_inherited) return;
   managed->is_undecided = false;
-  const auto without = [&](std::string why) {
-    managed->is_over = true;
-    followed.left_alone = std::move(why);
-  };
+  state.parked.begins(version.id);
+  const auto without = [&](std::string why) { leave_undecided_alone(*managed, std::move(why)); };
   if (descriptors_run_short()) {
     end_parked(state);
     return without(few_descriptors);

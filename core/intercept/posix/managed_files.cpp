@@ -65,6 +65,7 @@ std::optional<Access> access_to(int descriptor, off_t offset, size_t count) {
   if (managed == nullptr || managed->is_over || !is_own_process(state) || state.is_stuck) {
     return std::nullopt;
   }
+  if (managed->is_undecided && !may_decide(descriptor, offset)) return std::nullopt;
   // Without a lock: a file server may never answer.
   if (managed->times_tell_late && !write_out(descriptor, {offset, static_cast<Bytes>(count)})) {
     return std::nullopt;
@@ -175,13 +176,19 @@ void after_fork_in_child() {
   inside = false;
 }
 
-/// The C++ library gets memory for exceptions at its start. Where that failed, throwing one ends
-/// the program; then there is not this much either.
+/// Where there is no memory for an exception, throwing it ends the program. The C++ library, which
+/// is a part of this one, keeps some for that, but gets it only after load(): so the C library's
+/// heap must have both, what is thrown until then and what is kept. It does not give back what is
+/// as short as this.
 bool has_memory_for_exceptions() {
+  constexpr std::size_t kept = std::size_t{96} << 10;
   constexpr std::size_t enough = std::size_t{1} << 20;
-  void* const volatile place = std::malloc(enough);  // Volatile: else nothing is asked for.
+  // Volatile: else nothing is asked for.
+  void* const volatile in_heap = std::malloc(kept);
+  void* const volatile place = std::malloc(enough);
   std::free(place);
-  return place != nullptr;
+  std::free(in_heap);
+  return in_heap != nullptr && place != nullptr;
 }
 
 [[gnu::constructor(102)]] void load() {

@@ -39,18 +39,21 @@ ParkedFiles::Closed* ParkedFiles::closed(FileId id) {
   return found == closed_.end() ? nullptr : &*found;
 }
 
-bool ParkedFiles::holds(FileId id) const {
-  return std::ranges::any_of(parked_, [id](const Followed& parked) {
-    return parked.version.id == id && has_more(parked);
+bool ParkedFiles::holds(FileId id) const { return has(id, has_more); }
+
+bool ParkedFiles::has(FileId id, const std::function<bool(const Followed&)>& is_wanted) const {
+  return std::ranges::any_of(parked_, [&](const Followed& parked) {
+    return parked.version.id == id && is_wanted(parked);
   });
 }
 
 bool ParkedFiles::may_begin(FileId id) {
-  Closed* before = closed(id);
-  if (before == nullptr) return true;
-  if (before->credit < price) return false;
-  before->credit -= price;
-  return true;
+  const Closed* before = closed(id);
+  return before == nullptr || before->credit >= price;
+}
+
+void ParkedFiles::begins(FileId id) {
+  if (Closed* before = closed(id)) before->credit -= price;
 }
 
 void ParkedFiles::for_each(FileId id, const std::function<void(const Followed&)>& act) const {

@@ -30,11 +30,15 @@ class ParkedFiles {
 
   /// Whether one of it is kept, and has something to go on with.
   bool holds(FileId id) const;
+  /// Whether one that is kept of it `is_wanted`.
+  bool has(FileId id, const std::function<bool(const Followed&)>& is_wanted) const;
 
   /// Whether one more may be fetched of a file that was open before, from another place on than
   /// those that are kept. Not where so little was read of the last ones that it does not pay: the
   /// program reads in another order than was declared.
   bool may_begin(FileId id);
+  /// It is.
+  void begins(FileId id);
 
   /// Those of a file.
   void for_each(FileId id, const std::function<void(const Followed&)>& act) const;

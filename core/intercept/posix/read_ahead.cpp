@@ -54,14 +54,16 @@ bool is_brought_to_page_cache(const ReadIntent& wishes, Reader reader) {
 }
 
 /// With the registry locked. Its first read will decide(). `unread`: what is told if there is none.
-void follow_undecided(Registry& state, int descriptor, const FileVersion& version, const char* path,
-                      std::shared_ptr<const ReadIntent> wishes, const char* unread = "") {
-  follow(state, descriptor,
-         {.declared = std::move(wishes), .path = path, .version = version, .left_alone = unread});
+ManagedFile& follow_undecided(Registry& state, int descriptor, const FileVersion& version,
+                              const char* path, std::shared_ptr<const ReadIntent> wishes,
+                              const char* unread = "") {
+  return follow(
+      state, descriptor,
+      {.declared = std::move(wishes), .path = path, .version = version, .left_alone = unread});
 }
 
-/// What was kept of a file of these `wishes` may go on with this opening. It holds the file open,
-/// so it is of the file system that was asked what it tells. False: nothing was, or not for these.
+/// What was kept of a file of these `wishes` may go on with this opening, or its reads tell what
+/// is to be fetched. False: nothing was fetched of it before, or not for these.
 bool take_up(Registry& state, int descriptor, const FileVersion& version, const char* path,
              const std::shared_ptr<const ReadIntent>& wishes, Reader reader) {
   const RegistryLock lock(state);
@@ -70,7 +72,8 @@ bool take_up(Registry& state, int descriptor, const FileVersion& version, const 
   const bool is_told = is_told_by_reads(*wishes, reader);
   if (!is_told && take_up_advised(state, descriptor, version, reader)) return true;
   const bool is_advised_anew = !is_told && is_brought_to_page_cache(*wishes, reader);
-  if (is_advised_anew || !state.parked.holds(version.id)) return false;
+  const bool is_reopened = is_told && state.parked.is_reopened(version.id);
+  if (is_advised_anew || !(is_reopened || state.parked.holds(version.id))) return false;
   follow_undecided(state, descriptor, version, path, wishes);
   return true;
 }
@@ -85,7 +88,7 @@ void manage(int descriptor, const FileVersion& version, const char* path,
   // Without the lock: a file server may never answer.
   const TimesTell told = times_tell(descriptor);
   if (told == TimesTell::nothing) {
-    return leave_alone(path, "its times do not tell of changes: it is in memory, or the like");
+    return leave_alone(path, silent_times);
   }
   const RegistryLock lock(state);
   if (!lock) return;
@@ -105,16 +108,17 @@ void manage(int descriptor, const FileVersion& version, const char* path,
     }
     follow(state, descriptor, {.advised = *std::move(advised), .version = version});
   };
-  const bool is_reopened =
-      is_told_by_reads(*wishes, reader) && state.parked.is_reopened(version.id);
-  if (is_opened_early(reader) || is_reopened) {
-    return follow_undecided(state, descriptor, version, path, wishes);
+  if (is_opened_early(reader)) {
+    follow_undecided(state, descriptor, version, path, wishes).times_are_told = true;
+    return;
   }
   if (is_brought_to_page_cache(*wishes, reader)) return by_page_cache();
   // Streams of C++ read by calls, and may show a pattern. What C streams read is not seen.
   if (reader == Reader::stream) {
-    return follow_undecided(state, descriptor, version, path, wishes,
-                            "a stream read it, whose order cannot be found out");
+    follow_undecided(state, descriptor, version, path, wishes,
+                     "a stream read it, whose order cannot be found out")
+        .times_are_told = true;
+    return;
   }
   auto presence = announced(state, version, *wishes);
   const std::int64_t began_ns = steady_ns();

@@ -18,8 +18,11 @@ namespace forebay::posix {
 void manage(int descriptor, const FileVersion& version, const char* path,
             const DeclaredReads::Sections& sections, Reader reader);
 
-/// The first read by `descriptor`, of a file that was open before, is about to begin at `offset`;
-/// `version`: of the file, looked at since the program asked.
+/// The first read by `descriptor`, of a file that was open before, is about to begin at `offset`.
+/// False: there is nothing that it could decide(). A file server is asked only if there is.
+bool may_decide(int descriptor, Bytes offset);
+
+/// It may, and does. `version`: of the file, looked at since the program asked.
 void decide(int descriptor, const FileVersion& version, Bytes offset);
 
 /// What a child has for each open file description of its parent.

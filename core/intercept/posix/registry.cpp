@@ -135,6 +135,7 @@ ManagedFile& follow(Registry& state, int descriptor, Followed followed) {
   managed->is_over = false;
   managed->asker = nullptr;
   managed->is_undecided = followed.declared != nullptr;
+  managed->times_are_told = false;
   managed->reads_undecided = 0;
   managed->reads_inherited = 0;
   managed->stream = -1;

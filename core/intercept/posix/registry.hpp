@@ -48,6 +48,7 @@ class ManagedFile {
   std::atomic<bool> times_tell_late{false};
   std::atomic<bool> is_over{false};       ///< Nothing will be served any more.
   std::atomic<bool> is_undecided{false};  ///< It is yet to be decided what is fetched.
+  bool times_are_told = false;            ///< They tell of changes: it was asked.
   int reads_undecided = 0;                ///< Of other places than those declared.
   int reads_inherited = 0;                ///< By offset, in a child, before it is decided.
   /// Recording, guarded by mutex: what a C stream reads by, or -1, and how far that is known.

@@ -93,6 +93,9 @@ void end(Registry& state, const Followed& followed);
 /// The same of all that was kept of closed files.
 void end_parked(Registry& state);
 
+/// Why nothing is fetched where times_tell() nothing.
+constexpr const char* silent_times =
+    "its times do not tell of changes: it is in memory, or the like";
 /// Why nothing is fetched where descriptors_run_short().
 constexpr const char* few_descriptors =
     "the process had taken half of the descriptors that it may have";
