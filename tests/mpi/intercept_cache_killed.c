@@ -1,7 +1,8 @@
 /* Goal and method: intercept_cache_killed_check.py. Ranks write a file in turns, collectively; from
  * some moment on the rank that is to die counts its calls that change files, and dies at one of
  * them. Arguments: the moment ("write", "sync", "close", "drain"), the rank, the number of the
- * call, the file. */
+ * call, the file, and a FIFO, if they are to wait with something in their logs until it was opened
+ * and closed. */
 #define _GNU_SOURCE
 #include <unistd.h>
 
@@ -19,11 +20,20 @@ static void write_turn(MPI_File file, int turn) {
   OK(MPI_File_write_at_all(file, 0, bytes, mine, MPI_BYTE, MPI_STATUS_IGNORE));
 }
 
+static void wait_for(const char* fifo) {
+  if (check_rank == 0) {
+    FILE* end = fopen(fifo, "r");
+    CHECK(end != NULL && fgetc(end) == EOF);
+    fclose(end);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(NULL, NULL);
   MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
   MPI_Comm_size(MPI_COMM_WORLD, &check_size);
-  CHECK(argc == 5);
+  CHECK(argc == 5 || argc == 6);
   const char* moment = argv[1];
   const int dies = check_rank == atoi(argv[2]);
   const int number = atoi(argv[3]);
@@ -32,6 +42,7 @@ int main(int argc, char** argv) {
   check_interleave(file, 0, block);
   write_turn(file, 0);
   MPI_Barrier(MPI_COMM_WORLD);
+  if (argc == 6) wait_for(argv[5]);
   if (dies && strcmp(moment, "write") == 0) die_at_call(number);
   write_turn(file, 1);
   MPI_Barrier(MPI_COMM_WORLD);
