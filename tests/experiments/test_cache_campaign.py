@@ -54,7 +54,14 @@ def curves(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, list[float]]]
     """What would be drawn, by the picture's name."""
     found: dict[str, dict[str, list[float]]] = {}
 
-    def keep(path: Path, _title: str, _marks: list[str], drawn: dict[str, list[float]]) -> None:
+    def keep(
+        path: Path,
+        _title: str,
+        _axis: str,
+        _marks: list[str],
+        drawn: dict[str, list[float]],
+        _published: dict[str, list[float]],
+    ) -> None:
         found[path.name] = drawn
 
     monkeypatch.setattr(cache_picture, "draw", keep)
@@ -170,7 +177,7 @@ def test_without_results_nothing_is_claimed(tmp_path: Path) -> None:
 def test_the_same_curves_give_the_same_picture(tmp_path: Path) -> None:
     drawn = {"a": [1.0, 2.0], "b": [3.0, 4.0], "c": [1.0, 1.0], "d": [9.0, 9.0]}
     for name in ("one.svg", "two.svg"):
-        cache_picture.draw(tmp_path / name, "title", ["1", "2"], drawn)
+        cache_picture.draw(tmp_path / name, "title", "axis", ["1", "2"], drawn, {"e": [2.0, 4.0]})
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
 
 

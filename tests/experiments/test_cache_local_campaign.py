@@ -80,6 +80,9 @@ def test_the_stock_mpi_stands_beside_the_cache_with_and_without_a_sync(tmp_path:
     ]
     assert "files on a local disk (ext4)" in page
     assert "Ranks sleep while they wait" in page
+    assert "](cache-local-mpich-disk.svg)" in page
+    picture = (tmp_path / "cache-local-mpich-disk.svg").read_text()
+    assert all(f">{text}</text>" in picture for text in ("block3d", "memory", "stock, synced"))
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
-"""cache-local.md: the tables of the campaign "cache-local"."""
+"""cache-local.md: the tables and pictures of the campaign "cache-local"."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
+import cache_picture
 import page_parts as parts
 import results
 import verdicts
@@ -67,7 +68,7 @@ def _ratio(ours: list[float], theirs: list[float]) -> Ratio | None:
 
 
 def write(directory: Path, campaign: Campaign) -> Path:
-    """Writes cache-local.md from what `directory`/results holds."""
+    """Writes cache-local.md and its pictures from what `directory`/results holds."""
     described = campaign.cache_local
     series = described.series
     found = [
@@ -102,7 +103,7 @@ def write(directory: Path, campaign: Campaign) -> Path:
     ]
     lines += parts.notes(directory, "cache-local")
     for place, mpi, cases in found:
-        lines += _section(campaign.rules, described, place, mpi, cases)
+        lines += _section(directory, campaign.rules, described, place, mpi, cases)
     path = directory / "cache-local.md"
     path.write_text("\n".join(lines).rstrip() + "\n")
     return path
@@ -120,16 +121,31 @@ def _cases(directory: Path, described: LocalCache, place: FilePlace, mpi: Mpi) -
 
 
 def _section(
-    rules: Rules, described: LocalCache, place: FilePlace, mpi: Mpi, cases: list[Case]
+    directory: Path,
+    rules: Rules,
+    described: LocalCache,
+    place: FilePlace,
+    mpi: Mpi,
+    cases: list[Case],
 ) -> list[str]:
+    picture = f"cache-local-{mpi.key}-{place.name}.svg"
+    title = f"{mpi.title}, files on {place.title}"
+    marks = [f"{case.workload.name}\n{case.logs}" for case in cases]
+    series = {
+        name: [median(case.perceived(mode)) for case in cases] for mode, name in _SHOWN.items()
+    }
+    axis = "workload, where logs are"
+    cache_picture.draw(directory / picture, title, axis, marks, series, joined=False)
     kinds = parts.distinct(str(case.result.raw["file_system"]) for case in cases)
     claims = [_claims(rules, described, place, case) for case in cases]
     return [
-        f"## {mpi.title}, files on {place.title} ({', '.join(kinds)})",
+        f"## {title} ({', '.join(kinds)})",
         "",
         parts.tally(verdict for each in claims for verdict in each.all()),
         "",
         *parts.sleeping(case.result for case in cases),
+        f"![Perceived bandwidth by workload and where logs are]({picture})",
+        "",
         *_bandwidths(cases),
         "",
         *_logs(described, place, cases, claims),
