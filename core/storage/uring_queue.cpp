@@ -32,8 +32,8 @@ class UringQueue final : public ReadQueue {
 
   ~UringQueue() override {
     drain();
-    if (lets_go_ != nullptr) {
-      for (const int descriptor : descriptors()) lets_go_(descriptor);
+    if (lets_go_ != nullptr) {  // Without a vector: there may be no memory for one.
+      for (const int descriptor : {ring_.ring_fd, bell_.get()}) lets_go_(descriptor);
     }
     io_uring_queue_exit(&ring_);
   }
