@@ -14,7 +14,6 @@ The last word of LAUNCHER is a number of ranks, and is replaced.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import subprocess
@@ -42,15 +41,6 @@ class Setting:
     logs: Path
     launcher: list[str]
     command: list[str]
-
-    def recover_once(self, file: Path) -> str:
-        """What state it is in for a recovery."""
-        words = ["recover", "--incomplete", "drop", "--directory", str(self.logs)]
-        result = subprocess.run(
-            [self.program, *words, "--file", str(file)], capture_output=True, text=True, check=True
-        )
-        (found,) = json.loads(result.stdout.splitlines()[-1])["files"]
-        return str(found["state"])
 
 
 @dataclass(frozen=True)
@@ -123,9 +113,12 @@ class Job:
         warned = (self.directory / f".{NAME}.forebay-dirty").exists()
         return not warned and self.file.read_bytes() == written(1, self.ranks)
 
+    def words(self, setting: Setting) -> list[str]:
+        """For a recovery of its file."""
+        return [setting.program, "--directory", str(setting.logs), "--file", str(self.file)]
+
     def recover(self, setting: Setting) -> None:
-        words = ["--directory", str(setting.logs), "--file", str(self.file)]
-        (file,) = recovering.recover(setting.program, *words)
+        (file,) = recovering.recover(*self.words(setting))
         assert file["file"] == str(self.file), file
         assert file["state"] == "recovered", file
         assert not file["damage"], file
@@ -136,7 +129,8 @@ def run_at_once(setting: Setting, one: Job, other: Job) -> None:
     with one.running(setting) as first, other.running(setting) as second:
         with one.held(first), other.held(second):
             for job in (one, other):
-                assert setting.recover_once(job.file) == "in use"
+                (file,) = recovering.recover_now(*job.words(setting))
+                assert file["state"] == "in use", file
         one.judge(first)
         other.judge(second)
 

@@ -57,7 +57,7 @@ void share(int descriptor, Bytes offset) {
     before = managed->followed;
     if (before.file == nullptr) return;
     // The index of the file is read by everybody for himself.
-    if (declared_from(before.file->intent().willneed, offset, before.version.size).empty()) return;
+    if (!is_declared(before.file->intent().willneed, offset, before.version.size)) return;
     // Gone after this, whether it helps or not: it is asked once.
     presence = std::exchange(managed->followed.presence, nullptr);
   }

@@ -31,6 +31,11 @@ void read_elsewhere(ManagedFile& managed) {
   managed.is_over = ++managed.reads_undecided > most_strays;
 }
 
+/// Something is declared there, or the order of reads is to be found out wherever they are.
+bool is_wanted(const ReadIntent& declared, Bytes offset, Bytes size) {
+  return declared.willneed.empty() || is_declared(declared.willneed, offset, size);
+}
+
 /// Of what is kept, for a read at `offset`.
 auto who_foresees(Bytes offset) {
   return [offset](const Followed& parked) {
@@ -52,10 +57,9 @@ bool may_decide(int descriptor, Bytes offset) {
     const std::lock_guard file_lock(managed->mutex);
     const Followed& followed = managed->followed;
     if (followed.declared == nullptr || state.parked.has(id, who_foresees(offset))) return true;
-    const std::vector<Extent>& willneed = followed.declared->willneed;
-    const bool is_wanted = willneed.empty() || is_declared(willneed, offset, followed.version.size);
     const bool may_begin = state.parked.may_begin(id);
-    if (!is_wanted || !(may_begin || state.parked.has(id, is_advised))) {
+    if (!is_wanted(*followed.declared, offset, followed.version.size) ||
+        !(may_begin || state.parked.has(id, is_advised))) {
       read_elsewhere(*managed);
       return false;
     }
@@ -102,9 +106,7 @@ void decide(int descriptor, const FileVersion& version, Bytes offset) {
   if (auto parked = state.parked.take(version.id, who_foresees(offset))) {
     return take_up(*std::move(parked));
   }
-  const std::vector<Extent>& willneed = followed.declared->willneed;
-  std::vector<Extent> rest = declared_from(willneed, offset, version.size);
-  if (rest.empty() != willneed.empty()) return read_elsewhere(*managed);
+  if (!is_wanted(*followed.declared, offset, version.size)) return read_elsewhere(*managed);
   if (!state.parked.may_begin(version.id)) {
     auto parked = state.parked.take(version.id, is_advised);
     return parked ? take_up(*std::move(parked)) : read_elsewhere(*managed);
@@ -121,7 +123,7 @@ void decide(int descriptor, const FileVersion& version, Bytes offset) {
     return without(few_descriptors);
   }
   ReadIntent wishes = *followed.declared;
-  wishes.willneed = std::move(rest);
+  wishes.willneed = declared_from(followed.declared->willneed, offset, version.size);
   // Others may read it, too: of what is inherited the parent, and other children.
   auto presence = announced(state, version, wishes);
   const bool has_company = presence != nullptr && presence->has_company();

@@ -108,17 +108,14 @@ void manage(int descriptor, const FileVersion& version, const char* path,
     }
     follow(state, descriptor, {.advised = *std::move(advised), .version = version});
   };
-  if (is_opened_early(reader)) {
-    follow_undecided(state, descriptor, version, path, wishes).times_are_told = true;
-    return;
-  }
+  const auto undecided = [&](const char* unread = "") {
+    follow_undecided(state, descriptor, version, path, wishes, unread).times_are_told = true;
+  };
+  if (is_opened_early(reader)) return undecided();
   if (is_brought_to_page_cache(*wishes, reader)) return by_page_cache();
   // Streams of C++ read by calls, and may show a pattern. What C streams read is not seen.
   if (reader == Reader::stream) {
-    follow_undecided(state, descriptor, version, path, wishes,
-                     "a stream read it, whose order cannot be found out")
-        .times_are_told = true;
-    return;
+    return undecided("a stream read it, whose order cannot be found out");
   }
   auto presence = announced(state, version, *wishes);
   const std::int64_t began_ns = steady_ns();
