@@ -166,7 +166,14 @@ def load(directory: Path) -> Records:
                     records.append(parse(content, int(parts[0])))
             except ValueError as error:
                 rejected.append(f"{path.name}: {error}")
-    return Records(_with_late(records, late), rejected)
+    return Records(_with_late(_last_ones(records), late), rejected)
+
+
+def _last_ones(records: list[Record]) -> list[Record]:
+    """The last record of each opening: one that a program left open in MPI_Finalize has one from
+    there, and another where a library closes it after all."""
+    last = {record.opening: record for record in records if record.opening}
+    return [record for record in records if last.get(record.opening, record) is record]
 
 
 def _with_late(records: list[Record], late: list[LateRecord]) -> list[Record]:

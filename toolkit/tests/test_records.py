@@ -78,6 +78,20 @@ def test_what_came_after_the_close_is_added_over_ranks(tmp_path: Path) -> None:
     assert only.raw["counters"] == only.counters
 
 
+def test_the_last_record_of_an_opening_counts(tmp_path: Path) -> None:
+    for sequence, write_s in enumerate((0.5, 0.75)):
+        raw = json.loads(content(write_s=write_s)) | {"opening": 5}
+        leave(tmp_path, json.dumps(raw).encode(), sequence=sequence)
+    leave(tmp_path, content(path="/data/b"), sequence=2)
+    leave(tmp_path, content(path="/data/b", write_s=0.25), sequence=3)
+    found = load(tmp_path).records
+    assert [(one.path, one.seconds_max["write"]) for one in found] == [
+        ("/data/a", 0.75),
+        ("/data/b", 0.5),
+        ("/data/b", 0.25),
+    ]
+
+
 def test_a_late_record_without_its_counters_is_rejected(tmp_path: Path) -> None:
     late = b'{"version": 1, "opening": 5, "counters": {"cache_drained": 1}}'
     (tmp_path / f"7-0-{xxhash.xxh64_hexdigest(late)}.late.json").write_bytes(late)

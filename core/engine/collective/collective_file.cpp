@@ -197,6 +197,7 @@ class EngineFile final : public CollectiveFile {
     const auto early = cache_->close_early();
     if (!early) return tl::unexpected(early.error());
     if (!*early) return nullptr;
+    notes_held_back_ = cache_->notes();
     return std::make_unique<Unfinished>(std::move(storage_), std::move(cache_));
   }
 
@@ -257,9 +258,6 @@ class EngineFile final : public CollectiveFile {
   std::vector<std::string> notes() const override {
     std::vector<std::string> notes = call_notes(counters_, cost_);
     notes.insert(notes.end(), cache_notes_.begin(), cache_notes_.end());
-    if (cache_ != nullptr) {
-      for (std::string& note : cache_->notes()) notes.push_back(std::move(note));
-    }
     if (no_board_.kind != ErrorKind::none) {
       notes.push_back("no exchange: " + to_string(no_board_));
     }
@@ -273,6 +271,10 @@ class EngineFile final : public CollectiveFile {
           codec_.pairs_on()));
     }
     return notes;
+  }
+
+  std::vector<std::string> own_notes() const override {
+    return cache_ != nullptr ? cache_->notes() : notes_held_back_;
   }
 
   const Error& untold_error() const override { return untold_; }
@@ -563,8 +565,9 @@ class EngineFile final : public CollectiveFile {
   bool fitted_ = false;                   ///< The domains were held against what ranks write.
   bool in_order_ = false;                 ///< They fit it, or what ranks wrote to an earlier file.
   std::vector<std::string> cache_notes_;  ///< Why there is none although it was asked for.
-  std::unique_ptr<CoherentCache> cache_;  ///< Null: data calls go to the file.
-  CachedWrites cached_;                   ///< Without a unit once all know that it was given up.
+  std::vector<std::string> notes_held_back_;  ///< Its own, once it goes on after the close.
+  std::unique_ptr<CoherentCache> cache_;      ///< Null: data calls go to the file.
+  CachedWrites cached_;  ///< Without a unit once all know that it was given up.
   DirectIo direct_;
   TiledTree view_;                  ///< The newest that was voted on.
   std::optional<bool> locks_work_;  ///< None before it mattered.

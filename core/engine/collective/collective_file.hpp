@@ -113,8 +113,12 @@ class CollectiveFile {
   /// The ranks that serve as aggregators; empty until a call was exchanged.
   virtual std::vector<int> aggregators() const = 0;
 
-  /// Decisions of this rank that a person who asks "why is it so fast or slow" should know.
+  /// Decisions that a person who asks "why is it so fast or slow" should know; of the same on all
+  /// ranks.
   virtual std::vector<std::string> notes() const = 0;
+
+  /// What only this rank may know of: what its part of the cache met, its closing included.
+  virtual std::vector<std::string> own_notes() const = 0;
 
   /// The worst error of this rank's collective writes that others do not know of; kind none if they
   /// know all. To be told when the file is closed.

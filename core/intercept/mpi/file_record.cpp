@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -100,10 +101,13 @@ void add(OrderedJson& total, const Counts& counts) {
   }
 }
 
-/// What every rank has to tell in words, added up: [reasons for passing calls through, failures].
-std::array<OrderedJson, 2> combine_words(const std::array<OrderedJson, 2>& mine,
-                                         Exchange& exchange) {
-  std::array<OrderedJson, 2> total = {OrderedJson::object(), OrderedJson::object()};
+/// What a rank has to tell in words: reasons for passing calls through, failures, and notes, each
+/// with how often.
+using Words = std::array<OrderedJson, 3>;
+
+/// Those of all ranks, added up.
+Words combine_words(const Words& mine, Exchange& exchange) {
+  Words total = {OrderedJson::object(), OrderedJson::object(), OrderedJson::object()};
   const std::vector<std::uint8_t> packed = OrderedJson::to_msgpack(mine);
   for (const auto& part : exchange.all_gather_varying(std::as_bytes(std::span(packed)))) {
     const auto* begin = reinterpret_cast<const std::uint8_t*>(part.data());
@@ -173,9 +177,13 @@ void FileRecord::add_storage(const KernelIo& io) {
 }
 
 void write_report(const FileRecord& record, Exchange& exchange, const std::string& directory) {
-  std::array<OrderedJson, 2> words = {record.passed_through_, record.failures_};
+  Words words = {record.passed_through_, record.failures_, OrderedJson::object()};
+  for (const auto* notes : {&record.notes, &record.cache_notes}) {
+    for (const std::string& note : *notes) words[2][note] = 1;
+  }
+  const auto is_empty = [](const OrderedJson& some) { return some.empty(); };
   const Figures figures =
-      combine(record, record.storage_, !words[0].empty() || !words[1].empty(), exchange);
+      combine(record, record.storage_, !std::ranges::all_of(words, is_empty), exchange);
   if (figures.maxima.back() != 0) words = combine_words(words, exchange);
   if (exchange.rank() != 0) return;
 
@@ -226,7 +234,9 @@ void write_report(const FileRecord& record, Exchange& exchange, const std::strin
   json["hint_problems"] = record.hint_problems;
   json["passed_through"] = words[0];
   json["failures"] = words[1];
-  json["notes"] = record.notes;
+  std::vector<std::string> notes = record.engine_notes;
+  for (const auto& [note, count] : words[2].items()) notes.push_back(note);
+  json["notes"] = notes;
 
   publish(directory, json, ".json");
 }

@@ -34,7 +34,9 @@ struct FileRecord {
   std::vector<std::string> hint_problems;
   StripeLayout layout;
   std::vector<int> aggregators;
-  std::vector<std::string> notes;
+  std::vector<std::string> notes;         ///< Of the opening; any rank's are told.
+  std::vector<std::string> cache_notes;   ///< What this rank's cache met; any rank's are told.
+  std::vector<std::string> engine_notes;  ///< What the lowest rank tells for all.
 
   /// Counts a call that went to the MPI unchanged.
   void count_passed_through(std::string_view reason);

@@ -149,23 +149,33 @@ bool others_may_write(MPI_Comm comm, const Exchange& exchange) {
 /// MPI_Finalize has begun: nobody comes again to wait for what goes on after a close.
 bool is_last_moment = false;
 
-/// What waits in the cache for files that the program never closes goes to them when it ends MPI:
-/// all ranks do, so they can still agree on it. A library that has set an attribute of its own
-/// before the first file was opened, as HDF5 does, is called after this, and may then write to its
-/// files and close them.
+/// What the report tells of the engine, as it stands. Before it is closed.
+void note_engine(FileRecord& record, const CollectiveFile& engine) {
+  record.hints = to_pairs(engine.hints_in_force());
+  record.aggregators = engine.aggregators();
+  record.engine_notes = engine.notes();
+}
+
+/// What waits in the cache for files that the program never closes goes to them when it ends MPI,
+/// and the report tells of them: all ranks do, so they can still agree on it. A library that has
+/// set an attribute of its own before the first file was opened, as HDF5 does, is called after
+/// this, and may then write to its files and close them: of these there is a second record.
 int finish_unclosed(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*extra*/) {
   is_last_moment = true;
   unfinished_files().finish_all();
   unfinished_files().abandon_all();
   auto files = open_files().all();
-  std::erase_if(files, [](const auto& file) {
-    return file->shadow == nullptr || !file->shadow->engine->holds_back();
-  });
   // Handles are in no order that ranks share.
   std::ranges::sort(files, {}, [](const auto& file) { return file->record.opening; });
   for (const auto& file : files) {
-    const Status closed = file->shadow->engine->close_together();
-    if (!closed) std::fprintf(stderr, "forebay: %s\n", to_string(closed.error()).c_str());
+    if (file->shadow != nullptr) {
+      CollectiveFile& engine = *file->shadow->engine;
+      note_engine(file->record, engine);
+      const Status closed = engine.close_together();
+      if (!closed) std::fprintf(stderr, "forebay: %s\n", to_string(closed.error()).c_str());
+      file->record.cache_notes = engine.own_notes();
+    }
+    if (file->reporting) write_report(file->record, *file->exchange, settings().report_dir);
   }
   close_segment_reserves();
   // Ranks of other hosts still finish what this one's process keeps the claims of.
@@ -175,6 +185,9 @@ int finish_unclosed(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*
 
 /// MPI_Finalize takes the attributes of MPI_COMM_SELF away first (MPI 4.0, section 11.2.4).
 void finish_unclosed_at_finalize() {
+  int started = 0;
+  PMPI_Initialized(&started);
+  if (started == 0) return;  // By sessions: there is no such communicator.
   static const bool registered = [] {
     int keyval = MPI_KEYVAL_INVALID;
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finish_unclosed, &keyval, nullptr);
@@ -367,6 +380,7 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
   }
   file->handle = *fh;
   file->reporting = word[OpenWord::reporting] != 0;
+  if (file->reporting) finish_unclosed_at_finalize();
   record.opening = word[OpenWord::id];
   if (record.mode == Mode::engine) {
     make_shadow(*file, word, declarations, std::move(declared), std::move(storage));
@@ -383,9 +397,7 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
 /// all ranks have heard of yet. `held_back`: what goes on to the file after the close. Collective.
 int end_shadow(OpenFile& file, std::unique_ptr<HeldBack>& held_back) {
   ShadowFile& shadow = *file.shadow;
-  file.record.hints = to_pairs(shadow.engine->hints_in_force());
-  file.record.aggregators = shadow.engine->aggregators();
-  for (std::string& note : shadow.engine->notes()) file.record.notes.push_back(std::move(note));
+  note_engine(file.record, *shadow.engine);
   Status closed;
   if ((file.record.amode & MPI_MODE_DELETE_ON_CLOSE) != 0) {
     closed = shadow.engine->close(true);
@@ -396,6 +408,7 @@ int end_shadow(OpenFile& file, std::unique_ptr<HeldBack>& held_back) {
   } else {
     closed = tl::unexpected(early.error());
   }
+  file.record.cache_notes = shadow.engine->own_notes();
   const Error untold = shadow.engine->untold_error();
   const Error mine = !closed && closed.error().kind > untold.kind ? closed.error() : untold;
   std::array<std::int64_t, 2> word{shadow.shared_pointer.used(), pack(mine)};
