@@ -98,6 +98,11 @@ struct IntentHints {
 Result<IntentHints> intent_for(std::string_view toml, std::string_view intent_path,
                                std::string_view file_path, Hints base);
 
+/// All that is wrong in the intent file with content `toml`, whatever files it is for: as those who
+/// read it tell it, with its line. Error: as there, of the whole file. Never throws.
+Result<std::vector<HintProblem>> intent_problems(std::string_view toml,
+                                                 std::string_view intent_path);
+
 /// What MPI_File_get_info returns for these hints, in ROMIO's spelling where it has one.
 HintPairs to_pairs(const Hints& hints);
 

@@ -136,8 +136,9 @@ std::string pattern_of(std::string_view text) {
 
 class IntentReader {
  public:
-  IntentReader(std::string_view intent_path, std::string_view file_path, Hints base)
-      : intent_path_(intent_path), file_path_(file_path), result_{std::move(base), {}} {}
+  /// Without `file_path` all sections are read, to see what is wrong in them.
+  IntentReader(std::string_view intent_path, std::optional<std::string> file_path, Hints base)
+      : intent_path_(intent_path), file_path_(std::move(file_path)), result_{std::move(base), {}} {}
 
   Result<IntentHints> read(const toml::table& document) {
     for (const auto& [key, node] : in_file_order(document)) {
@@ -174,7 +175,7 @@ class IntentReader {
                   "a pattern without NUL characters, which no path has");
       return;
     }
-    if (!section_matches(pattern_of(pattern->get()), file_path_.c_str())) return;
+    if (file_path_ && !section_matches(pattern_of(pattern->get()), file_path_->c_str())) return;
     for (const auto& [key, node] : in_file_order(section)) {
       if (key->str() == "path" || is_read_key(key->str(), node->is_table())) continue;
       if (key->str() == "cache") {
@@ -224,7 +225,7 @@ class IntentReader {
   }
 
   const std::string_view intent_path_;
-  const std::string file_path_;
+  const std::optional<std::string> file_path_;
   IntentHints result_;
 };
 
@@ -384,17 +385,13 @@ ReadIntent combined(std::span<const ReadSection* const> sections) {
   return result;
 }
 
-Result<std::vector<ReadSection>> read_sections(std::string_view toml,
-                                               std::string_view intent_path) {
-  const auto document = parsed(toml, intent_path);
-  if (!document) return tl::make_unexpected(document.error());
-  if (const auto* version = document->get("version")) {
-    const auto known = check_version(*version, intent_path);
-    if (!known) return tl::make_unexpected(known.error());
-  }
-  // What is no array of tables, or has no pattern, is told where hints are read.
+namespace {
+
+/// What is no array of tables, or has no pattern, is told where hints are read.
+std::vector<ReadSection> sections_of_reads(const toml::table& document,
+                                           std::string_view intent_path) {
   std::vector<ReadSection> result;
-  const auto* sections = document->get_as<toml::array>("file");
+  const auto* sections = document.get_as<toml::array>("file");
   if (sections == nullptr) return result;
   for (const auto& node : *sections) {
     const auto* table = node.as_table();
@@ -409,11 +406,38 @@ Result<std::vector<ReadSection>> read_sections(std::string_view toml,
   return result;
 }
 
+}  // namespace
+
+Result<std::vector<ReadSection>> read_sections(std::string_view toml,
+                                               std::string_view intent_path) {
+  const auto document = parsed(toml, intent_path);
+  if (!document) return tl::make_unexpected(document.error());
+  if (const auto* version = document->get("version")) {
+    const auto known = check_version(*version, intent_path);
+    if (!known) return tl::make_unexpected(known.error());
+  }
+  return sections_of_reads(*document, intent_path);
+}
+
 Result<IntentHints> intent_for(std::string_view toml, std::string_view intent_path,
                                std::string_view file_path, Hints base) {
   const auto document = parsed(toml, intent_path);
   if (!document) return tl::make_unexpected(document.error());
-  return IntentReader(intent_path, file_path, std::move(base)).read(*document);
+  return IntentReader(intent_path, std::string(file_path), std::move(base)).read(*document);
+}
+
+Result<std::vector<HintProblem>> intent_problems(std::string_view toml,
+                                                 std::string_view intent_path) {
+  const auto document = parsed(toml, intent_path);
+  if (!document) return tl::make_unexpected(document.error());
+  auto hints = IntentReader(intent_path, std::nullopt, {}).read(*document);
+  if (!hints) return tl::make_unexpected(hints.error());
+  auto problems = std::move(hints->problems);
+  // What is a key of neither is told above.
+  for (const ReadSection& section : sections_of_reads(*document, intent_path)) {
+    problems.insert(problems.end(), section.problems.begin(), section.problems.end());
+  }
+  return problems;
 }
 
 }  // namespace forebay

@@ -15,11 +15,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto result = forebay::intent_for(toml, "fuzz.toml", "/scratch/run/ckpt_0001.h5", {});
   const auto sections = forebay::read_sections(toml, "fuzz.toml");
   assert(sections.has_value() || !result.has_value());
+  const auto problems = forebay::intent_problems(toml, "fuzz.toml");
+  assert(problems.has_value() == result.has_value());
   if (!result) {
     assert(result.error().kind == forebay::ErrorKind::invalid_argument);
     return 0;
   }
-  for (const auto& problem : result->problems) assert(problem.source.starts_with("fuzz.toml:"));
+  for (const auto& problem : *problems) assert(problem.source.starts_with("fuzz.toml:"));
+  assert(problems->size() >= result->problems.size());
   for (const auto& section : *sections) {
     for (const auto& problem : section.problems) assert(problem.source.starts_with("fuzz.toml:"));
     for (const auto& extent : section.intent.willneed) {

@@ -1,6 +1,7 @@
 """Goal: a program that ends with its last thread does, though threads of ours read ahead of it; and
 one that confines itself (seccomp) is not ended by a call that it does not make; and one that takes
-namespaces of its own (unshare), which the kernel refuses to several threads, gets them.
+namespaces or descriptors of its own (unshare), or a lease of its file, gets them, which the kernel
+refuses to several threads or openings.
 
 Method: the programs `last_thread` and `confined`, and a script, with a file that is declared: each
 must print the same as without the library, whose record says that the file was read ahead before.
@@ -27,6 +28,35 @@ new_user = 0x10000000
 print(libc.unshare(new_user), ctypes.get_errno())
 print(zlib.crc32(os.read(file, 1_000_000)))
 """
+#: A thread with descriptors of its own, in which a number may be another file.
+UNSHARES_FILES = """
+import ctypes, os, sys, threading, zlib
+file = os.open(sys.argv[1], os.O_RDONLY)
+print(zlib.crc32(os.read(file, 1_000_000)))
+def alone():
+    print(ctypes.CDLL(None).unshare(0x400))
+    numbers = [os.dup(1) for _ in range(150)]
+    os.close(file)
+    other = os.open(sys.argv[1], os.O_RDONLY)
+    print(other == file, zlib.crc32(os.read(other, 1_000_000)))
+    for number in numbers:
+        os.close(number)
+    print(zlib.crc32(os.read(other, 1_000_000)))
+thread = threading.Thread(target=alone)
+thread.start()
+thread.join()
+print(zlib.crc32(os.read(file, 1_000_000)))
+file = os.open(sys.argv[1], os.O_RDONLY)
+print(zlib.crc32(os.read(file, 1_000_000)))
+"""
+#: Which the kernel refuses where somebody else has the file open.
+LEASES = """
+import fcntl, os, sys, zlib
+file = os.open(sys.argv[1], os.O_RDONLY)
+print(zlib.crc32(os.read(file, 1_000_000)))
+print(fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK), fcntl.fcntl(file, fcntl.F_GETLEASE))
+print(zlib.crc32(os.read(file, 1_000_000)))
+"""
 
 
 def main() -> int:
@@ -45,6 +75,8 @@ def main() -> int:
                 [last_thread, events, "cancel"],
                 [confined, events],
                 [sys.executable, "-c", UNSHARES, events],
+                [sys.executable, "-c", UNSHARES_FILES, events],
+                [sys.executable, "-c", LEASES, events],
             ):
                 plain = preloaded.run(command, with_library=False)
                 if plain[0] == LEFT_OUT:

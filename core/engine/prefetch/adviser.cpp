@@ -26,7 +26,7 @@ AdvisedFile::AdvisedFile(Adviser& adviser, std::string path, std::unique_ptr<Fet
   figures_.is_by_page_cache = true;
 }
 
-void AdvisedFile::note(Extent read) {
+bool AdvisedFile::note(Extent read) {
   {
     const std::lock_guard lock(mutex_);
     ++figures_.reads;
@@ -34,7 +34,9 @@ void AdvisedFile::note(Extent read) {
     figures_.bytes_asked_declared += declared_.overlap(read);
     if (!read.empty()) noted_ = read;
   }
+  if (has_ended_.load()) return false;
   if (!read.empty()) adviser_.add_note({shared_from_this(), read});
+  return true;
 }
 
 void AdvisedFile::count(const KernelReads& by_kernel) {
@@ -182,6 +184,7 @@ void AdvisedFile::carry_out(const std::vector<ReadAdvice::Item>& items) {
     figures_.bytes_refetched += before;
     figures_.bytes_resident += done.resident;
   }
+  has_ended_.store(fetch_ != nullptr && advice_->is_done());
   const std::lock_guard lock(mutex_);
   // What was there before is not ours.
   const Bytes held = std::min(advice_->held(), figures_.bytes_fetched);

@@ -32,8 +32,8 @@ std::vector<Extent> drop(FetchSource& source, std::vector<Extent> parts) {
 }  // namespace
 
 PageCacheFetch::PageCacheFetch(std::unique_ptr<NodeReaders> readers, Bytes file_size,
-                               std::span<const Extent> declared)
-    : readers_(std::move(readers)), file_size_(file_size) {
+                               std::span<const Extent> declared, Passed passed)
+    : readers_(std::move(readers)), file_size_(file_size), passed_(passed) {
   if (!declared.empty()) places_ = places_in(declared);
 }
 
@@ -189,6 +189,7 @@ Status PageCacheFetch::bring_piece(FetchSource& source, Extent piece) {
 
 std::vector<Extent> PageCacheFetch::let_go(FetchSource& source,
                                            std::span<const ReadAdvice::Item> items) {
+  if (passed_ == Passed::stays) return {};
   std::vector<Extent> dropped;
   for (const auto& item : items) {
     if (readers_ == nullptr) {
@@ -207,7 +208,8 @@ std::vector<Extent> PageCacheFetch::let_go(FetchSource& source,
 }
 
 std::vector<Extent> PageCacheFetch::let_go_of_all(FetchSource& source) {
-  return readers_ == nullptr ? std::vector<Extent>{} : drop(source, readers_->left());
+  if (readers_ == nullptr || passed_ == Passed::stays) return {};
+  return drop(source, readers_->left());
 }
 
 }  // namespace forebay

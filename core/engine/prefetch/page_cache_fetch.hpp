@@ -18,12 +18,14 @@
 namespace forebay {
 
 /// Brings parts of a file into the page cache, where the program, and the others on the node that
-/// read the file, find them, and takes them out when the last has passed. Not thread-safe.
+/// read the file, find them, and takes them out when the last has passed, unless they are to stay.
+/// Not thread-safe.
 class PageCacheFetch {
  public:
+  enum class Passed { is_taken_out, stays };
   /// `declared`: of the file, in the order of reading; empty: what is brought first stands for it.
   PageCacheFetch(std::unique_ptr<NodeReaders> readers, Bytes file_size,
-                 std::span<const Extent> declared = {});
+                 std::span<const Extent> declared = {}, Passed passed = Passed::is_taken_out);
 
   struct Brought {
     Extent missing;      ///< All that was asked for lies in it.
@@ -71,6 +73,7 @@ class PageCacheFetch {
 
   const std::unique_ptr<NodeReaders> readers_;
   const Bytes file_size_;
+  const Passed passed_;
   std::optional<Places> places_;  ///< To look at.
   /// No longer advice is given: the kernel cut short what was longer.
   Bytes longest_advice_ = RequestTuner::longest_request;

@@ -217,5 +217,15 @@ TEST(PageCacheFetch, WhatWasPassedGoesAndWhatLiesSideBySideAtOnce) {
   EXPECT_THAT(source.pages, IsEmpty());
 }
 
+TEST(PageCacheFetch, WhatIsToStayIsNotTakenOut) {
+  CachedSource source(MiB);
+  PageCacheFetch fetch(nullptr, 100 * unit, {}, PageCacheFetch::Passed::stays);
+  fetch.bring(source, {0, 3 * unit});
+  const ReadAdvice::Item items[] = {{{0, 3 * unit}, false}};
+  EXPECT_THAT(fetch.let_go(source, items), IsEmpty());
+  EXPECT_THAT(fetch.let_go_of_all(source), IsEmpty());
+  EXPECT_EQ(source.pages.size(), 3U);
+}
+
 }  // namespace
 }  // namespace forebay

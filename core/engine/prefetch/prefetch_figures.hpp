@@ -50,6 +50,7 @@ struct PrefetchFigures {
   Bytes bytes_between = 0;    ///< Of them, what lay between extents, for fewer requests.
   Bytes gap_found = 0;        ///< The largest that is fetched along, as measured; 0: none is.
   Bytes bytes_unused = 0;     ///< Of the rest, those that no program read.
+  Bytes bytes_held = 0;       ///< Of them, those that it still may.
   Bytes bytes_resident = 0;   ///< Not fetched, as the page cache had them.
   Bytes bytes_planned = 0;    ///< Declared, inside the file.
   std::int64_t extents_outside = 0;  ///< Declared, not in the file.

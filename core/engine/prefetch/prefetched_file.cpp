@@ -108,7 +108,8 @@ ServedFile::Served PrefetchedFile::serve(std::span<std::byte> into, Bytes offset
   ++figures_.reads;
   figures_.bytes_asked += read.length;
   if (state_ == State::unsettled) begin(version, now_ns);
-  figures_.bytes_asked_declared += declared_.overlap(read);
+  const Bytes declared = declared_.overlap(read);
+  figures_.bytes_asked_declared += declared;
   if (state_ == State::active && version != version_) halt("the file was changed");
   if (state_ != State::active || read.empty()) return {.over = state_ == State::stopped};
   if (is_cut_) restore_plan(read);
@@ -121,8 +122,10 @@ ServedFile::Served PrefetchedFile::serve(std::span<std::byte> into, Bytes offset
   skip_what_was_read(read);
   // What was declared may end here: it alone says what will be read, as long as it is right.
   if (by_pattern_ || served < read.length) follow_pattern();
-  return {
-      .bytes = served, .room = wants_request(), .asks = served == 0 && trial_.is_answered_by(read)};
+  return {.bytes = served,
+          .wanted = intent_.willneed.empty() ? read.length : declared,
+          .room = wants_request(),
+          .asks = served == 0 && trial_.is_answered_by(read)};
 }
 
 void PrefetchedFile::took(Bytes bytes, std::int64_t ns) {
@@ -465,8 +468,9 @@ PrefetchFigures PrefetchedFile::figures() const {
   const std::lock_guard lock(mutex_);
   PrefetchFigures result = figures_;
   for (const Live& live : live_) {
-    if (live.ready) result.bytes_unused += live.unused();
+    if (live.ready) result.bytes_held += live.unused();
   }
+  result.bytes_unused += result.bytes_held;
   result.gap_found = tuner_.gap_found();
   result.memory_peak = buffer_.peak_bytes();
   result.latency_ns = window_.latency_ns();

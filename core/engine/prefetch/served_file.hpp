@@ -38,6 +38,7 @@ class ServedFile {
 
   struct Served {
     Bytes bytes = 0;    ///< From the beginning of the read, without a gap.
+    Bytes wanted = 0;   ///< Of the read, what was declared; all of it where nothing was.
     bool room = false;  ///< next_request() has something now.
     bool over = false;  ///< Nothing will be served any more.
     bool left = false;  ///< Of those who read together it is none any more: it is over, but what is

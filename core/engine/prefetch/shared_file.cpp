@@ -157,9 +157,11 @@ ServedFile::Served SharedFile::serve(std::span<std::byte> into, Bytes offset,
   const Extent read{offset, static_cast<Bytes>(into.size())};
   ++figures_.reads;
   figures_.bytes_asked += read.length;
-  figures_.bytes_asked_declared += plan_.declared().overlap(read);
-  const auto answer = [this](Bytes served) -> Served {
+  const Bytes wanted = plan_.declared().overlap(read);
+  figures_.bytes_asked_declared += wanted;
+  const auto answer = [this, wanted](Bytes served) -> Served {
     return {.bytes = served,
+            .wanted = wanted,
             .room = state_ == State::reading && lacks_fetching(),
             .over = state_ == State::stopped,
             .left = state_ == State::left,

@@ -33,9 +33,9 @@ struct Followed {
   /// Where it was read first, of a file that was open before,
   std::optional<Bytes> begins_at = std::nullopt;
   std::shared_ptr<const ReadIntent> whole = nullptr;  ///< and all that is declared of it.
-  bool is_taken_up = false;         ///< The program opened the file again to go on with it.
-  std::int64_t reads_credited = 0;  ///< Of the reads, those that ParkedFiles knows of.
-  KernelReads by_kernel = {};       ///< Until it was closed last.
+  bool is_taken_up = false;    ///< The program opened the file again to go on with it.
+  Bytes credited = 0;          ///< Of its use, what ParkedFiles knows of.
+  KernelReads by_kernel = {};  ///< Until it was closed last.
   /// That the next record tells of: 0 where one before has told of them, more where the program has
   /// opened the file again for what it goes on with.
   std::int64_t openings = 1;

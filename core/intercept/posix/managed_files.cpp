@@ -6,19 +6,18 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
 #include "core/intercept/posix/complaint.hpp"
 #include "core/intercept/posix/declared_reads.hpp"
+#include "core/intercept/posix/endings.hpp"
 #include "core/intercept/posix/exported.hpp"
 #include "core/intercept/posix/internal_descriptors.hpp"
 #include "core/intercept/posix/opened_name.hpp"
@@ -54,6 +53,7 @@ struct Access {
   ManagedFile* managed = nullptr;
   std::shared_ptr<ServedFile> file;  ///< Null: advised is there, which serves nothing.
   std::shared_ptr<AdvisedFile> advised;
+  std::shared_ptr<EarlierReads> earlier;
   std::unique_lock<std::mutex> lock;
   FileVersion version;
 };
@@ -73,7 +73,7 @@ std::optional<Access> access_to(int descriptor, off_t offset, size_t count) {
   const auto version = version_of(descriptor);
   if (!version) return std::nullopt;
   if (managed->is_undecided) decide(descriptor, *version, offset);
-  Access access{managed, nullptr, nullptr, std::unique_lock(managed->mutex), *version};
+  Access access{managed, nullptr, nullptr, nullptr, std::unique_lock(managed->mutex), *version};
   if (listed(descriptor) != managed) return std::nullopt;
   const auto presence = managed->followed.presence;
   if (presence != nullptr && presence->has_company()) {
@@ -84,6 +84,7 @@ std::optional<Access> access_to(int descriptor, off_t offset, size_t count) {
   }
   access.file = managed->followed.file;
   access.advised = managed->followed.advised;
+  access.earlier = managed->earlier;
   if (access.file == nullptr && access.advised == nullptr) return std::nullopt;
   return access;
 }
@@ -103,7 +104,12 @@ size_t serve(Access& access, int descriptor, void* buffer, size_t count, off_t o
     if (access.managed->followed.file == access.file) access.managed->is_over = true;
     access.lock.unlock();
   }
-  if (served.left) go_on(descriptor, offset, served);
+  if (served.left) {
+    go_on(descriptor, offset, served);
+  } else if (access.earlier != nullptr &&
+             access.earlier->add({offset, static_cast<Bytes>(count)}, served.wanted)) {
+    read_again(descriptor, offset, *access.earlier);
+  }
   return static_cast<size_t>(served.bytes);
 }
 
@@ -138,17 +144,6 @@ void after_fork_in_parent() {
   for (ManagedFile* managed : state.files) managed->position_is_shared = true;
   state.mutex.unlock();
   inside = false;
-}
-
-/// Has a value in the first thread alone, whose destructor is called however that thread ends, but
-/// not where it ends the process.
-pthread_key_t of_first_thread;
-bool watches_first_thread = false;
-
-void first_thread_ends(void* value);
-
-void watch_first_thread() {
-  if (watches_first_thread) ::pthread_setspecific(of_first_thread, &of_first_thread);
 }
 
 void after_fork_in_child() {
@@ -191,6 +186,13 @@ bool has_memory_for_exceptions() {
   return in_heap != nullptr && place != nullptr;
 }
 
+/// It lets one thread run at a time, and goes on with another one where it knows that a call waits:
+/// for io_uring_enter(2) it does not (valgrind 3.19).
+bool is_in_valgrind() {
+  const char* preloads = std::getenv("LD_PRELOAD");
+  return preloads != nullptr && std::strstr(preloads, "vgpreload_core") != nullptr;
+}
+
 [[gnu::constructor(102)]] void load() {
   const Inside guard;
   if (!has_memory_for_exceptions()) return;
@@ -198,7 +200,7 @@ bool has_memory_for_exceptions() {
     know_error_stream();
     know_report_directory();
     const char* uring = std::getenv("FOREBAY_IO_URING");
-    uses_uring = uring == nullptr || std::strcmp(uring, "0") != 0;
+    uses_uring = (uring == nullptr || std::strcmp(uring, "0") != 0) && !is_in_valgrind();
     const char* record = std::getenv("FOREBAY_RECORD_READS");
     const bool is_recorded = record != nullptr && std::strcmp(record, "1") == 0;
     if (!is_recorded) declared = DeclaredReads::load();
@@ -207,63 +209,9 @@ bool has_memory_for_exceptions() {
     recording = is_recorded;
     if (declared != nullptr && process_has_record_locks()) takes_record_lock();
     ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-    watches_first_thread = ::pthread_key_create(&of_first_thread, first_thread_ends) == 0;
-    watch_first_thread();
+    watch_first_threads();
   });
 }
-
-/// Of mappings whose descriptors are closed.
-void write_records_of_mappings(const Registry& state) {
-  std::set<std::shared_ptr<AdvisedFile>> told;
-  for (const ManagedFile* managed : state.files) told.insert(managed->followed.advised);
-  for (const ShownFile& shown : state.mappings) {
-    if (!told.insert(shown.file).second) continue;
-    write_record({.advised = shown.file, .openings = shown.openings});
-  }
-}
-
-/// Files that the program leaves open have their records too. At once: what other threads are busy
-/// with has none.
-void write_last_records(bool at_once) {
-  Registry* state = registry.load();
-  if (state == nullptr || inside || !is_own_process(*state)) return;
-  const Inside guard;
-  while_memory_lasts([=] {
-    for (unsigned fd = 0; recording && fd < state->listed_end; ++fd) {
-      stream_read_inside(static_cast<int>(fd));
-    }
-    const RegistryLock lock(*state);
-    if (!lock) {
-      const std::string ended =
-          recording ? "no reads were written down any more" : "nothing was read ahead any more";
-      write_gave_up_record(ended + ": a file was opened or closed for more than 3 s");
-    }
-    // What was given up may be free again.
-    std::unique_lock<std::mutex> late(state->mutex, std::defer_lock);
-    if (!lock && !late.try_lock()) return;
-    if (std::exchange(state->has_ended, true)) return;
-    if (state->prefetcher != nullptr) state->prefetcher->finish_shared();
-    for (ManagedFile* managed : state->files) {
-      std::unique_lock file_lock(managed->mutex, std::try_to_lock);
-      if (!file_lock && at_once) continue;
-      if (!file_lock) file_lock.lock();
-      managed->followed.by_kernel += managed->by_kernel.take();
-      if (is_left_alone(managed->followed)) {
-        state->left_alone.add(managed->followed);
-      } else {
-        write_record(managed->followed);
-      }
-      managed->followed.is_told = true;
-      managed->followed.presence.reset();
-      managed->followed.company.reset();
-    }
-    for (const Followed& parked : state->parked.take_all()) write_record(parked);
-    state->left_alone.write_records();
-    write_records_of_mappings(*state);
-  });
-}
-
-[[gnu::destructor]] void unload() { write_last_records(false); }
 
 /// Of each file once.
 void tell_unfit(const FileVersion& version, const char* path,
@@ -370,147 +318,6 @@ void duplicated(int descriptor, int copy) {
   if (managed != nullptr && listed(copy) == nullptr) list(state, copy, managed);
 }
 
-void before_exit() { write_last_records(true); }
-
-namespace {
-
-/// Nothing is read ahead any more of what is open.
-void end_reading(Registry& state) {
-  const int before = errno;
-  const auto with_registry = [&state](auto&& act) {
-    const Inside guard;
-    while_memory_lasts([&] {
-      if (const RegistryLock lock(state); lock) act();
-    });
-  };
-  with_registry([&state] {
-    if (state.prefetcher != nullptr) state.prefetcher->finish_shared();
-  });
-  closing_range(0, UINT_MAX);
-  with_registry([&state] {
-    end_parked(state);
-    state.left_alone.write_records();
-    write_records_of_mappings(state);
-    forget_all_mappings(state);
-  });
-  errno = before;
-}
-
-}  // namespace
-
-void before_exec() {
-  Registry* state = registry.load();
-  if (state == nullptr || inside || !is_own_process(*state)) return;
-  end_reading(*state);
-  const int before = errno;
-  const Inside guard;
-  if (const RegistryLock lock(*state); lock) keep_through_exec();
-  errno = before;
-}
-
-namespace {
-
-/// With the registry locked, as long as `wants_more()`: what is read ahead ends, and begins anew
-/// with the next opening.
-template <typename WantsMore>
-void give_up_descriptors(Registry& state, const char* why, WantsMore wants_more) {
-  if (wants_more()) {
-    for (const Followed& parked : state.parked.take_all()) write_record(parked);
-  }
-  if (wants_more() && state.prefetcher != nullptr) retire_prefetcher(state, why);
-  if (wants_more() && state.adviser != nullptr) {
-    state.adviser->end();
-    forget_all_mappings(state);
-    state.ended.push_back(std::move(state.adviser));
-  }
-}
-
-}  // namespace
-
-bool give_way(int descriptor) {
-  Registry& state = *registry.load();
-  // A child that shares our memory has descriptors of its own.
-  if (!is_own_process(state)) return true;
-  if (inside) return false;
-  const int before = errno;
-  const Inside guard;
-  bool can_give = true;
-  while_memory_lasts([&] {
-    const RegistryLock lock(state);
-    can_give = static_cast<bool>(lock);
-    if (!lock) return;
-    give_up_descriptors(state, "the program took the number of a descriptor",
-                        [descriptor] { return is_internal(descriptor); });
-    leave_to_program(descriptor);
-    // A file server does not answer, and what is its file's is left as it is.
-    can_give = !is_internal(descriptor);
-  });
-  errno = before;
-  return can_give;
-}
-
-bool give_way_to_more() {
-  Registry* state = registry.load();
-  if (state == nullptr || inside || !has_internal() || !is_own_process(*state)) return false;
-  const int before = errno;
-  const Inside guard;
-  while_memory_lasts([&] {
-    if (const RegistryLock lock(*state); lock) {
-      give_up_descriptors(*state, "the program wanted all descriptors", has_internal);
-    }
-  });
-  errno = before;
-  return true;
-}
-
-namespace {
-
-/// What is open is read ahead no more, and none of our threads is left; `for_good`: nor made later.
-/// Whether there was any.
-bool end_threads(Registry& state, const char* why, bool for_good) {
-  end_reading(state);
-  const int before = errno;
-  bool were_there = false;
-  {
-    const Inside guard;
-    while_memory_lasts([&] {
-      if (const RegistryLock lock(state); lock) {
-        were_there = state.prefetcher != nullptr || state.adviser != nullptr;
-        give_up_descriptors(state, why, [] { return true; });
-        if (for_good) state.ends_with_last_thread = true;
-      }
-    });
-  }
-  errno = before;
-  return were_there;
-}
-
-/// The process ends with its last thread then (pthread_exit(3)), for which none of ours may be
-/// left.
-void first_thread_ends(void*) {
-  Registry* state = registry.load();
-  if (state == nullptr || inside || recording || !is_own_process(*state)) return;
-  if (::gettid() == state->process) end_threads(*state, "the program's first thread ended", true);
-}
-
-}  // namespace
-
-bool before_confinement() {
-  Registry* state = registry.load();
-  if (state == nullptr || inside || !is_own_process(*state)) return false;
-  end_threads(*state, "the program confined itself", false);
-  inside = true;
-  return true;
-}
-
-void after_no_confinement() { inside = false; }
-
-bool before_unsharing() {
-  Registry* state = registry.load();
-  if (state == nullptr || inside || !is_own_process(*state)) return false;
-  return end_threads(*state, "the program changed its namespaces", false);
-}
-
 Serve serve_at(int descriptor, void* buffer, size_t count, off_t offset) {
   if (inside) return {};
   const Inside guard;
@@ -521,7 +328,9 @@ Serve serve_at(int descriptor, void* buffer, size_t count, off_t offset) {
     if (rest <= 0) return;
     const size_t most = std::min(count, static_cast<size_t>(rest));
     if (access->advised != nullptr) {
-      access->advised->note({offset, static_cast<Bytes>(most)});
+      if (!access->advised->note({offset, static_cast<Bytes>(most)})) {
+        access->managed->is_over = true;
+      }
       result.is_followed = true;
     } else if (can_be_written(buffer, most)) {
       result.is_followed = true;
@@ -548,7 +357,9 @@ PositionedServe serve_next(int descriptor, void* buffer, size_t count) {
     if (position < 0 || position >= size) return;
     const size_t claimed = std::min(count, static_cast<size_t>(size - position));
     if (access->advised != nullptr) {
-      access->advised->note({position, static_cast<Bytes>(claimed)});
+      if (!access->advised->note({position, static_cast<Bytes>(claimed)})) {
+        access->managed->is_over = true;
+      }
       result.is_followed = true;
       return;
     }

@@ -97,9 +97,13 @@ bool before_confinement();
 void after_no_confinement();
 
 /// Before what the kernel may refuse to a process of several threads (unshare, setns): none of them
-/// is ours then. What is read ahead ends, and begins anew with the next opening. Whether there were
-/// any. errno stays.
-bool before_unsharing();
+/// is ours then. What is read ahead ends, and begins anew with the next opening, but for good where
+/// threads get descriptors of their own. Whether there were any. errno stays.
+bool before_unsharing(bool of_descriptors);
+
+/// Before what the kernel may refuse where a file is open more than once (F_SETLEASE): what is read
+/// ahead ends, and begins anew with the next opening. errno stays.
+void before_lease();
 
 /// Before the program puts something of its own on the number of a descriptor of ours: what is read
 /// ahead ends, and begins anew with the next opening. False: not in this call, from a signal

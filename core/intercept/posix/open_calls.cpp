@@ -63,6 +63,7 @@ template <typename Call>
 int fcntl_by(Call* plain, int fd, int command, void* argument) {
   if (is_hidden(fd)) return not_open();
   if (command == F_SETLK || command == F_SETLKW) takes_record_lock();
+  if (command == F_SETLEASE) before_lease();
   const auto call = [=] { return plain(fd, command, argument); };
   const bool copies = command == F_DUPFD || command == F_DUPFD_CLOEXEC;
   return after_fcntl(fd, command, argument, copies ? with_all_descriptors(call) : call());
@@ -83,6 +84,7 @@ int closed_range(unsigned first, unsigned last, int flags) {
   if (first > last || (flags & CLOSE_RANGE_CLOEXEC) != 0) {
     return real().close_range(first, last, flags);
   }
+  if ((flags & CLOSE_RANGE_UNSHARE) != 0) before_unsharing(true);
   closing_range(first, last);
   // Around our own.
   for (unsigned from = first;;) {

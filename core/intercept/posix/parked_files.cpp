@@ -13,25 +13,47 @@ bool has_more(const Followed& followed) {
          !followed.file->is_done();
 }
 
+/// Bytes that were read of it, less those fetched in vain: until it has ended, the program may come
+/// for what is held.
+Bytes use_of(const Followed& followed, bool has_ended) {
+  if (followed.file == nullptr) {
+    const auto figures = followed.advised->figures();
+    const Bytes read = figures.bytes_asked_declared;
+    return read - std::max<Bytes>(figures.bytes_fetched - read, 0);
+  }
+  const auto figures = followed.file->figures();
+  return figures.bytes_served - figures.bytes_unused + (has_ended ? 0 : figures.bytes_held);
+}
+
 }  // namespace
 
 std::optional<Followed> ParkedFiles::park(Followed followed) {
-  if (!has_more(followed)) return followed;
+  if (!has_more(followed)) {
+    if (followed.file != nullptr) credit(followed, true);
+    return followed;
+  }
   Closed* before = closed(followed.version.id);
   if (before == nullptr) {
     closed_.push_back({followed.version.id});
     if (closed_.size() > most_remembered) closed_.pop_front();
     return followed;
   }
-  const std::int64_t reads = followed.file != nullptr ? followed.file->figures().reads_served
-                                                      : followed.advised->figures().reads;
-  const std::int64_t news = reads - std::exchange(followed.reads_credited, reads);
-  before->credit = std::min(before->credit + news, most_credit);
+  credit(followed, false);
+  if (followed.credited < 0 && !may_begin(followed.version.id)) return followed;
   parked_.push_back(std::move(followed));
   if (parked_.size() <= most) return std::nullopt;
   Followed oldest = std::move(parked_.front());
   parked_.pop_front();
+  credit(oldest, true);
   return oldest;
+}
+
+void ParkedFiles::credit(Followed& followed, bool has_ended) {
+  Closed* before = closed(followed.version.id);
+  if (before == nullptr) return;
+  const Bytes use = use_of(followed, has_ended);
+  const Bytes news = use - std::exchange(followed.credited, use);
+  before->credit = std::min(before->credit + news, most_credit);
 }
 
 ParkedFiles::Closed* ParkedFiles::closed(FileId id) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/intercept/posix/followed.hpp"
+#include "core/model/extent.hpp"
 #include "core/storage/file.hpp"
 
 namespace forebay::posix {
@@ -22,7 +23,8 @@ class ParkedFiles {
 
   /// After the last descriptor was closed. Returns what ends now: `followed` itself where it is not
   /// kept, or one that has to make room for it. It is kept from the second time on: a program that
-  /// opens its file once must not find it in use afterwards.
+  /// opens its file once must not find it in use afterwards. Not where it does not pay, nor do
+  /// others of the file.
   std::optional<Followed> park(Followed followed);
 
   /// Whether the file was closed before, lately, and not all of it was read.
@@ -34,8 +36,8 @@ class ParkedFiles {
   bool has(FileId id, const std::function<bool(const Followed&)>& is_wanted) const;
 
   /// Whether one more may be fetched of a file that was open before, from another place on than
-  /// those that are kept. Not where so little was read of the last ones that it does not pay: the
-  /// program reads in another order than was declared.
+  /// those that are kept. Not where so much was fetched in vain for the last ones that it does
+  /// not pay: the program reads in another order than was declared.
   bool may_begin(FileId id);
   /// It is.
   void begins(FileId id);
@@ -52,18 +54,20 @@ class ParkedFiles {
  private:
   static constexpr std::size_t most_remembered = 16;
 
-  /// Reads, served if they are to be, that a beginning must be followed by, to pay: each brings
-  /// some hundred kilobytes.
-  static constexpr std::int64_t price = 4;
-  static constexpr std::int64_t most_credit = 10 * price;
+  /// Bytes read, less those fetched in vain, that a beginning must be followed by, to pay for its
+  /// requests.
+  static constexpr Bytes price = 256 * KiB;
+  /// What a file may cost before it is known whether it pays: beginnings of a few MiB each.
+  static constexpr Bytes most_credit = 16 * MiB;
 
   /// A file that was closed before all was read.
   struct Closed {
     FileId id;
-    std::int64_t credit = most_credit;  ///< Reads.
+    Bytes credit = most_credit;
   };
 
   Closed* closed(FileId id);
+  void credit(Followed& followed, bool has_ended);
 
   std::deque<Followed> parked_;
   std::deque<Closed> closed_;  ///< Lately.

@@ -25,10 +25,10 @@ namespace {
 /// What the kernel refuses for a while after a thread of ours was waited for, which it counts until
 /// it has done with it.
 template <typename Call>
-int without_threads(Call call) {
+int without_threads(bool of_descriptors, Call call) {
   constexpr int most_tries = 100;
   constexpr timespec between_tries{0, 1'000'000};
-  const bool were_ended = before_unsharing();
+  const bool were_ended = before_unsharing(of_descriptors);
   const int before = errno;
   int result = call();
   for (int tries = 1; were_ended && result != 0 && errno == EINVAL && tries < most_tries; ++tries) {
@@ -138,11 +138,11 @@ FOREBAY_EXPORTED int prctl(int command, ...) noexcept {
 // Some of what they do, the kernel lets only a process of one thread do.
 
 FOREBAY_EXPORTED int unshare(int flags) noexcept {
-  return without_threads([=] { return real().unshare(flags); });
+  return without_threads((flags & CLONE_FILES) != 0, [=] { return real().unshare(flags); });
 }
 
 FOREBAY_EXPORTED int setns(int fd, int kind) noexcept {
-  return without_threads([=] { return real().setns(fd, kind); });
+  return without_threads(false, [=] { return real().setns(fd, kind); });
 }
 
 }  // extern "C"

@@ -78,12 +78,25 @@ bool take_up(Registry& state, int descriptor, const FileVersion& version, const 
   return true;
 }
 
+/// What is declared of it, by openings before this one.
+bool is_read_again(Registry& state, const FileVersion& version, const ReadIntent& wishes) {
+  if (!is_free(wishes)) return false;
+  const RegistryLock lock(state);
+  return lock && state.earlier.are_repeated(version);
+}
+
 }  // namespace
 
 void manage(int descriptor, const FileVersion& version, const char* path,
             const DeclaredReads::Sections& sections, Reader reader) {
   Registry& state = *registry.load();
-  const auto wishes = DeclaredReads::together(sections);
+  auto wishes = DeclaredReads::together(sections);
+  if (is_read_again(state, version, *wishes)) {
+    if (wishes->willneed.empty()) return leave_alone(path, read_before);
+    auto by_page_cache = std::make_shared<ReadIntent>(*wishes);
+    by_page_cache->policy = ReadPolicy::page_cache;
+    wishes = std::move(by_page_cache);
+  }
   if (take_up(state, descriptor, version, path, wishes, reader)) return;
   // Without the lock: a file server may never answer.
   const TimesTell told = times_tell(descriptor);
@@ -139,6 +152,30 @@ void manage(int descriptor, const FileVersion& version, const char* path,
       state, descriptor,
       {.file = *file, .presence = std::move(presence), .version = version, .began_ns = began_ns});
   start(state, **file, version);
+}
+
+void read_again(int descriptor, Bytes offset, EarlierReads& earlier) {
+  Registry& state = *registry.load();
+  const RegistryLock lock(state);
+  ManagedFile* managed = lock ? listed(descriptor) : nullptr;
+  if (managed == nullptr) return;
+  std::shared_ptr<ServedFile> file;
+  Bytes size = 0;
+  {
+    const std::lock_guard file_lock(managed->mutex);
+    file = managed->followed.file;
+    size = managed->followed.version.size;
+  }
+  if (file == nullptr) return;  // Another thread has seen to it.
+  const ReadIntent& wishes = file->intent();
+  if (!is_free(wishes) || !comes_from_page_cache(descriptor, file->path(), wishes, size)) {
+    earlier.stop();
+  } else if (wishes.willneed.empty()) {
+    file->stop(read_before);
+    managed->is_over = true;
+  } else if (move_to_page_cache(state, *managed, descriptor, offset) == nullptr) {
+    earlier.stop();
+  }
 }
 
 bool is_mapped(const Registry& state, const std::shared_ptr<AdvisedFile>& file) {

@@ -44,6 +44,10 @@ void share(int descriptor, Bytes offset);
 /// pattern foresees.
 void go_on(int descriptor, Bytes offset, const ServedFile::Served& served);
 
+/// What is read of the file of `descriptor`, lately at `offset`, was read before, as `earlier`
+/// shows: the rest is brought to the page cache, if reads come from there, and stays.
+void read_again(int descriptor, Bytes offset, EarlierReads& earlier);
+
 /// Nothing happens if it is not listed.
 void close_listed(int descriptor);
 

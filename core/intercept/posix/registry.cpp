@@ -22,8 +22,10 @@ Followed lose(Registry& state, ManagedFile& managed, int descriptors) {
   {
     const std::lock_guard lock(managed.mutex);
     followed = std::exchange(managed.followed, {});
+    managed.earlier.reset();
   }
   followed.by_kernel += managed.by_kernel.take();
+  managed.is_undecided = false;
   state.pool.push_back(&managed);
   return followed;
 }
@@ -59,7 +61,7 @@ Prefetcher* prefetcher_of(Registry& state) {
     state.uring_broke = true;
     retire_prefetcher(state, "the queue of reads broke");
   }
-  if (state.prefetcher != nullptr || state.prefetcher_failed || state.ends_with_last_thread) {
+  if (state.prefetcher != nullptr || state.prefetcher_failed || state.no_more_threads != nullptr) {
     return state.prefetcher.get();
   }
   std::unique_ptr<ReadQueue> queue;
@@ -82,7 +84,7 @@ Prefetcher* prefetcher_of(Registry& state) {
 }
 
 Adviser* adviser_of(Registry& state) {
-  if (state.ends_with_last_thread) return nullptr;
+  if (state.no_more_threads != nullptr) return nullptr;
   try {
     if (state.adviser == nullptr) state.adviser = std::make_unique<Adviser>([] { inside = true; });
   } catch (const std::system_error&) {  // No thread is to be had: no advice is given.
@@ -142,6 +144,8 @@ ManagedFile& follow(Registry& state, int descriptor, Followed followed) {
   managed->by_kernel.take();
   {
     const std::lock_guard lock(managed->mutex);
+    const bool is_served = followed.file != nullptr || followed.declared != nullptr;
+    managed->earlier = is_served ? state.earlier.of(followed.version) : nullptr;
     managed->followed = std::move(followed);
   }
   list(state, descriptor, managed);

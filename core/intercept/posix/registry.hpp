@@ -17,6 +17,7 @@
 #include "core/intercept/posix/cancellation.hpp"
 #include "core/intercept/posix/counted_reads.hpp"
 #include "core/intercept/posix/declared_reads.hpp"
+#include "core/intercept/posix/earlier_reads.hpp"
 #include "core/intercept/posix/followed.hpp"
 #include "core/intercept/posix/left_alone.hpp"
 #include "core/intercept/posix/managed_files.hpp"
@@ -35,7 +36,8 @@ class ManagedFile {
   std::mutex mutex;  ///< Held while the position is moved.
   /// Guarded by mutex. Empty in the pool.
   Followed followed;
-  CountedReads by_kernel;  ///< What `followed` does not know of yet.
+  std::shared_ptr<EarlierReads> earlier;  ///< Guarded by mutex; null: what comes is not compared.
+  CountedReads by_kernel;                 ///< What `followed` does not know of yet.
   /// What is read ahead is to be told how long the kernel's next read takes (took()): the
   /// waits_when_asked of the thread whose read that is, or null.
   std::atomic<const long*> asker{nullptr};
@@ -98,8 +100,8 @@ struct Registry {
   pid_t process = ::getpid();
   std::unique_ptr<Prefetcher> prefetcher;  ///< Guarded by mutex, as is what follows.
   bool prefetcher_failed = false;
-  /// The first thread has ended: the process does with the last one, which must not be ours.
-  bool ends_with_last_thread = false;
+  /// Why there must be none of ours any more; null: there may.
+  const char* no_more_threads = nullptr;
   bool uring_broke = false;
   std::vector<int> queue_descriptors;                 ///< Of the prefetcher.
   std::unique_ptr<Adviser> adviser;                   ///< Null before the first file for it.
@@ -118,6 +120,7 @@ struct Registry {
   /// The last ones, since some programs open millions.
   std::set<std::tuple<FileId, Bytes, DeclaredReads::Sections>> compared;
   std::set<std::uint64_t> late_devices;  ///< Whose files' times tell of stores once written out.
+  FilesReadEarlier earlier;
   ParkedFiles parked;
   LeftAlone left_alone;
 };

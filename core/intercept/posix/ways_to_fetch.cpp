@@ -17,7 +17,7 @@ namespace {
 
 tl::unexpected<Error> no_thread(const Registry& state) {
   const char* why =
-      state.ends_with_last_thread ? "the program's first thread ended" : "no thread is to be had";
+      state.no_more_threads != nullptr ? state.no_more_threads : "no thread is to be had";
   return tl::unexpected(Error{ErrorKind::unsupported, 0, why});
 }
 
@@ -111,10 +111,17 @@ Result<std::shared_ptr<AdvisedFile>> advise(Registry& state, int descriptor,
   const Bytes budget = budget_for(wishes, version);
   auto advice = std::make_unique<ExtentAdvice>(wishes.willneed, version.size, budget,
                                                wishes.gap.value_or(GapChoice{}).bytes);
-  auto readers = NodeReaders::join(version, advice->plan().extents(), budget);
-  auto fetch =
-      std::make_unique<PageCacheFetch>(std::move(readers), version.size, advice->plan().extents());
+  // Who keeps what he has passed would hold up who waits for him to pass it.
+  const bool stays = state.earlier.are_repeated(version);
+  auto readers = stays ? nullptr : NodeReaders::join(version, advice->plan().extents(), budget);
+  auto fetch = std::make_unique<PageCacheFetch>(
+      std::move(readers), version.size, advice->plan().extents(),
+      stays ? PageCacheFetch::Passed::stays : PageCacheFetch::Passed::is_taken_out);
   return adviser->add(path, *std::move(source), std::move(advice), std::move(fetch));
+}
+
+bool is_free(const ReadIntent& wishes) {
+  return wishes.policy.value_or(ReadPolicy::automatic) == ReadPolicy::automatic;
 }
 
 bool is_for_page_cache(const ReadIntent& wishes, Reader reader) {
@@ -125,8 +132,7 @@ bool is_for_page_cache(const ReadIntent& wishes, Reader reader) {
 
 std::shared_ptr<NodeReaders> announced(Registry& state, const FileVersion& version,
                                        const ReadIntent& wishes) {
-  const bool is_free = wishes.policy.value_or(ReadPolicy::automatic) == ReadPolicy::automatic;
-  if (!is_free || wishes.willneed.empty() || version.size < smallest_shared) return nullptr;
+  if (!is_free(wishes) || wishes.willneed.empty() || version.size < smallest_shared) return nullptr;
   std::erase_if(state.announced, [](const auto& known) { return known.presence.expired(); });
   const auto known = std::ranges::find(state.announced, version, &AnnouncedFile::version);
   std::shared_ptr<NodeReaders> presence;
@@ -139,7 +145,8 @@ std::shared_ptr<NodeReaders> announced(Registry& state, const FileVersion& versi
 
 bool comes_from_page_cache(int descriptor, const std::string& path, const ReadIntent& wishes,
                            Bytes size) {
-  const Extent first = first_declared(wishes.willneed, size);
+  const Extent first =
+      wishes.willneed.empty() ? Extent{0, size} : first_declared(wishes.willneed, size);
   if (first.empty()) return false;
   const auto source = open_protected_source(descriptor, path, Through::page_cache);
   return source && !PageCacheFetch::is_in_vain(**source, first);

@@ -44,10 +44,14 @@ Together fetch_together(Registry& state, int descriptor, const FileVersion& vers
 /// declared in `whole`.
 ReadIntent wishes_around(const ReadIntent& whole, const FileVersion& version, Bytes offset);
 
-/// Into the page cache. Error: nothing can be told of this file.
+/// Into the page cache, where it stays if the program reads it more than once. Error: nothing can
+/// be told of this file.
 Result<std::shared_ptr<AdvisedFile>> advise(Registry& state, int descriptor,
                                             const FileVersion& version, const std::string& path,
                                             const ReadIntent& wishes);
+
+/// The choice of the way is ours.
+bool is_free(const ReadIntent& wishes);
 
 /// Whether the kernel is to serve the reads, from its page cache.
 bool is_for_page_cache(const ReadIntent& wishes, Reader reader);
@@ -96,6 +100,8 @@ void end_parked(Registry& state);
 /// Why nothing is fetched where times_tell() nothing.
 constexpr const char* silent_times =
     "its times do not tell of changes: it is in memory, or the like";
+/// Why nothing is fetched where nothing is declared, and the page cache keeps what is read.
+constexpr const char* read_before = "it is read more than once, and the page cache has it";
 /// Why nothing is fetched where descriptors_run_short().
 constexpr const char* few_descriptors =
     "the process had taken half of the descriptors that it may have";
