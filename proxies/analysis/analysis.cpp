@@ -157,10 +157,11 @@ void add_options(workload::CommandLine& line, Options& options) {
   line.add_flag("--verify,!--no-verify", options.verify, "Check every byte that is read (default)")
       .no_default_shown();
   line.add_check([&] {
-    if (options.shape.is_possible()) return;
+    if (options.create || options.shape.is_possible()) return;
     throw workload::Refused("--reads",
-                            "so many reads of this size, with such gaps, do not fit the file, or "
-                            "more than half of them would go back");
+                            "so many reads of this size (--mean), with such gaps, do not fit a "
+                            "file of this --size, or more than half of them would go back "
+                            "(--backward)");
   });
 }
 

@@ -335,6 +335,14 @@ def _left_over(path: Path) -> Iterable[Check]:
             f"{_listed(sure)}: left in memory by a program that was killed",
             _removal(sure),
         )
+    traces = leftovers.orphaned_traces()
+    if traces:
+        yield Check(
+            "node-local",
+            Level.WARNING,
+            f"{_listed(traces)}: for a forebay-pages that was killed",
+            "rmdir " + " ".join(shlex.quote(str(one.path)) for one in traces),
+        )
 
 
 _SHOWN_LEFTOVERS = 4

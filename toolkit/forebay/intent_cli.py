@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from forebay.errors import ForebayError
 from forebay.intent_file import DeclaredReads
 from forebay.root_extents import Order
 
@@ -30,6 +31,11 @@ def _write(files: list[DeclaredReads], comment: str, out: Path | None) -> None:
     from forebay import intent_file, output_paths
     from forebay.cli import error_console
 
+    if not any(file.extents for file in files):
+        raise ForebayError(
+            f"there is nothing to declare: no byte is stored of {comment}",
+            "Name what has been written, or read, already.",
+        )
     text = intent_file.as_toml(files, comment)
     if out is None:
         typer.echo(text, nl=False)
@@ -46,8 +52,8 @@ def show_command(
 ) -> None:
     """Say in figures what each section of an intent file declares, and what is wrong in it.
 
-    Exit status: 0, or 1 if an entry of willneed is no pair [offset, length], a section has no path,
-    or a key is misspelt.
+    What is wrong is told as a run would tell it, with its line. Exit status: 0, or 1 if anything
+    is.
     """
     from forebay import intent_file
     from forebay.cli import output_console
@@ -56,7 +62,7 @@ def show_command(
     console = output_console()
     content = intent_file.load(path)
     summaries = [intent_file.summarise(section) for section in intent_file.sections(content)]
-    mistakes = intent_file.mistakes(content)
+    mistakes = intent_file.mistakes(path)
     for summary in summaries:
         lines = [summary.pattern]
         if summary.extents:
@@ -74,8 +80,7 @@ def show_command(
         console.print("no [[file]] section", markup=False)
     for told in mistakes:
         console.print(told, markup=False, soft_wrap=True)
-    is_wrong = bool(mistakes) or any(summary.wrong for summary in summaries)
-    raise typer.Exit(1 if is_wrong else 0)
+    raise typer.Exit(1 if mistakes else 0)
 
 
 @app.command(
@@ -97,9 +102,9 @@ def from_trace_command(
     from forebay.cli import error_console
 
     recording = read_traces.load(traces)
-    _write(recording.files, "what a recorded run read", out)
     for text in recording.rejected:
         error_console().print(f"left out: {text}", markup=False, soft_wrap=True)
+    _write(recording.files, "what a recorded run read", out)
     raise typer.Exit(1 if recording.rejected else 0)
 
 

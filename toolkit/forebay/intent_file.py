@@ -5,13 +5,14 @@ import difflib
 import itertools
 import json
 import re
+import subprocess
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from forebay import bounded_file
+from forebay import bounded_file, native
 from forebay.errors import ForebayError
 from forebay.record_files import MOST
 from forebay.units import parse_size, show_bytes
@@ -97,6 +98,12 @@ def load(path: Path) -> dict[str, Any]:
         if content is None:
             raise ForebayError(f"{path} is too large", "Name an intent file.")
         found = tomllib.loads(content.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ForebayError(
+            f"{path}:{line}: the byte {error.object[error.start]:#x} is not of UTF-8",
+            'In a path, write such a byte as "\\\\x" and its two digits.',
+        ) from error
     except (ValueError, RecursionError) as error:  # also of numbers of thousands of digits
         raise ForebayError(f"{path} is no TOML: {error}", "Correct the line.") from error
     return found
@@ -125,34 +132,57 @@ def declares_reads(intent: Path | None) -> bool:
         return False
 
 
-def mistakes(content: dict[str, Any], *, unseen: bool = False) -> list[str]:
-    """Sections that are for no file, and keys that look like one that speaks of reads, for a
-    person. Which other keys are known is the libraries' to say, with their lines. `unseen`: only
-    what the one that reads ahead does not tell, since no such section is for a file of its own."""
-    found = content.get("file", [])
-    told = [] if isinstance(found, list) else ["file is no array of [[file]] sections"]
+def _here(number: int, section: dict[str, Any]) -> str:
+    path = section.get("path")
+    return f"section {number}" + (f" ({path})" if isinstance(path, str) else "")
+
+
+def _misspelt(number: int, section: dict[str, Any]) -> list[str]:
+    told = []
+    for key in sorted(section.keys() - READ_KEYS - {"path", "cache"}):
+        if like := difflib.get_close_matches(key, READ_KEYS, n=1, cutoff=0.8):
+            told.append(f"{_here(number, section)} has a key {key}: {like[0]}?")
+    return told
+
+
+def mistakes(path: Path) -> list[str]:
+    """All that is wrong in an intent file, as a run would tell it, with lines; and which keys look
+    like one that speaks of reads. Raises ForebayError where the whole file has no effect."""
+    content = load(path)
+    command = [str(native.intent_program()), str(path)]
+    answer = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if answer.returncode not in (0, 1):
+        raise ForebayError(answer.stderr.strip(), "Correct it: the file has no effect until then.")
+    told = answer.stdout.splitlines()
     for number, section in enumerate(sections(content), start=1):
-        path = section.get("path")
-        here = f"section {number}" + (f" ({path})" if isinstance(path, str) else "")
-        if not isinstance(path, str):
-            told.append(f"{here} has no path: a pattern of the files that it is for")
-        elif unseen and speaks_of_reads(section):
-            continue
-        for key in sorted(section.keys() - READ_KEYS - {"path", "cache"}):
-            if like := difflib.get_close_matches(key, READ_KEYS, n=1, cutoff=0.8):
-                told.append(f"{here} has a key {key}, which nobody knows: {like[0]}?")
+        told += _misspelt(number, section)
     return told
 
 
 def unseen_mistakes(intent: Path | None) -> list[str]:
-    """Those of an intent file that no library tells, by its name; none of what cannot be read or is
-    no TOML: see why_unreadable()."""
+    """Mistakes in an intent file that the library which reads ahead does not tell, since they are
+    in no section for a file of its own, by its name; none of what cannot be read or is no TOML: see
+    why_unreadable()."""
     if intent is None:
         return []
     try:
-        return [f"{intent}: {told}" for told in mistakes(load(intent), unseen=True)]
+        content = load(intent)
     except (OSError, ForebayError):
         return []
+    found = content.get("file", [])
+    told = [] if isinstance(found, list) else ["file is no array of [[file]] sections"]
+    told += [
+        f"{key} is not known: [[file]] sections and version = {FORMAT_VERSION} are"
+        for key in content.keys() - {"file", "version"}
+    ]
+    for number, section in enumerate(sections(content), start=1):
+        has_path = isinstance(section.get("path"), str)
+        if not has_path:
+            what = "has no path: a pattern of the files that it is for"
+            told.append(f"{_here(number, section)} {what}")
+        if not has_path or not speaks_of_reads(section):
+            told += _misspelt(number, section)
+    return [f"{intent}: {each}" for each in told]
 
 
 def why_unreadable(intent: Path | None) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SHARED_MEMORY = Path("/dev/shm")
+TRACE_INSTANCES = Path("/sys/kernel/tracing/instances")
 
 # What a name says of its purpose.
 _PURPOSES = (
@@ -18,6 +19,9 @@ _PURPOSES = (
 _SHARED_BUFFER = re.compile(r"forebay-(\d+)-[0-9a-f]{16}")
 # [core/engine/prefetch/node_readers.cpp, window_memory.cpp]
 _READERS = re.compile(r"forebay-(reads-\d+-\d+(-[0-9a-f]+){4,5}|window-\d+-\d+(-[0-9a-f]+){5,6})")
+
+# [toolkit/native/page_events.cpp]
+_TRACE_INSTANCE = re.compile(r"forebay-(\d+)")
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,23 @@ def remove_orphaned_readers(directory: Path = SHARED_MEMORY) -> None:
     for left in orphaned_readers(directory):
         with contextlib.suppress(OSError):  # gone, or not to be removed
             left.path.unlink()
+
+
+def orphaned_traces(directory: Path = TRACE_INSTANCES) -> list[Leftover]:
+    """Where the kernel still writes reads down for a forebay-pages that is gone, sorted by name."""
+    found = []
+    for name in _names(directory):
+        match = _TRACE_INSTANCE.fullmatch(name)
+        if match and not Path(f"/proc/{match[1]}").exists():
+            found.append(Leftover(directory / name, "reads written down by the kernel"))
+    return found
+
+
+def remove_orphaned_traces(directory: Path = TRACE_INSTANCES) -> None:
+    """Removes the same: the kernel takes no event for them any more."""
+    for left in orphaned_traces(directory):
+        with contextlib.suppress(OSError):  # somebody looks into it, or has removed it
+            left.path.rmdir()
 
 
 def _mapped() -> str:

@@ -81,6 +81,15 @@ def cache_program() -> Path:
     )
 
 
+def intent_program() -> Path:
+    """What tells what is wrong in an intent file. Raises ForebayError where it is not installed."""
+    return _required(
+        "forebay-intent",
+        "bin",
+        "Build it with 'make build', or set FOREBAY_LIBRARY_DIR to the build's lib directory.",
+    )
+
+
 def pages_program() -> Path:
     """What sees reads in the kernel. Raises ForebayError where it is not installed."""
     return _required(

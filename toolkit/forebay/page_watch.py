@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from forebay import native
+from forebay import leftovers, native
 from forebay.errors import ForebayError
 
 _WRONG_INTENT = 2  # exit status of forebay-pages
+
+BROKE_OFF = "forebay: what was seen in the kernel is lost: forebay-pages broke off"
 
 
 @contextmanager
@@ -47,6 +49,7 @@ def watched(records: Path, intent: Path | None) -> Iterator[list[str]]:
             yield lines
         finally:
             said, errors = watcher.communicate()
+            leftovers.remove_orphaned_traces()  # its own, where it was killed
         lines += _told(said, errors)
 
 
@@ -55,7 +58,7 @@ def _told(said: str, errors: str) -> list[str]:
     try:
         figures = json.loads(said)
     except ValueError:
-        return [*lines, "forebay: what was seen in the kernel is lost: forebay-pages broke off"]
+        return [*lines, BROKE_OFF]
     if figures["lost"]:
         lines.append(f"forebay: the kernel had no room for at least {figures['lost']} reads")
     if figures["unnamed"]:

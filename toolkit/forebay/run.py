@@ -83,12 +83,23 @@ def run(options: RunOptions, console: Console) -> int:
         lines = []
         if options.record_to is not None:
             lines = keep_reads(read_traces.load([directory]), options)
+            if reads_ahead:
+                lines.append(
+                    f"forebay: --record reads nothing ahead: what {_intent(options)} declares of "
+                    "reads had no effect"
+                )
+        elif page_watch.BROKE_OFF in seen:
+            pass  # Whatever came of it is not known.
         elif options.pages and not read_ahead.files:
             lines = [
                 f"forebay: nothing was read ahead: no file that {_intent(options)} declares was "
                 "opened on storage. Files in memory (tmpfs) and those that were open before the "
                 "run are not seen."
             ]
+        elif reads_ahead and read_ahead.is_empty and not found.records:
+            lines = why_nothing_ahead(options.command, dialect, _intent(options), exit_code)
+        elif tracing is not None and not found.records:
+            pass  # What it did is in the trace, be it by MPI or not.
         elif found.records or read_ahead.is_empty:
             lines = remarks(options.command, dialect, exit_code, found, directory.parent)
         lines = seen + _unread_intent(options) + _mistaken_intent(options, found) + lines
@@ -105,7 +116,8 @@ def run(options: RunOptions, console: Console) -> int:
         for line in told:
             console.print(line, markup=False, soft_wrap=True)
     if tracing is not None:
-        exit_code = exit_code or trace_run.tell(tracing, console, options.quiet)
+        untold = trace_run.tell(tracing, console, options.quiet)
+        exit_code = exit_code or untold
     if options.json_path is not None:
         content = {
             "version": 1,
@@ -252,6 +264,42 @@ def wrong_launcher(found: list[Record], dialect: Dialect) -> list[str]:
         f"the program uses {other}, but the launcher is {family}'s: each process ran alone. "
         f"Start it with {other}'s own mpiexec."
     ]
+
+
+def why_nothing_ahead(
+    command: list[str], dialect: Dialect, intent: Path | None, exit_code: int
+) -> list[str]:
+    """Why nothing is known of files that the intent file declares, the certain reasons first."""
+    lines = [
+        f"forebay: nothing was read ahead: no file that {intent} declares was seen in: "
+        f"{shlex.join(command)}"
+    ]
+    if exit_code != 0:
+        lines = [
+            f"forebay: ended with {describe(exit_code, dialect)}; of files that {intent} declares "
+            f"nothing is known: {shlex.join(command)}"
+        ]
+    reasons = []
+    for inspected in _programs(command, dialect):
+        if not inspected.dynamic:
+            reasons.append(
+                f"{inspected.path} is linked statically: add --pages, as root, to see its reads in "
+                "the kernel"
+            )
+        if inspected.privileged:
+            reasons.append(
+                f"{inspected.path} is setuid or setgid: the loader ignores preloads; run a copy"
+            )
+    if not reasons:
+        reasons = [
+            "no pattern of it is for a file that was opened: with a slash it is compared with the "
+            "absolute path, without with the name ('forebay intent show' tells them)",
+            "the program was killed, or goes on in the background: a file's record is written when "
+            "it is closed, or the program ends",
+            _UNSEEN,
+        ]
+        lines.append("possible reasons:")
+    return lines + [f"  - {reason}" for reason in reasons]
 
 
 def why_no_record(command: list[str], dialect: Dialect, exit_code: int = 0) -> list[str]:

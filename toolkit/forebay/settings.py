@@ -43,6 +43,9 @@ def runtime_variables(
     """The variables for a run in `mode` (engine, observe). Hints add to an FOREBAY_HINTS that is
     set already and win over it, as they stand later."""
     variables = {"FOREBAY_MODE": mode, "FOREBAY_REPORT_DIR": str(report_dir)}
+    # A program with AddressSanitizer in it refuses to start behind anything that is preloaded.
+    sanitizer = [environ["ASAN_OPTIONS"]] if environ.get("ASAN_OPTIONS") else []
+    variables["ASAN_OPTIONS"] = ":".join([*sanitizer, "verify_asan_link_order=0"])
     if count_storage:
         variables["FOREBAY_COUNT_STORAGE"] = "1"
     if mode != "engine":

@@ -2,6 +2,7 @@
 
 #include <event-parse.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -25,17 +26,19 @@ namespace forebay {
 namespace {
 
 constexpr const char* tracefs = "/sys/kernel/tracing";
-constexpr const char* event_system = "filemap";
 
 struct Named {
+  const char* system;
   std::string_view name;
   PageEvent::Kind kind;
+  bool is_always_wanted;
 };
-constexpr std::array<Named, 4> kinds{{
-    {"mm_filemap_get_pages", PageEvent::Kind::read},
-    {"mm_filemap_fault", PageEvent::Kind::fault},
-    {"mm_filemap_map_pages", PageEvent::Kind::around},
-    {"mm_filemap_add_to_page_cache", PageEvent::Kind::added},
+constexpr std::array<Named, 5> kinds{{
+    {"filemap", "mm_filemap_get_pages", PageEvent::Kind::read, true},
+    {"filemap", "mm_filemap_fault", PageEvent::Kind::fault, true},
+    {"filemap", "mm_filemap_map_pages", PageEvent::Kind::around, true},
+    {"filemap", "mm_filemap_add_to_page_cache", PageEvent::Kind::added, false},
+    {"task", "task_newtask", PageEvent::Kind::began, false},
 }};
 
 /// Of each core: 100,000 events and more between two calls of take().
@@ -59,8 +62,8 @@ Status write_to(const std::string& path, std::string_view text) {
   return {};
 }
 
-std::string event_place(std::string_view name) {
-  return std::string("events/") + event_system + "/" + std::string(name);
+std::string event_place(const Named& known) {
+  return std::string("events/") + known.system + "/" + std::string(known.name);
 }
 
 /// The kernel's own form of a device, which stat() does not show.
@@ -82,6 +85,15 @@ std::optional<PageEvent> event_in(tep_handle* formats, tep_record& record) {
     if (field != nullptr) tep_read_number_field(field, record.data, &found);
     return static_cast<std::uint64_t>(found);
   };
+  const pid_t thread = tep_data_pid(formats, &record);
+  if (known->kind == PageEvent::Kind::began) {
+    return PageEvent{.kind = known->kind,
+                     .file = {},
+                     .extent = {},
+                     .thread = thread,
+                     .made = static_cast<pid_t>(value("pid")),
+                     .is_of_process = (value("clone_flags") & CLONE_THREAD) != 0};
+  }
   const Bytes page = ::sysconf(_SC_PAGESIZE);
   const auto first = static_cast<Bytes>(value("index"));
   Bytes last = first;
@@ -93,13 +105,13 @@ std::optional<PageEvent> event_in(tep_handle* formats, tep_record& record) {
   return PageEvent{known->kind,
                    {device_of(value("s_dev")), value("i_ino")},
                    {first * page, (last - first + 1) * page},
-                   tep_data_pid(formats, &record)};
+                   thread};
 }
 
 }  // namespace
 
-Result<std::unique_ptr<PageEvents>> PageEvents::begin(pid_t parent, bool with_added) {
-  std::unique_ptr<PageEvents> events(new PageEvents(parent, with_added));
+Result<std::unique_ptr<PageEvents>> PageEvents::begin(pid_t parent, bool with_all) {
+  std::unique_ptr<PageEvents> events(new PageEvents(parent, with_all));
   const Status done = events->set_up();
   if (!done) return tl::unexpected(done.error());
   return events;
@@ -126,8 +138,8 @@ Status PageEvents::set_up() {
   }
   if (done = open_buffers(); !done) return done;
   for (const Named& known : kinds) {
-    if (known.kind == PageEvent::Kind::added && !with_added_) continue;
-    if (done = write_to(place(event_place(known.name) + "/enable"), "1"); !done) return done;
+    if (!known.is_always_wanted && !with_all_) continue;
+    if (done = write_to(place(event_place(known) + "/enable"), "1"); !done) return done;
   }
   return {};
 }
@@ -140,16 +152,16 @@ Status PageEvents::read_formats() {
   if (!header) return tl::unexpected(header.error());
   tep_parse_header_page(formats_, header->data(), header->size(), sizeof(long));
   for (const Named& known : kinds) {
-    const std::string path = std::string(tracefs) + "/" + event_place(known.name) + "/format";
+    const std::string path = std::string(tracefs) + "/" + event_place(known) + "/format";
     const auto format = text_of(path);
     if (!format || format->empty()) {
       errno = format ? ENOENT : format.error().os_errno;
       if (errno != ENOENT) return not_done("read " + path);
-      return tl::unexpected(
-          Error{ErrorKind::unsupported, 0,
-                "this kernel has no tracepoint filemap:" + std::string(known.name)});
+      return tl::unexpected(Error{ErrorKind::unsupported, 0,
+                                  std::string("this kernel has no tracepoint ") + known.system +
+                                      ":" + std::string(known.name)});
     }
-    if (tep_parse_event(formats_, format->data(), format->size(), event_system) != 0) {
+    if (tep_parse_event(formats_, format->data(), format->size(), known.system) != 0) {
       return tl::unexpected(Error{ErrorKind::unsupported, 0, path + " is not understood"});
     }
   }

@@ -26,12 +26,14 @@ struct PageEvent {
     read,    ///< Wants these pages.
     fault,   ///< Wants this page of a mapping.
     around,  ///< Wants one of these pages of a mapping; those that were there were entered along.
-    added,   ///< Nobody wants it yet: makes room for these pages, to be filled. Told where asked
-             ///< for.
+    added,   ///< Nobody wants it yet: makes room for these pages, to be filled.
+    began,   ///< The thread makes another one.
   } kind;
   FileId file;
   Extent extent;  ///< Whole pages.
   pid_t thread;
+  pid_t made = 0;              ///< The one that began.
+  bool is_of_process = false;  ///< It is of the same process; else it is one of its own.
 };
 
 /// The kernel's tracepoints of the page cache (tracefs, events/filemap), for the children of one
@@ -39,9 +41,9 @@ struct PageEvent {
 class PageEvents {
  public:
   /// Of processes that `parent`, which itself is left out, makes from now on. Mounts tracefs where
-  /// it is not mounted. `with_added`: also of kind `added`, one a page, which is many. Errors: not
-  /// allowed (it takes root), or the kernel has no such events.
-  static Result<std::unique_ptr<PageEvents>> begin(pid_t parent, bool with_added);
+  /// it is not mounted. `with_all`: also of the kinds `added`, one a page, which is many, and
+  /// `began`. Errors: not allowed (it takes root), or the kernel has no such events.
+  static Result<std::unique_ptr<PageEvents>> begin(pid_t parent, bool with_all);
   /// Takes all back that begin() set up.
   ~PageEvents();
   PageEvents(const PageEvents&) = delete;
@@ -54,7 +56,7 @@ class PageEvents {
   std::int64_t lost() const { return lost_; }
 
  private:
-  PageEvents(pid_t parent, bool with_added) : parent_(parent), with_added_(with_added) {}
+  PageEvents(pid_t parent, bool with_all) : parent_(parent), with_all_(with_all) {}
 
   /// A file of tracefs below our own instance.
   std::string place(const std::string& name) const { return instance_ + "/" + name; }
@@ -64,7 +66,7 @@ class PageEvents {
   void take_page(std::vector<std::pair<std::uint64_t, PageEvent>>& found);
 
   const pid_t parent_;
-  const bool with_added_;
+  const bool with_all_;
   bool is_mounted_ = false;  ///< tracefs, by us.
   std::string instance_;     ///< Its directory; empty: it was not made.
   tep_handle* formats_ = nullptr;

@@ -24,6 +24,11 @@ Extent read_from_there(Extent read, Extent added) {
 }
 
 void PageTrace::add(const PageEvent& event) {
+  if (event.kind == PageEvent::Kind::began) {
+    // Also where its number was another one's before.
+    processes_[event.made] = event.is_of_process ? process_of(event.thread) : event.made;
+    return;
+  }
   const Key key{event.file, process_of(event.thread)};
   Extent extent = event.extent;
   if (event.kind == PageEvent::Kind::added) {
@@ -41,8 +46,8 @@ void PageTrace::add(const PageEvent& event) {
   traces_[key].add(extent);
 }
 
-/// Threads of a process read for it, and runtimes like Go's read by any of them. One that has ended
-/// already stands for itself.
+/// Threads of a process read for it, and runtimes like Go's read by any of them. One of which
+/// nobody saw the beginning, and that has ended already, stands for itself.
 pid_t PageTrace::process_of(pid_t thread) {
   const auto known = processes_.find(thread);
   if (known != processes_.end()) return known->second;

@@ -57,6 +57,28 @@ TEST(PageTrace, WhatWasAddedForSomethingElseWasNotRead) {
       ElementsAre(Extent{100 * page, page}, Extent{300 * page, page}, Extent{302 * page, page}));
 }
 
+TEST(PageTrace, ThreadsReadForTheirProcess) {
+  PageTrace trace;
+  const auto makes = [&](pid_t thread, pid_t made, bool is_of_process) {
+    trace.add({.kind = Kind::began,
+               .file = {},
+               .extent = {},
+               .thread = thread,
+               .made = made,
+               .is_of_process = is_of_process});
+  };
+  constexpr pid_t second = nobody + 1, third = nobody + 2;
+  makes(nobody, second, true);
+  makes(second, third, true);
+  trace.add(event(Kind::read, 10, 1, third));
+  trace.add(event(Kind::read, 11, 1, nobody));
+  ASSERT_EQ(trace.traces().size(), 1U);
+  EXPECT_THAT(trace.traces().begin()->second.extents(), ElementsAre(Extent{10 * page, 2 * page}));
+  makes(second, third, false);  // The number is used again.
+  trace.add(event(Kind::read, 12, 1, third));
+  EXPECT_EQ(trace.traces().size(), 2U);
+}
+
 TEST(PageTrace, WhatIsOnlyAddedWasNotRead) {
   PageTrace trace;
   trace.add(event(Kind::added, 10, 4));

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from made_logs import Left, none_left
+from made_logs import Left, native_directory, none_left
 
 from forebay import cli
 
@@ -48,14 +48,21 @@ OF_THE_USER = ("FOREBAY_", "LD_PRELOAD", "PYTHONUNBUFFERED")
 
 @pytest.fixture(scope="session")
 def fake_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with a harmless shared object in place of what is preloaded."""
+    """A directory with a harmless shared object in place of what is preloaded, beside one with what
+    tells mistakes in intent files, if that was built."""
     name = ctypes.util.find_library("m")
     assert name is not None
     ctypes.CDLL(name)
     maps = Path("/proc/self/maps").read_text()
     match = re.search(r"(/\S*/libm[.-]\S*)", maps)
     assert match is not None
-    directory = tmp_path_factory.mktemp("lib")
+    directory = tmp_path_factory.mktemp("native") / "lib"
+    directory.mkdir()
+    built = native_directory()
+    if built is not None:
+        tools = directory.with_name("bin")
+        tools.mkdir()
+        (tools / "forebay-intent").symlink_to(built / "forebay-intent")
     for library in ("libforebay.so", "libforebay-posix.so"):
         shutil.copy(match.group(1), directory / library)
     return directory

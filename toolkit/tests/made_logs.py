@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-NATIVE = ("forebay-cache", "forebay-leave-log", "forebay-leave-protected-logs")
+NATIVE = ("forebay-cache", "forebay-intent", "forebay-leave-log", "forebay-leave-protected-logs")
 BLOCK = 10_000  # bytes of one write
 SUPERBLOCK = 8192  # bytes
 USER_DIRECTORY = f"forebay-cache-{os.getuid()}"
 
 
 def native_directory() -> Path | None:
-    """Where the tool and the program that leaves logs were built, if they were."""
+    """Where the tools and the programs that leave logs were built, if they were."""
     places = [
         Path(os.environ.get("FOREBAY_LIBRARY_DIR", "/nonexistent")).parent / "bin",
         REPOSITORY / "build" / "bin",

@@ -11,7 +11,12 @@ import pytest
 from conftest import Forebay
 
 from forebay.filesystem import mount_of, stripe_of
-from forebay.leftovers import orphaned_buffers, orphaned_readers
+from forebay.leftovers import (
+    orphaned_buffers,
+    orphaned_readers,
+    orphaned_traces,
+    remove_orphaned_traces,
+)
 
 
 def test_a_missing_library_fails_with_its_fix(forebay: Forebay, tmp_path: Path) -> None:
@@ -105,6 +110,17 @@ def test_what_readers_shared_is_left_over_once_none_has_it_mapped(tmp_path: Path
     with used.open("r+b") as file, mmap.mmap(file.fileno(), 0):
         assert [one.path for one in orphaned_readers(tmp_path)] == [left, window]
     assert [one.path for one in orphaned_readers(tmp_path)] == [used, left, window]
+
+
+def test_what_the_kernel_writes_down_for_nobody_is_left_over(tmp_path: Path) -> None:
+    with subprocess.Popen(["true"]) as gone:
+        pass
+    left, used = (tmp_path / f"forebay-{pid}" for pid in (gone.pid, os.getpid()))
+    for path in (left, used, tmp_path / "others"):
+        path.mkdir()
+    assert [one.path for one in orphaned_traces(tmp_path)] == [left]
+    remove_orphaned_traces(tmp_path)
+    assert sorted(tmp_path.iterdir()) == sorted([used, tmp_path / "others"])
 
 
 def test_no_launcher_on_the_path_fails_with_its_fix(forebay: Forebay, tmp_path: Path) -> None:

@@ -105,9 +105,68 @@ def test_show_names_what_nobody_knows(forebay: Forebay, tmp_path: Path) -> None:
     )
     answer = forebay("intent", "show", str(path))
     assert answer.code == 1
-    assert "section 1 has no path" in answer.output
-    assert "section 2 (a) has a key buget, which nobody knows: budget?" in answer.output
-    assert "cb_nodes, which" not in answer.output
+    assert f"{path}:1: path" in answer.output
+    assert f"{path}:5: buget" in answer.output
+    assert "section 2 (a) has a key buget: budget?" in answer.output
+    assert "cb_nodes: " not in answer.output
+
+
+@pytest.mark.parametrize(
+    ("wrong", "line"),
+    [
+        ("[[fiel]]\npath = 'a'", 3),
+        ("willneed = [[0, 1], [-5, 1]]", 3),
+        ("budget = '0 apples'", 3),
+        ("policy = 'foo'", 3),
+        ("gap = 'many'", 3),
+        ("block = -3", 3),
+        ("cb_nodes = 'many'", 3),
+    ],
+)
+def test_show_tells_what_a_run_would(
+    forebay: Forebay, tmp_path: Path, wrong: str, line: int
+) -> None:
+    path = tmp_path / "intent.toml"
+    path.write_text(f"[[file]]\npath = 'a'\n{wrong}\n")
+    answer = forebay("intent", "show", str(path))
+    assert answer.code == 1
+    assert f"{path}:{line}: " in answer.output
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"version = 2\n", ":1: version 2"),
+        (b"[[file]]\npath = 'a'\nwillneed = [[0, 18446744073709551616]]\n", ":3, column"),
+        (b"[[file]]\npath = 'a\xff'\n", ":2: the byte 0xff"),
+    ],
+)
+def test_show_refuses_what_has_no_effect_as_a_whole(
+    forebay: Forebay, tmp_path: Path, content: bytes, told: str
+) -> None:
+    path = tmp_path / "intent.toml"
+    path.write_bytes(content)
+    answer = forebay("intent", "show", str(path))
+    assert answer.code == 2
+    assert f"{path}{told}" in answer.errors
+
+
+def test_a_run_tells_of_sections_that_nobody_knows(tmp_path: Path) -> None:
+    path = tmp_path / "intent.toml"
+    path.write_text(f"{READS}[[fiel]]\npath = 'z'\n[[file]]\nwillneed = [[0, 0]]\n")
+    told = intent_file.unseen_mistakes(path)
+    assert told == [
+        f"{path}: fiel is not known: [[file]] sections and version = 1 are",
+        f"{path}: section 2 has no path: a pattern of the files that it is for",
+    ]
+
+
+def test_nothing_is_declared_of_what_is_not_stored(forebay: Forebay, tmp_path: Path) -> None:
+    out = tmp_path / "reads.toml"
+    answer = forebay("intent", "from-trace", str(tmp_path), "-o", str(out))
+    assert answer.code == 2
+    assert "there is nothing to declare" in answer.errors
+    assert not out.exists()
 
 
 def _bytes_at(path: Path, extents: Extents) -> bytes:

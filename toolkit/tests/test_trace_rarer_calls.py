@@ -308,3 +308,13 @@ def test_each_call_is_traced_once_with_what_records_behind_it(
     made = [call for (call,) in told(Trace(Path("run.trace")), "data", "call")]
     wanted = ["pread", "preadv2", "lseek", "lockf", "mmap"]
     assert [call for call in made if call in wanted] == wanted
+
+
+@pytest.mark.parametrize(("ending", "code"), [("exit 3", 3), ("kill -9 $$", 137)])
+def test_a_run_that_fails_has_its_trace(forebay: Forebay, ending: str, code: int) -> None:
+    Path("data").write_bytes(bytes(100_000))
+    answer = forebay("run", "--trace", "run.trace", "--", "sh", "-c", f"wc -c < data; {ending}")
+    assert answer.code == code
+    assert "no MPI file" not in answer.errors
+    assert [call for (call,) in told(Trace(Path("run.trace")), "data", "call")] != []
+    assert not Path("run.trace.spills").exists()
