@@ -71,6 +71,16 @@ class Survey:
     def as_json(self) -> dict[str, Any]:
         return {"logs": self.logs, "missing": self.missing, "problems": self.problems}
 
+    def names_nothing(self, words: Iterable[str]) -> list[str]:
+        """Of words for lost nodes and logs, those that are none of what is not here."""
+        known = {"all"}.union(*({log["host"], log["name"]} for log in self.missing))
+        return [word for word in words if word not in known]
+
+    def what_may_be_lost(self) -> str:
+        """What such words may be, for a person."""
+        hosts = sorted({log["host"] for log in self.missing})
+        return f"logs of {', '.join(hosts)} are not here" if hosts else "no log is missing"
+
 
 @dataclass(frozen=True)
 class Outcome:

@@ -87,8 +87,24 @@ def _survey(where: list[Path] | None, log: list[str] | None, json: bool, verify:
         cache_report.show_survey(output, found)
     is_lost = any(notice["state"] == "lost" for notice in found.missing)
     is_unseen = bool(_told_to_look(selection, found.problems))
-    if verify and (found.in_state("damaged", "unreadable") or is_lost or is_unseen):
+    is_unknown = _tell_unknown(errors, selection, found)
+    is_wrong = found.in_state("damaged", "unreadable") or is_lost or is_unseen or is_unknown
+    if verify and is_wrong:
         raise typer.Exit(1)
+
+
+def _tell_unknown(console: Console, selection: "Selection", found: "Survey") -> bool:
+    """Says which named files are not there and are in no log, nor in a notice: misspelt, it may be.
+    Whether there are any."""
+    known = {entry["file"] for entry in (*found.logs, *found.missing)}
+    unknown = [path for path in selection.files if not path.exists() and str(path) not in known]
+    for path in unknown:
+        console.print(
+            f"forebay: {path} does not exist, and no log that was found is of it",
+            markup=False,
+            soft_wrap=True,
+        )
+    return bool(unknown)
 
 
 def _drop_or_replay(value: str | None) -> str | None:
@@ -103,7 +119,7 @@ def _drop_or_replay(value: str | None) -> str | None:
     "  forebay cache recover --incomplete drop /scratch/me/run1/out.h5\n\n"
     "  forebay cache recover --lost node17 /rescued/node16 /rescued/node18",
 )
-@app.command("flush", hidden=True)
+@app.command("flush", help="The same as recover.")
 def recover_command(
     where: WhereArgument = None,
     incomplete: Annotated[
@@ -156,7 +172,8 @@ def recover_command(
     """Bring to their files what logs hold whose programs have ended, and remove the logs.
 
     It may be interrupted and run again. 'forebay cache flush' is the same. Exit status: 1 if
-    something that can be recovered was not, or WHERE names a file that a running program writes.
+    something that can be recovered was not, or WHERE names a file that a running program writes, or
+    one that is not there and that no log is of.
     """
     from forebay import cache, cache_report
 
@@ -172,8 +189,16 @@ def recover_command(
             "--further is about the file of --into",
             "forebay cache recover --into NEW --further OLD",
         )
+    found = cache.survey(selection)
     if incomplete is None:
-        incomplete = _ask_about_incomplete(errors, cache.survey(selection))
+        incomplete = _ask_about_incomplete(errors, found)
+    is_unknown = _tell_unknown(errors, selection, found)
+    for word in found.names_nothing(lost or []):
+        errors.print(
+            f"forebay: --lost {word} names nothing here: {found.what_may_be_lost()}",
+            markup=False,
+            soft_wrap=True,
+        )
     options = cache.RecoverOptions(
         selection, incomplete, overtaken, skip_damage, partial, into, further, lost or []
     )
@@ -185,7 +210,7 @@ def recover_command(
         cache_report.show_recovery(output, outcome)
     fine = {"recovered"} if selection.explicit else {"recovered", "in use"}
     left = [entry for entry in outcome.files if entry["state"] not in fine]
-    if left or outcome.unreadable or _told_to_look(selection, outcome.problems):
+    if left or outcome.unreadable or is_unknown or _told_to_look(selection, outcome.problems):
         raise typer.Exit(1)
 
 
@@ -265,6 +290,8 @@ def drop_command(
     doomed += [entry for entry in found.missing if entry["state"] == "lost"]
     if not doomed:
         written = any(entry["state"] != "spare" for entry in found.logs)
+        if json:
+            _print_json(cache.Outcome([], [], [], found.problems).as_json())
         raise ForebayError(
             "there is no log to drop" + (": a running program writes it" if written else ""),
             "'forebay cache ls' lists what is there.",

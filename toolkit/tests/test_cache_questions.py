@@ -7,6 +7,7 @@ Method: the real command on a pseudo-terminal, which is typed at once it has ask
 import fcntl
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
@@ -30,12 +31,12 @@ WHETHER = "Lose them? [y/N]: "
 class Terminal:
     """One command line that has a terminal for itself."""
 
-    def __init__(self, words: list[str], environ: dict[str, str]) -> None:
+    def __init__(self, words: list[str], environ: dict[str, str], kind: str = "dumb") -> None:
         self._ours, theirs = pty.openpty()
         self._said = ""
         self._command = subprocess.Popen(
             words,
-            env=environ | {"TERM": "dumb", "COLUMNS": "200"},
+            env=environ | {"TERM": kind, "COLUMNS": "200"},
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
@@ -180,6 +181,22 @@ def test_who_has_said_it_before_is_not_asked(left: Left, environ: dict[str, str]
     assert code == 0
     assert WHAT_TO_DO not in said
     assert left.file.read_bytes() == left.data
+
+
+@pytest.mark.parametrize(
+    ("verb", "phase", "done"), [("verify", "check", "left: "), ("recover", "replay", " written ")]
+)
+def test_a_terminal_shows_how_far_it_is(
+    left: Left, environ: dict[str, str], verb: str, phase: str, done: str
+) -> None:
+    left.leave("--committed-blocks", "10")
+    words = [sys.executable, "-m", "forebay", "cache", verb, str(left.file)]
+    with Terminal(words, environ, "xterm-256color") as terminal:
+        code, said = terminal.end()
+    assert code == 0, said
+    assert phase in said
+    assert re.search(r"\d/\d+\.\d [KM]iB", said), said
+    assert done in said
 
 
 @pytest.mark.parametrize("yes", ["y", "yes"])
