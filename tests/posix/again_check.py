@@ -1,6 +1,8 @@
 """Goal: what a program reads more than once comes from the page cache in the end, as it would
 without the library; and a program that opens its file for reads in no order, of which all of the
-file is declared, has little fetched in vain.
+file is declared, has little fetched in vain. Whose reads are not seen (C
+streams) is not taken for such a one, and who says how the file is to be read has it read so each
+time.
 
 Method: passes over a file that is in no cache, by one opening or one for each, and reads at random
 places, by an opening each, with and without the library. The records tell what was fetched, of
@@ -44,6 +46,24 @@ for _ in range({PASSES}):
 print(sum)
 """
 
+#: By C streams, each read by one of its own.
+BY_STREAMS = f"""
+import ctypes, sys, zlib
+libc = ctypes.CDLL(None)
+libc.fopen.restype = ctypes.c_void_p
+libc.fread.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p]
+libc.fseek.argtypes = [ctypes.c_void_p, ctypes.c_long, ctypes.c_int]
+libc.fclose.argtypes = [ctypes.c_void_p]
+into = ctypes.create_string_buffer({STEP})
+sum = 0
+for offset in range(0, {SIZE}, {STEP}):
+    stream = libc.fopen(sys.argv[1].encode(), b"r")
+    libc.fseek(stream, offset, 0)
+    sum = zlib.crc32(into.raw[:libc.fread(into, 1, {STEP}, stream)], sum)
+    libc.fclose(stream)
+print(sum)
+"""
+
 IN_NO_ORDER = f"""
 import os, random, sys, zlib
 places = random.Random(5)
@@ -63,7 +83,11 @@ CASES = {
     "one opening": (BY_ONE, 3.0),
     "an opening each": (BY_ONE_EACH, 3.5),
     "in no order": (IN_NO_ORDER, 4.0),
+    "streams": (BY_STREAMS, 1.4),
+    "page-cache": (BY_ONE, PASSES + 0.1),
 }
+#: Of them, those whose file is in the page cache then.
+STAY = ("one opening", "an opening each")
 
 
 def check(preloaded: Preloaded, how: str, file: Path) -> list[str]:
@@ -80,9 +104,14 @@ def check(preloaded: Preloaded, how: str, file: Path) -> list[str]:
     failures = []
     if answer != plain or not plain[1]:
         failures.append(f"{how}: {answer} in place of {plain}")
-    if emptied and not SIZE / 10 < fetched <= most * SIZE:
+    # What only the page cache serves the program may be quicker to read on a busy machine.
+    least = 0 if how in ("streams", "page-cache") else SIZE / 10
+    if emptied and not least <= fetched <= most * SIZE:
         failures.append(f"{how}: that is not what it should fetch: {records}")
-    if emptied and how != "in no order" and there < SIZE * 0.9:
+    looked_after = fetched + total(records, "bytes_resident")
+    if emptied and how == "page-cache" and looked_after < 2.5 * SIZE:
+        failures.append(f"{how}: more than one pass is not looked after: {records}")
+    if emptied and how in STAY and there < SIZE * 0.9:
         failures.append(f"{how}: it is not in the page cache: {records}")
     return failures
 
@@ -93,8 +122,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir=".", prefix="posix-again-") as name:
         directory = Path(name).resolve()
         intent = '[[file]]\npath = "*.dat"\nwillneed = [[0, 0]]\n'
+        intent += '[[file]]\npath = "page-cache.dat"\npolicy = "page-cache"\n'
         preloaded = Preloaded(library, queue, directory / "runs", intent)
-        files = {how: directory / f"{number}.dat" for number, how in enumerate(CASES)}
+        files = {how: directory / f"{how}.dat" for how in CASES}
         for number, file in enumerate(files.values()):
             make_file(file, SIZE, number)
         wait_until_settled(directory)

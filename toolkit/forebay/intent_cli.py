@@ -60,9 +60,10 @@ def show_command(
     from forebay.units import show_bytes
 
     console = output_console()
-    content = intent_file.load(path)
-    summaries = [intent_file.summarise(section) for section in intent_file.sections(content)]
-    mistakes = intent_file.mistakes(path)
+    content = intent_file.content_of(path)  # Once: it may be a pipe.
+    sections = intent_file.sections(intent_file.parsed(content, path))
+    summaries = [intent_file.summarise(section) for section in sections]
+    mistakes = intent_file.mistakes(content, path)
     for summary in summaries:
         lines = [summary.pattern]
         if summary.extents:

@@ -91,12 +91,22 @@ def toml_value(value: object) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
+def content_of(path: Path) -> bytes:
+    """All that an intent file holds. Raises ForebayError where that is more than any does."""
+    content = bounded_file.content_of(path)
+    if content is None:
+        raise ForebayError(f"{path} is too large", "Name an intent file.")
+    return content
+
+
 def load(path: Path) -> dict[str, Any]:
-    """The content of an intent file. Raises ForebayError where it is no TOML."""
+    """What an intent file says. Raises ForebayError where it is no TOML."""
+    return parsed(content_of(path), path)
+
+
+def parsed(content: bytes, path: Path) -> dict[str, Any]:
+    """The same of its content; `path` is for messages."""
     try:
-        content = bounded_file.content_of(path)
-        if content is None:
-            raise ForebayError(f"{path} is too large", "Name an intent file.")
         found = tomllib.loads(content.decode("utf-8"))
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
@@ -145,16 +155,19 @@ def _misspelt(number: int, section: dict[str, Any]) -> list[str]:
     return told
 
 
-def mistakes(path: Path) -> list[str]:
-    """All that is wrong in an intent file, as a run would tell it, with lines; and which keys look
-    like one that speaks of reads. Raises ForebayError where the whole file has no effect."""
-    content = load(path)
+def mistakes(content: bytes, path: Path) -> list[str]:
+    """All that is wrong in the content of the intent file `path`, as a run would tell it, with
+    lines; and which keys look like one that speaks of reads. Raises ForebayError where the whole
+    file has no effect."""
     command = [str(native.intent_program()), str(path)]
-    answer = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    answer = subprocess.run(command, input=content, capture_output=True, check=False)
     if answer.returncode not in (0, 1):
-        raise ForebayError(answer.stderr.strip(), "Correct it: the file has no effect until then.")
-    told = answer.stdout.splitlines()
-    for number, section in enumerate(sections(content), start=1):
+        raise ForebayError(
+            answer.stderr.decode(errors="replace").strip(),
+            "Correct it: the file has no effect until then.",
+        )
+    told = answer.stdout.decode(errors="replace").splitlines()
+    for number, section in enumerate(sections(parsed(content, path)), start=1):
         told += _misspelt(number, section)
     return told
 
@@ -173,7 +186,7 @@ def unseen_mistakes(intent: Path | None) -> list[str]:
     told = [] if isinstance(found, list) else ["file is no array of [[file]] sections"]
     told += [
         f"{key} is not known: [[file]] sections and version = {FORMAT_VERSION} are"
-        for key in content.keys() - {"file", "version"}
+        for key in sorted(content.keys() - {"file", "version"})
     ]
     for number, section in enumerate(sections(content), start=1):
         has_path = isinstance(section.get("path"), str)

@@ -96,12 +96,16 @@ def run(options: RunOptions, console: Console) -> int:
                 "opened on storage. Files in memory (tmpfs) and those that were open before the "
                 "run are not seen."
             ]
-        elif reads_ahead and read_ahead.is_empty and not found.records:
-            lines = why_nothing_ahead(options.command, dialect, _intent(options), exit_code)
-        elif tracing is not None and not found.records:
-            pass  # What it did is in the trace, be it by MPI or not.
         elif found.records or read_ahead.is_empty:
-            lines = remarks(options.command, dialect, exit_code, found, directory.parent)
+            lines = remarks(
+                options.command,
+                dialect,
+                exit_code,
+                found,
+                directory.parent,
+                intent=_intent(options) if reads_ahead else None,
+                is_traced=tracing is not None,
+            )
         lines = seen + _unread_intent(options) + _mistaken_intent(options, found) + lines
     unsafe = unsafe_data.left_in_logs(
         variables, found.records, exit_code != 0, begun_unix_s, opened
@@ -229,9 +233,17 @@ _RECORD_BYTES = 64 * 1024  # more than the record of one file takes
 
 
 def remarks(
-    command: list[str], dialect: Dialect, exit_code: int, found: Records, place: Path
+    command: list[str],
+    dialect: Dialect,
+    exit_code: int,
+    found: Records,
+    place: Path,
+    *,
+    intent: Path | None = None,
+    is_traced: bool = False,
 ) -> list[str]:
-    """What should be known beside the summary. `place`: the directory of the run's records."""
+    """What should be known beside the summary. `place`: the directory of the run's records;
+    `intent`: declares reads, of which there is no record either."""
     if not found.records and not found.rejected:
         room = shutil.disk_usage(place).free
         if room < _RECORD_BYTES:
@@ -239,7 +251,9 @@ def remarks(
                 f"forebay: no record of a file was left: {place} has {show_bytes(room)} free",
                 "Free some space, or name another place by TMPDIR.",
             ]
-        return why_no_record(command, dialect, exit_code)
+        if is_traced and intent is None:
+            return []  # What it did is in the trace, be it by MPI or not.
+        return why_no_record(command, dialect, exit_code, intent)
     lines = wrong_launcher(found.records, dialect)
     if exit_code != 0:
         lines.append(
@@ -266,55 +280,31 @@ def wrong_launcher(found: list[Record], dialect: Dialect) -> list[str]:
     ]
 
 
-def why_nothing_ahead(
-    command: list[str], dialect: Dialect, intent: Path | None, exit_code: int
+def why_no_record(
+    command: list[str], dialect: Dialect, exit_code: int = 0, intent: Path | None = None
 ) -> list[str]:
-    """Why nothing is known of files that the intent file declares, the certain reasons first."""
-    lines = [
-        f"forebay: nothing was read ahead: no file that {intent} declares was seen in: "
-        f"{shlex.join(command)}"
-    ]
+    """Why a run may have left no record, of its MPI files or of reads that `intent` declares, the
+    certain reasons first, and what to do."""
+    unseen = "no MPI file was seen"
+    if intent is not None:
+        unseen = f"nothing was read ahead: no file that {intent} declares was seen"
+    lines = [f"forebay: {unseen} in: {shlex.join(command)}"]
     if exit_code != 0:
+        known = "it closed an MPI file, so there is nothing to tell"
+        if intent is not None:
+            known = f"anything was known of files that {intent} declares"
         lines = [
-            f"forebay: ended with {describe(exit_code, dialect)}; of files that {intent} declares "
-            f"nothing is known: {shlex.join(command)}"
-        ]
-    reasons = []
-    for inspected in _programs(command, dialect):
-        if not inspected.dynamic:
-            reasons.append(
-                f"{inspected.path} is linked statically: add --pages, as root, to see its reads in "
-                "the kernel"
-            )
-        if inspected.privileged:
-            reasons.append(
-                f"{inspected.path} is setuid or setgid: the loader ignores preloads; run a copy"
-            )
-    if not reasons:
-        reasons = [
-            "no pattern of it is for a file that was opened: with a slash it is compared with the "
-            "absolute path, without with the name ('forebay intent show' tells them)",
-            "the program was killed, or goes on in the background: a file's record is written when "
-            "it is closed, or the program ends",
-            _UNSEEN,
-        ]
-        lines.append("possible reasons:")
-    return lines + [f"  - {reason}" for reason in reasons]
-
-
-def why_no_record(command: list[str], dialect: Dialect, exit_code: int = 0) -> list[str]:
-    """Why a run may have left no record, the certain reasons first, and what to do."""
-    lines = [f"forebay: no MPI file was seen in: {shlex.join(command)}"]
-    if exit_code != 0:
-        lines = [
-            f"forebay: ended with {describe(exit_code, dialect)} before it closed an MPI file, so "
-            f"there is nothing to tell: {shlex.join(command)}"
+            f"forebay: ended with {describe(exit_code, dialect)} before {known}: "
+            f"{shlex.join(command)}"
         ]
     reasons: list[str] = []
     for inspected in _programs(command, dialect):
         where = inspected.path
         if not inspected.dynamic:
-            reasons.append(f"{where} is linked statically: link it with a shared MPI library")
+            shared = "link it with a shared MPI library"
+            pages = "add --pages, as root, to see its reads in the kernel"
+            how = shared if intent is None else pages
+            reasons.append(f"{where} is linked statically: {how}")
         if inspected.privileged:
             reasons.append(f"{where} is setuid or setgid: the loader ignores preloads; run a copy")
         ours = _FAMILY.get(dialect)
@@ -325,6 +315,15 @@ def why_no_record(command: list[str], dialect: Dialect, exit_code: int = 0) -> l
             )
     if not reasons and exit_code != 0:
         return lines
+    if not reasons and intent is not None:
+        reasons = [
+            "no pattern of it is for a file that was opened: with a slash it is compared with the "
+            "absolute path, without with the name ('forebay intent show' tells them)",
+            "the program was killed, or goes on in the background: a file's record is written when "
+            "it is closed, or the program ends",
+            _UNSEEN,
+        ]
+        lines.append("possible reasons:")
     if not reasons:
         reasons = [
             "it made no MPI_File calls (POSIX, HDF5 without MPI), or never closed a file",

@@ -3,6 +3,8 @@
 import itertools
 import os
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -351,3 +353,18 @@ def test_the_command_writes_an_intent_file(forebay: Forebay, tmp_path: Path) -> 
     answer = forebay("intent", "from-hdf5", str(tmp_path / "a.h5"), "--dataset", "no")
     assert answer.code == 2
     assert "no dataset no" in answer.errors
+
+
+def test_show_reads_a_pipe_once(environ: dict[str, str]) -> None:
+    command = [sys.executable, "-m", "forebay", "intent", "show", "/dev/stdin"]
+    answer = subprocess.run(
+        command,
+        input=READS + "buget = 1\n",
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode == 1, answer.stderr
+    assert "/dev/stdin:4: buget" in answer.stdout
+    assert "will be read: 1 extents" in answer.stdout

@@ -113,11 +113,12 @@ class CollectiveFile {
   /// The ranks that serve as aggregators; empty until a call was exchanged.
   virtual std::vector<int> aggregators() const = 0;
 
-  /// Decisions that a person who asks "why is it so fast or slow" should know; of the same on all
-  /// ranks.
+  /// Decisions that a person who asks "why is it so fast or slow" should know. One rank's tell
+  /// enough.
   virtual std::vector<std::string> notes() const = 0;
 
-  /// What only this rank may know of: what its part of the cache met, its closing included.
+  /// What only this rank may know of: what its part of the cache met, to its close; of one that
+  /// goes on after close_early(), until then.
   virtual std::vector<std::string> own_notes() const = 0;
 
   /// The worst error of this rank's collective writes that others do not know of; kind none if they

@@ -184,7 +184,7 @@ void AdvisedFile::carry_out(const std::vector<ReadAdvice::Item>& items) {
     figures_.bytes_refetched += before;
     figures_.bytes_resident += done.resident;
   }
-  has_ended_.store(fetch_ != nullptr && advice_->is_done());
+  has_ended_.store(fetch_ != nullptr && fetch_->lets_stay() && advice_->is_done());
   const std::lock_guard lock(mutex_);
   // What was there before is not ours.
   const Bytes held = std::min(advice_->held(), figures_.bytes_fetched);

@@ -33,8 +33,8 @@ class AdvisedFile : public std::enable_shared_from_this<AdvisedFile> {
   AdvisedFile(Adviser& adviser, std::string path, std::unique_ptr<FetchSource> source,
               std::unique_ptr<ReadAdvice> advice, std::unique_ptr<PageCacheFetch> fetch);
 
-  /// The program is about to read. Waits for nothing. False: all that was foreseen is passed, and
-  /// no read need be noted any more.
+  /// The program is about to read. Waits for nothing. False: all that was foreseen is passed and
+  /// stays in the page cache, so that no read need be noted any more.
   bool note(Extent read);
 
   /// Reads that the kernel carried out before nothing but a mapping shows the file any more.
@@ -79,7 +79,7 @@ class AdvisedFile : public std::enable_shared_from_this<AdvisedFile> {
   const std::string path_;
   const ExtentSet declared_;
   std::atomic<bool> is_finishing_{false};
-  std::atomic<bool> has_ended_{false};  ///< All of the plan was read: there is nothing to tell.
+  std::atomic<bool> has_ended_{false};  ///< As note() has it.
 
   std::mutex acting_;                    ///< Held while advice is given.
   std::unique_ptr<FetchSource> source_;  ///< Guarded by acting_, as is what follows; may be null.

@@ -54,6 +54,9 @@ class PageCacheFetch {
   /// what others brought is taken out.
   bool is_all_there() const { return found_ == Found::all_there; }
 
+  /// What was passed stays.
+  bool lets_stay() const { return passed_ == Passed::stays; }
+
   /// The program has passed these. What was taken out of the page cache, ascending.
   std::vector<Extent> let_go(FetchSource& source, std::span<const ReadAdvice::Item> items);
   /// The program reads no more.

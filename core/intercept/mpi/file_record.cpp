@@ -93,10 +93,9 @@ constexpr std::size_t most_failures = 16;
 constexpr const char* more_failures = "further failures";
 
 template <typename Counts>
-void add(OrderedJson& total, const Counts& counts) {
+void add(OrderedJson& total, const Counts& counts, std::size_t most, const char* more) {
   for (const auto& [what, count] : counts.items()) {
-    const std::string& key =
-        total.contains(what) || total.size() < most_failures ? what : more_failures;
+    const std::string& key = total.contains(what) || total.size() < most ? what : more;
     total[key] = total.value(key, std::int64_t{0}) + count.template get<std::int64_t>();
   }
 }
@@ -112,7 +111,8 @@ Words combine_words(const Words& mine, Exchange& exchange) {
   for (const auto& part : exchange.all_gather_varying(std::as_bytes(std::span(packed)))) {
     const auto* begin = reinterpret_cast<const std::uint8_t*>(part.data());
     const OrderedJson words = OrderedJson::from_msgpack(begin, begin + part.size());
-    for (std::size_t i = 0; i < total.size(); ++i) add(total[i], words[i]);
+    for (std::size_t i = 0; i < 2; ++i) add(total[i], words[i], most_failures, more_failures);
+    add(total[2], words[2], most_failures, "further notes");
   }
   return total;
 }

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -156,44 +158,71 @@ void note_engine(FileRecord& record, const CollectiveFile& engine) {
   record.engine_notes = engine.notes();
 }
 
-/// What waits in the cache for files that the program never closes goes to them when it ends MPI,
-/// and the report tells of them: all ranks do, so they can still agree on it. A library that has
-/// set an attribute of its own before the first file was opened, as HDF5 does, is called after
-/// this, and may then write to its files and close them: of these there is a second record.
-int finish_unclosed(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*extra*/) {
+/// What waits in the cache for files that the program never closes goes to them, all before
+/// anything else is done.
+void close_unclosed(const std::vector<std::shared_ptr<OpenFile>>& files) {
+  for (const auto& file : files) {
+    if (file->shadow == nullptr) continue;
+    CollectiveFile& engine = *file->shadow->engine;
+    note_engine(file->record, engine);
+    const Status closed = engine.close_together();
+    if (!closed) std::fprintf(stderr, "forebay: %s\n", to_string(closed.error()).c_str());
+    file->record.cache_notes = engine.own_notes();
+  }
+}
+
+/// MPI_Finalize begins. All ranks still agree here on what becomes of files that the program never
+/// closes; the report tells of them. HDF5, whose attribute was set before, is called after this,
+/// and may then write to its files and close them: of these there is a second record.
+void finish_unclosed() {
   is_last_moment = true;
   unfinished_files().finish_all();
   unfinished_files().abandon_all();
   auto files = open_files().all();
   // Handles are in no order that ranks share.
   std::ranges::sort(files, {}, [](const auto& file) { return file->record.opening; });
-  for (const auto& file : files) {
-    if (file->shadow != nullptr) {
-      CollectiveFile& engine = *file->shadow->engine;
-      note_engine(file->record, engine);
-      const Status closed = engine.close_together();
-      if (!closed) std::fprintf(stderr, "forebay: %s\n", to_string(closed.error()).c_str());
-      file->record.cache_notes = engine.own_notes();
-    }
-    if (file->reporting) write_report(file->record, *file->exchange, settings().report_dir);
-  }
+  close_unclosed(files);
   close_segment_reserves();
   // Ranks of other hosts still finish what this one's process keeps the claims of.
   ClaimsServer::await_retired();
+  for (const auto& file : files) {
+    if (file->reporting) write_report(file->record, *file->exchange, settings().report_dir);
+  }
+}
+
+/// The attribute that is set again is not that with which MPI_Finalize begins.
+std::atomic<bool> is_set_again = false;
+
+int attribute_is_deleted(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/,
+                         void* /*extra*/) noexcept {
+  if (is_set_again.load()) return MPI_SUCCESS;
+  try {
+    finish_unclosed();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "forebay: files that were not closed: %s\n", error.what());
+  }
   return MPI_SUCCESS;
 }
 
-/// MPI_Finalize takes the attributes of MPI_COMM_SELF away first (MPI 4.0, section 11.2.4).
+/// MPI_Finalize takes the attributes of MPI_COMM_SELF away first, the last one that was set before
+/// the others (MPI 4.0, section 11.2.4). A library that closes its files then (HDF5) has set its
+/// own before it opens the first, on each of the file's ranks; ours is set anew with every file, so
+/// that it comes first on all of them.
 void finish_unclosed_at_finalize() {
   int started = 0;
   PMPI_Initialized(&started);
   if (started == 0) return;  // By sessions: there is no such communicator.
-  static const bool registered = [] {
-    int keyval = MPI_KEYVAL_INVALID;
-    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finish_unclosed, &keyval, nullptr);
-    return PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr) == MPI_SUCCESS;
-  }();
-  (void)registered;
+  static std::mutex mutex;
+  const std::scoped_lock lock(mutex);
+  static int keyval = MPI_KEYVAL_INVALID;
+  if (keyval == MPI_KEYVAL_INVALID) {
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, attribute_is_deleted, &keyval, nullptr);
+  } else {
+    is_set_again = true;
+    PMPI_Comm_delete_attr(MPI_COMM_SELF, keyval);
+    is_set_again = false;
+  }
+  PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr);
 }
 
 /// Gives `file` its shadow, or the reason why it has none. `declared`: as far as the ranks know
@@ -242,7 +271,6 @@ void make_shadow(OpenFile& file, OpenWord& word, const std::vector<std::uint8_t>
   auto engine = CollectiveFile::open(file.exchange, std::move(storage), declared.hints,
                                      record.counters, steady_nanoseconds(), writers,
                                      file.listed ? file.listed->all() : nullptr);
-  if (engine->holds_back()) finish_unclosed_at_finalize();
   file.shadow = std::make_unique<ShadowFile>(std::move(engine), datatype_reader(), declared.hints,
                                              pointer_path, in_memory, word[OpenWord::end_of_file]);
 }
@@ -380,7 +408,6 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
   }
   file->handle = *fh;
   file->reporting = word[OpenWord::reporting] != 0;
-  if (file->reporting) finish_unclosed_at_finalize();
   record.opening = word[OpenWord::id];
   if (record.mode == Mode::engine) {
     make_shadow(*file, word, declarations, std::move(declared), std::move(storage));
@@ -389,6 +416,7 @@ int open_tracked(MPI_Comm comm, const char* filename, int amode, MPI_Info info, 
   } else {
     record.times.add(CallClass::open, real_end - real_start);
   }
+  if (file->reporting || file->shadow != nullptr) finish_unclosed_at_finalize();
   open_files().add(std::move(file));
   return MPI_SUCCESS;
 }

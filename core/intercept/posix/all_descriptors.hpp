@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <type_traits>
 
-#include "core/intercept/posix/managed_files.hpp"
+#include "core/intercept/posix/endings.hpp"
 
 namespace forebay::posix {
 

@@ -16,9 +16,12 @@ bool EarlierReads::add(Extent read, Bytes wanted) {
   const State before = state_.load();
   if (before != State::once || wanted <= 0) return before == State::repeated;
   const std::lock_guard lock(mutex_);
-  total_ += wanted;
-  again_ += std::min(wanted, read_.add(read));
-  if (again_ < least_again || again_ * part_again < total_) return false;
+  const Bytes before_it = std::min(wanted, read_.add(read));
+  bytes_read_ += wanted;
+  bytes_repeated_ += before_it;
+  // A header that is read with each piece is no reason to keep the pieces.
+  if (before_it > 0) declared_again_ += std::min(before_it, read.length - again_.add(read));
+  if (declared_again_ < least_again || bytes_repeated_ * part_again < bytes_read_) return false;
   State once = State::once;
   return state_.compare_exchange_strong(once, State::repeated);
 }
@@ -31,7 +34,11 @@ std::shared_ptr<EarlierReads> FilesReadEarlier::find(const FileVersion& version)
 
 std::shared_ptr<EarlierReads> FilesReadEarlier::of(const FileVersion& version) {
   if (auto known = find(version)) return known;
-  if (files_.size() == most) files_.pop_front();
+  if (files_.size() >= most) {
+    const auto is_unused = [](const auto& known) { return known.second.use_count() == 1; };
+    const auto unused = std::ranges::find_if(files_, is_unused);
+    files_.erase(unused == files_.end() ? files_.begin() : unused);
+  }
   return files_.emplace_back(version, std::make_shared<EarlierReads>()).second;
 }
 

@@ -35,9 +35,11 @@ class EarlierReads {
 
   std::atomic<State> state_{State::once};
   std::mutex mutex_;
-  ExtentSet read_{most_apart};  ///< Guarded by mutex_, as is what follows.
-  Bytes total_ = 0;             ///< Of what was declared.
-  Bytes again_ = 0;             ///< Of it, what was read before.
+  ExtentSet read_{most_apart};   ///< Guarded by mutex_, as is what follows.
+  ExtentSet again_{most_apart};  ///< More than once.
+  Bytes declared_again_ = 0;     ///< Of that, what was declared, each byte once.
+  Bytes bytes_read_ = 0;         ///< Of what was declared, as often as it was.
+  Bytes bytes_repeated_ = 0;     ///< Of these, what had been read before.
 };
 
 /// Those of the files that were opened last. Not thread-safe.
@@ -45,7 +47,7 @@ class FilesReadEarlier {
  public:
   /// Null where nothing is known of it.
   std::shared_ptr<EarlierReads> find(const FileVersion& version) const;
-  /// The same, or new ones.
+  /// The same, or new ones. Those of files that nobody has open go first.
   std::shared_ptr<EarlierReads> of(const FileVersion& version);
   bool are_repeated(const FileVersion& version) const;
 

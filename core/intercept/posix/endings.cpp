@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <memory>
@@ -20,6 +21,7 @@
 #include "core/intercept/posix/registry.hpp"
 #include "core/intercept/posix/ways_to_fetch.hpp"
 #include "core/intercept/posix/while_memory_lasts.hpp"
+#include "core/storage/file_version.hpp"
 
 namespace forebay::posix {
 namespace {
@@ -174,6 +176,17 @@ bool give_way_to_more() {
 
 namespace {
 
+/// Whether a descriptor of ours may be of the file.
+bool is_read_ahead(Registry& state, FileId id) {
+  const Inside guard;
+  const RegistryLock lock(state);
+  const auto is_its = [&](const ManagedFile* managed) {
+    return managed->descriptors > 0 && managed->id == id;
+  };
+  return lock && (!state.mappings.empty() || std::ranges::any_of(state.files, is_its) ||
+                  state.parked.has(id, [](const Followed&) { return true; }));
+}
+
 enum class Threads { may_come_again, are_over };
 
 /// What is open is read ahead no more, and none of our threads is left, nor made later if they are
@@ -241,9 +254,11 @@ bool before_unsharing(bool of_descriptors) {
   return end_threads(*state, "the program changed its namespaces", Threads::may_come_again);
 }
 
-void before_lease() {
+void before_write_lease(int descriptor) {
   Registry* state = registry.load();
   if (state == nullptr || inside || !is_own_process(*state)) return;
+  const auto version = version_of(descriptor);
+  if (!version || !is_read_ahead(*state, version->id)) return;
   end_threads(*state, "the program asked for a lease of a file", Threads::may_come_again);
 }
 

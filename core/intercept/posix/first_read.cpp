@@ -150,7 +150,7 @@ void decide(int descriptor, const FileVersion& version, Bytes offset) {
   if (is_for_page_cache(wishes, Reader::calls) ||
       (has_company && !is_too_far &&
        comes_from_page_cache(descriptor, followed.path, wishes, version.size))) {
-    auto advised = advise(state, descriptor, version, followed.path, wishes);
+    auto advised = advise(state, descriptor, version, followed.path, wishes, passed_of(*managed));
     if (!advised) return without(to_string(advised.error()));
     return follow_as(*managed, {.advised = *std::move(advised), .version = version});
   }

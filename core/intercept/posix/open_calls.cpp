@@ -18,6 +18,7 @@
 #include <system_error>
 
 #include "core/intercept/posix/all_descriptors.hpp"
+#include "core/intercept/posix/endings.hpp"
 #include "core/intercept/posix/exported.hpp"
 #include "core/intercept/posix/internal_descriptors.hpp"
 #include "core/intercept/posix/managed_files.hpp"
@@ -63,7 +64,9 @@ template <typename Call>
 int fcntl_by(Call* plain, int fd, int command, void* argument) {
   if (is_hidden(fd)) return not_open();
   if (command == F_SETLK || command == F_SETLKW) takes_record_lock();
-  if (command == F_SETLEASE) before_lease();
+  if (command == F_SETLEASE && reinterpret_cast<std::intptr_t>(argument) == F_WRLCK) {
+    before_write_lease(fd);
+  }
   const auto call = [=] { return plain(fd, command, argument); };
   const bool copies = command == F_DUPFD || command == F_DUPFD_CLOEXEC;
   return after_fcntl(fd, command, argument, copies ? with_all_descriptors(call) : call());
@@ -81,10 +84,9 @@ int closed_range(unsigned first, unsigned last, int flags) {
     errno = ENOSYS;
     return -1;
   }
-  if (first > last || (flags & CLOSE_RANGE_CLOEXEC) != 0) {
-    return real().close_range(first, last, flags);
-  }
+  if (first > last) return real().close_range(first, last, flags);
   if ((flags & CLOSE_RANGE_UNSHARE) != 0) before_unsharing(true);
+  if ((flags & CLOSE_RANGE_CLOEXEC) != 0) return real().close_range(first, last, flags);
   closing_range(first, last);
   // Around our own.
   for (unsigned from = first;;) {

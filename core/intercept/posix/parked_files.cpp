@@ -18,6 +18,7 @@ bool has_more(const Followed& followed) {
 Bytes use_of(const Followed& followed, bool has_ended) {
   if (followed.file == nullptr) {
     const auto figures = followed.advised->figures();
+    if (figures.has_unseen_reads) return 0;  // It is not known what was read.
     const Bytes read = figures.bytes_asked_declared;
     return read - std::max<Bytes>(figures.bytes_fetched - read, 0);
   }
@@ -39,7 +40,10 @@ std::optional<Followed> ParkedFiles::park(Followed followed) {
     return followed;
   }
   credit(followed, false);
-  if (followed.credited < 0 && !may_begin(followed.version.id)) return followed;
+  if (followed.credited < 0 && !may_begin(followed.version.id)) {
+    credit(followed, true);
+    return followed;
+  }
   parked_.push_back(std::move(followed));
   if (parked_.size() <= most) return std::nullopt;
   Followed oldest = std::move(parked_.front());

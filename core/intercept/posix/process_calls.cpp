@@ -13,6 +13,7 @@
 #include <cstdarg>
 #include <ctime>
 
+#include "core/intercept/posix/endings.hpp"
 #include "core/intercept/posix/exec_words.hpp"
 #include "core/intercept/posix/exported.hpp"
 #include "core/intercept/posix/managed_files.hpp"

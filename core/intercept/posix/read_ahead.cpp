@@ -91,7 +91,9 @@ void manage(int descriptor, const FileVersion& version, const char* path,
             const DeclaredReads::Sections& sections, Reader reader) {
   Registry& state = *registry.load();
   auto wishes = DeclaredReads::together(sections);
+  auto passed = PageCacheFetch::Passed::is_taken_out;
   if (is_read_again(state, version, *wishes)) {
+    passed = PageCacheFetch::Passed::stays;
     if (wishes->willneed.empty()) return leave_alone(path, read_before);
     auto by_page_cache = std::make_shared<ReadIntent>(*wishes);
     by_page_cache->policy = ReadPolicy::page_cache;
@@ -114,7 +116,7 @@ void manage(int descriptor, const FileVersion& version, const char* path,
     return without(few_descriptors);
   }
   const auto by_page_cache = [&] {
-    auto advised = advise(state, descriptor, version, path, *wishes);
+    auto advised = advise(state, descriptor, version, path, *wishes, passed);
     if (!advised) return without(to_string(advised.error()));
     if (reader == Reader::stream) {
       (*advised)->watch(std::make_shared<PositionProgress>(descriptor, version.id));
@@ -163,10 +165,12 @@ void read_again(int descriptor, Bytes offset, EarlierReads& earlier) {
   Bytes size = 0;
   {
     const std::lock_guard file_lock(managed->mutex);
+    // Another thread may have seen to it, or opened another file there.
+    if (managed->earlier.get() != &earlier) return;
     file = managed->followed.file;
     size = managed->followed.version.size;
   }
-  if (file == nullptr) return;  // Another thread has seen to it.
+  if (file == nullptr) return;
   const ReadIntent& wishes = file->intent();
   if (!is_free(wishes) || !comes_from_page_cache(descriptor, file->path(), wishes, size)) {
     earlier.stop();
@@ -284,7 +288,7 @@ std::shared_ptr<AdvisedFile> move_to_page_cache(Registry& state, ManagedFile& ma
   ReadIntent rest = *wishes;
   if (offset > 0) rest.willneed = declared_from(wishes->willneed, offset, version->size);
   if (rest.willneed.empty()) rest.willneed = wishes->willneed;
-  auto advised = advise(state, descriptor, *version, path, rest);
+  auto advised = advise(state, descriptor, *version, path, rest, passed_of(managed));
   if (!advised) return nullptr;
   release(state, followed);
   const WayBefore way = end_way(managed, followed);

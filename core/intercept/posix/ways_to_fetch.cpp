@@ -95,7 +95,8 @@ void start(const Registry& state, ServedFile& file, const FileVersion& version) 
 
 Result<std::shared_ptr<AdvisedFile>> advise(Registry& state, int descriptor,
                                             const FileVersion& version, const std::string& path,
-                                            const ReadIntent& wishes) {
+                                            const ReadIntent& wishes,
+                                            PageCacheFetch::Passed passed) {
   // The published method is measured as it was published.
   const bool is_published = wishes.policy == ReadPolicy::mercury;
   auto source = open_protected_source(
@@ -112,12 +113,17 @@ Result<std::shared_ptr<AdvisedFile>> advise(Registry& state, int descriptor,
   auto advice = std::make_unique<ExtentAdvice>(wishes.willneed, version.size, budget,
                                                wishes.gap.value_or(GapChoice{}).bytes);
   // Who keeps what he has passed would hold up who waits for him to pass it.
-  const bool stays = state.earlier.are_repeated(version);
-  auto readers = stays ? nullptr : NodeReaders::join(version, advice->plan().extents(), budget);
-  auto fetch = std::make_unique<PageCacheFetch>(
-      std::move(readers), version.size, advice->plan().extents(),
-      stays ? PageCacheFetch::Passed::stays : PageCacheFetch::Passed::is_taken_out);
+  auto readers = passed == PageCacheFetch::Passed::stays
+                     ? nullptr
+                     : NodeReaders::join(version, advice->plan().extents(), budget);
+  auto fetch = std::make_unique<PageCacheFetch>(std::move(readers), version.size,
+                                                advice->plan().extents(), passed);
   return adviser->add(path, *std::move(source), std::move(advice), std::move(fetch));
+}
+
+PageCacheFetch::Passed passed_of(const ManagedFile& managed) {
+  const bool is_repeated = managed.earlier != nullptr && managed.earlier->are_repeated();
+  return is_repeated ? PageCacheFetch::Passed::stays : PageCacheFetch::Passed::is_taken_out;
 }
 
 bool is_free(const ReadIntent& wishes) {

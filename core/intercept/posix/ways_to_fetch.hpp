@@ -6,6 +6,7 @@
 
 #include "core/engine/prefetch/adviser.hpp"
 #include "core/engine/prefetch/node_readers.hpp"
+#include "core/engine/prefetch/page_cache_fetch.hpp"
 #include "core/engine/prefetch/served_file.hpp"
 #include "core/engine/prefetch/shared_window.hpp"
 #include "core/intercept/posix/managed_files.hpp"
@@ -44,11 +45,15 @@ Together fetch_together(Registry& state, int descriptor, const FileVersion& vers
 /// declared in `whole`.
 ReadIntent wishes_around(const ReadIntent& whole, const FileVersion& version, Bytes offset);
 
-/// Into the page cache, where it stays if the program reads it more than once. Error: nothing can
-/// be told of this file.
+/// Into the page cache; `passed`: what becomes of it there. Error: nothing can be told of this
+/// file.
 Result<std::shared_ptr<AdvisedFile>> advise(Registry& state, int descriptor,
                                             const FileVersion& version, const std::string& path,
-                                            const ReadIntent& wishes);
+                                            const ReadIntent& wishes,
+                                            PageCacheFetch::Passed passed);
+
+/// With its mutex locked: what is to become of what was passed of its file.
+PageCacheFetch::Passed passed_of(const ManagedFile& managed);
 
 /// The choice of the way is ours.
 bool is_free(const ReadIntent& wishes);
