@@ -172,12 +172,12 @@ void read_again(int descriptor, Bytes offset, EarlierReads& earlier) {
   }
   if (file == nullptr) return;
   const ReadIntent& wishes = file->intent();
-  if (!is_free(wishes) || !comes_from_page_cache(descriptor, file->path(), wishes, size)) {
-    earlier.stop();
-  } else if (wishes.willneed.empty()) {
+  const bool may_move =
+      is_free(wishes) && comes_from_page_cache(descriptor, file->path(), wishes, size);
+  if (may_move && wishes.willneed.empty()) {
     file->stop(read_before);
     managed->is_over = true;
-  } else if (move_to_page_cache(state, *managed, descriptor, offset) == nullptr) {
+  } else if (!may_move || move_to_page_cache(state, *managed, descriptor, offset) == nullptr) {
     earlier.stop();
   }
 }

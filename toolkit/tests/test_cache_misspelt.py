@@ -1,0 +1,41 @@
+"""`forebay cache` tells of words that name nothing, and of nothing to do."""
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import Forebay
+from made_logs import Left, environ_with_tool
+
+
+@pytest.fixture
+def environ(environ: dict[str, str], tmp_path: Path) -> dict[str, str]:
+    return environ_with_tool(environ, tmp_path)
+
+
+@pytest.mark.parametrize(("verb", "code"), [("ls", 0), ("verify", 1), ("recover", 1)])
+def test_a_file_that_is_misspelt_is_told(
+    forebay: Forebay, left: Left, tmp_path: Path, verb: str, code: int
+) -> None:
+    left.leave("--committed-blocks", "10")
+    answer = forebay("cache", verb, tmp_path / "typo.h5")
+    assert answer.code == code
+    assert f"{tmp_path}/typo.h5 does not exist" in answer.errors
+    left.file.unlink()
+    answer = forebay("cache", "ls", left.file)
+    assert "does not exist" not in answer.errors  # There is a log of it.
+
+
+def test_a_lost_node_that_no_log_is_of_is_told(forebay: Forebay, left: Left) -> None:
+    left.leave("--committed-blocks", "10")
+    answer = forebay("cache", "recover", "--lost", "node-2", left.file)
+    assert answer.code == 0
+    assert "--lost node-2 names nothing here: no log is missing" in answer.errors
+
+
+def test_what_cannot_be_dropped_is_told_as_json_too(forebay: Forebay, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    answer = forebay("cache", "drop", "--json", "--yes", tmp_path / "empty")
+    assert answer.code == 1
+    assert json.loads(answer.output)["files"] == []
+    assert "there is no log to drop" in answer.errors
