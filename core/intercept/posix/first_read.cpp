@@ -88,7 +88,7 @@ void decide(int descriptor, const FileVersion& version, Bytes offset) {
   const RegistryLock lock(state);
   ManagedFile* managed = lock ? listed(descriptor) : nullptr;
   if (managed == nullptr) return;
-  const std::lock_guard file_lock(managed->mutex);
+  std::unique_lock file_lock(managed->mutex);
   Followed& followed = managed->followed;
   if (followed.declared == nullptr || !(version.id == managed->id)) return;
   const auto is_stale = [&](const Followed& parked) { return !(parked.version == version); };
@@ -99,9 +99,9 @@ void decide(int descriptor, const FileVersion& version, Bytes offset) {
   const auto take_up = [&](Followed parked) {
     const bool is_first_time = !std::exchange(parked.is_taken_up, true);
     go_on_with(*managed, std::move(parked));
-    if (is_first_time && followed.file != nullptr) {
-      part_from_others(state, version.id, *followed.file, *managed);
-    }
+    const auto file = followed.file;
+    file_lock.unlock();  // What follows locks other files.
+    if (is_first_time && file != nullptr) part_from_others(state, version.id, *file, *managed);
   };
   if (auto parked = state.parked.take(version.id, who_foresees(offset))) {
     return take_up(*std::move(parked));
@@ -141,6 +141,7 @@ void decide(int descriptor, const FileVersion& version, Bytes offset) {
                   .began_ns = began_ns,
                   .begins_at = offset,
                   .whole = followed.declared};
+      file_lock.unlock();
       part_at(state, version.id, offset, *managed);
       return;
     }
@@ -164,6 +165,7 @@ void decide(int descriptor, const FileVersion& version, Bytes offset) {
               .began_ns = began_ns,
               .begins_at = offset,
               .whole = followed.declared};
+  file_lock.unlock();
   part_at(state, version.id, offset, *managed);
   start(state, **file, version);
 }

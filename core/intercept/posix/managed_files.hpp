@@ -18,6 +18,8 @@ constexpr unsigned most_descriptors = 65536;
 namespace detail {
 /// What stands behind each descriptor of the program; null: nothing of ours.
 extern std::array<std::atomic<ManagedFile*>, most_descriptors> listed_files;
+/// There are mappings of listed files.
+extern std::atomic<bool> has_mappings;
 }  // namespace detail
 
 /// The one question that every call asks of its descriptor.
@@ -50,8 +52,8 @@ extern constinit thread_local bool fetches_later;
 /// A C stream reads by the listed `descriptor` from now on. errno stays.
 void is_stream(int descriptor);
 
-/// The listed `descriptor` is shown at `address`, and cannot be stored in; or something else will
-/// be, or nothing, or it can. errno stays.
+/// The listed `descriptor` is shown at `address`, and cannot be stored in; or, where there are
+/// mappings, something else will be, or nothing, or it can. errno stays.
 void mapped(int descriptor, void* address, size_t length, off_t offset);
 void unmapped(void* address, size_t length);
 

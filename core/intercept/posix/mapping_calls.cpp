@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdarg>
 #include <cstdint>
 
@@ -36,6 +37,12 @@ int protect_pages(void* address, size_t length, int protection) noexcept {
   return static_cast<int>(::syscall(SYS_mprotect, address, length, protection));
 }
 
+/// Sanitizers make such calls before anything of theirs can be called, as the code of other files
+/// does then: it is asked here whether there is anything to do.
+void no_longer_shown(void* address, size_t length) noexcept {
+  if (detail::has_mappings.load(std::memory_order_relaxed)) unmapped(address, length);
+}
+
 /// Pages that are all there from the beginning do not tell what was read.
 constexpr int filled_at_once = MAP_POPULATE | MAP_LOCKED;
 
@@ -46,10 +53,10 @@ extern "C" {
 FOREBAY_EXPORTED void* mmap(void* address, size_t length, int protection, int flags, int fd,
                             off_t offset) {
   const bool is_given = (flags & MAP_FIXED) != 0;
-  if (is_given) unmapped(address, length);
+  if (is_given) no_longer_shown(address, length);
   void* place = map(address, length, protection, flags, fd, offset);
   if (place == MAP_FAILED) return place;
-  if (!is_given) unmapped(place, length);  // What was there is gone, whoever unmapped it.
+  if (!is_given) no_longer_shown(place, length);  // What was there is gone, whoever unmapped it.
   if (listed(fd) != nullptr && protection == PROT_READ && (flags & filled_at_once) == 0) {
     mapped(fd, place, length, offset);
   }
@@ -60,7 +67,7 @@ FOREBAY_EXPORTED void* mmap64(void* address, size_t length, int protection, int 
                               off64_t offset) FOREBAY_SAME_AS(mmap);
 
 FOREBAY_EXPORTED int munmap(void* address, size_t length) {
-  unmapped(address, length);
+  no_longer_shown(address, length);
   return unmap(address, length);
 }
 
@@ -71,20 +78,20 @@ FOREBAY_EXPORTED void* mremap(void* address, size_t old_length, size_t new_lengt
   const bool is_given = (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) != 0;
   void* wanted = is_given ? va_arg(rest, void*) : nullptr;
   va_end(rest);
-  unmapped(address, old_length);
-  if ((flags & MREMAP_FIXED) != 0) unmapped(wanted, new_length);
+  no_longer_shown(address, old_length);
+  if ((flags & MREMAP_FIXED) != 0) no_longer_shown(wanted, new_length);
   void* place = real().mremap(address, old_length, new_length, flags, wanted);
-  if (place != MAP_FAILED) unmapped(place, new_length);
+  if (place != MAP_FAILED) no_longer_shown(place, new_length);
   return place;
 }
 
 FOREBAY_EXPORTED int mprotect(void* address, size_t length, int protection) {
-  if ((protection & PROT_WRITE) != 0) unmapped(address, length);
+  if ((protection & PROT_WRITE) != 0) no_longer_shown(address, length);
   return protect_pages(address, length, protection);
 }
 
 FOREBAY_EXPORTED int pkey_mprotect(void* address, size_t length, int protection, int key) {
-  if ((protection & PROT_WRITE) != 0) unmapped(address, length);
+  if ((protection & PROT_WRITE) != 0) no_longer_shown(address, length);
   if (key == -1) return protect_pages(address, length, protection);
   return static_cast<int>(::syscall(SYS_pkey_mprotect, address, length, protection, key));
 }

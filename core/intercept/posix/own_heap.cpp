@@ -133,6 +133,14 @@ void* operator new(std::size_t size) { return forebay::posix::take(size, 1); }
 void* operator new(std::size_t size, std::align_val_t alignment) {
   return forebay::posix::take(size, static_cast<std::size_t>(alignment));
 }
+// A sanitizer's own form of this one does not.
+void* operator new(std::size_t size, const std::nothrow_t& /*none*/) noexcept {
+  try {
+    return forebay::posix::take(size, 1);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 void operator delete(void* place) noexcept { forebay::posix::give_back(place, 1); }
 void operator delete(void* place, std::size_t /*size*/) noexcept {
   forebay::posix::give_back(place, 1);

@@ -21,12 +21,13 @@
 #include "core/storage/read_progress.hpp"
 
 namespace forebay::posix {
+
+constinit std::atomic<bool> detail::has_mappings{false};
+
 namespace {
 
 /// Beyond so many at a time mappings are left to the kernel.
 constexpr std::size_t most_mappings = 64;
-/// There are any: what a call must ask first.
-std::atomic<bool> has_mappings{false};
 MissedRanges missed;
 
 /// With the registry locked: what was shown in [begin, end) is not any more.
@@ -44,7 +45,7 @@ void forget_shown(Registry& state, std::uintptr_t begin, std::uintptr_t end) {
     if (is_open || is_mapped(state, shown.file)) continue;
     while_memory_lasts([&] { write_record({.advised = shown.file, .openings = shown.openings}); });
   }
-  has_mappings = !state.mappings.empty();
+  detail::has_mappings = !state.mappings.empty();
 }
 
 /// With the registry locked.
@@ -96,7 +97,7 @@ void mapped(int descriptor, void* address, size_t length, off_t offset) {
     auto progress = protect(std::make_unique<MappedProgress>(
         Mapping{begin, static_cast<Bytes>(length), offset}, *std::move(place)));
     state.mappings.push_back({begin, end, file, progress, managed.followed.openings});
-    has_mappings = true;  // Before it is watched: who unmaps it asks this first.
+    detail::has_mappings = true;  // Before it is watched: who unmaps it asks this first.
     file->watch(std::move(progress));
   });
 }
@@ -107,7 +108,6 @@ void forget_all_mappings(Registry& state) {
 }
 
 void unmapped(void* address, size_t length) {
-  if (!has_mappings.load(std::memory_order_relaxed)) return;
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
   Registry& state = *registry.load();
   if (!is_own_process(state)) return;
