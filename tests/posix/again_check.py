@@ -18,12 +18,22 @@ import sys
 import tempfile
 from pathlib import Path
 
-from preloaded import Preloaded, evict, make_file, resident_bytes, total, wait_until_settled
+from preloaded import (
+    BY_STREAMS,
+    Preloaded,
+    evict,
+    make_file,
+    resident_bytes,
+    total,
+    wait_until_settled,
+)
 
 SIZE = 24 << 20
 STEP = 100_000
 PASSES = 6
 READS = 600
+#: For programs that are told what to read.
+PIECES = str([[offset, STEP] for offset in range(0, SIZE, STEP)])
 
 BY_ONE = f"""
 import os, sys, zlib
@@ -43,24 +53,6 @@ for _ in range({PASSES}):
     while part := os.read(file, {STEP}):
         sum = zlib.crc32(part, sum)
     os.close(file)
-print(sum)
-"""
-
-#: By C streams, each read by one of its own.
-BY_STREAMS = f"""
-import ctypes, sys, zlib
-libc = ctypes.CDLL(None)
-libc.fopen.restype = ctypes.c_void_p
-libc.fread.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p]
-libc.fseek.argtypes = [ctypes.c_void_p, ctypes.c_long, ctypes.c_int]
-libc.fclose.argtypes = [ctypes.c_void_p]
-into = ctypes.create_string_buffer({STEP})
-sum = 0
-for offset in range(0, {SIZE}, {STEP}):
-    stream = libc.fopen(sys.argv[1].encode(), b"r")
-    libc.fseek(stream, offset, 0)
-    sum = zlib.crc32(into.raw[:libc.fread(into, 1, {STEP}, stream)], sum)
-    libc.fclose(stream)
 print(sum)
 """
 
@@ -93,7 +85,7 @@ STAY = ("one opening", "an opening each")
 def check(preloaded: Preloaded, how: str, file: Path) -> list[str]:
     """What is wrong."""
     program, most = CASES[how]
-    command = [sys.executable, "-c", program, str(file)]
+    command = [sys.executable, "-c", program, str(file), PIECES]
     plain = preloaded.run(command, with_library=False)
     emptied = evict(file)
     answer = preloaded.run(command)

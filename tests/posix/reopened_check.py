@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from preloaded import Preloaded, evict, make_file, total, wait_until_settled
+from preloaded import BY_STREAMS, Preloaded, evict, make_file, total, wait_until_settled
 
 SIZE = 12_000_000
 PIECE = 40_000
@@ -31,23 +31,6 @@ for offset, length in ast.literal_eval(sys.argv[2]):
     os.lseek(file, offset, os.SEEK_SET)
     sum = zlib.crc32(os.read(file, length), sum)
     os.close(file)
-print(sum)
-"""
-
-BY_STREAMS = """
-import ast, ctypes, sys, zlib
-libc = ctypes.CDLL(None)
-libc.fopen.restype = ctypes.c_void_p
-libc.fread.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p]
-libc.fseek.argtypes = [ctypes.c_void_p, ctypes.c_long, ctypes.c_int]
-libc.fclose.argtypes = [ctypes.c_void_p]
-into = ctypes.create_string_buffer(1_000_000)
-sum = 0
-for offset, length in ast.literal_eval(sys.argv[2]):
-    stream = libc.fopen(sys.argv[1].encode(), b"r")
-    libc.fseek(stream, offset, 0)
-    sum = zlib.crc32(into.raw[:libc.fread(into, 1, length, stream)], sum)
-    libc.fclose(stream)
 print(sum)
 """
 

@@ -189,16 +189,19 @@ def recover_command(
             "--further is about the file of --into",
             "forebay cache recover --into NEW --further OLD",
         )
-    found = cache.survey(selection)
-    if incomplete is None:
-        incomplete = _ask_about_incomplete(errors, found)
-    is_unknown = _tell_unknown(errors, selection, found)
-    for word in found.names_nothing(lost or []):
-        errors.print(
-            f"forebay: --lost {word} names nothing here: {found.what_may_be_lost()}",
-            markup=False,
-            soft_wrap=True,
-        )
+    is_unknown = False
+    is_all_there = all(path.exists() for path in selection.files)
+    if incomplete is None or lost or not is_all_there:
+        found = cache.survey(selection)
+        if incomplete is None:
+            incomplete = _ask_about_incomplete(errors, found)
+        is_unknown = _tell_unknown(errors, selection, found)
+        for word in found.names_nothing(lost or []):
+            errors.print(
+                f"forebay: --lost {word} names nothing here: {found.what_may_be_lost()}",
+                markup=False,
+                soft_wrap=True,
+            )
     options = cache.RecoverOptions(
         selection, incomplete, overtaken, skip_damage, partial, into, further, lost or []
     )

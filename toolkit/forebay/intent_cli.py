@@ -64,6 +64,8 @@ def show_command(
     sections = intent_file.sections(intent_file.parsed(content, path))
     summaries = [intent_file.summarise(section) for section in sections]
     mistakes = intent_file.mistakes(content, path)
+    for number, section in enumerate(sections, start=1):
+        mistakes += intent_file.misspelt(number, section)
     for summary in summaries:
         lines = [summary.pattern]
         if summary.extents:

@@ -147,7 +147,8 @@ def _here(number: int, section: dict[str, Any]) -> str:
     return f"section {number}" + (f" ({path})" if isinstance(path, str) else "")
 
 
-def _misspelt(number: int, section: dict[str, Any]) -> list[str]:
+def misspelt(number: int, section: dict[str, Any]) -> list[str]:
+    """Keys of the section of that number that look like one that speaks of reads."""
     told = []
     for key in sorted(section.keys() - READ_KEYS - {"path", "cache"}):
         if like := difflib.get_close_matches(key, READ_KEYS, n=1, cutoff=0.8):
@@ -157,8 +158,7 @@ def _misspelt(number: int, section: dict[str, Any]) -> list[str]:
 
 def mistakes(content: bytes, path: Path) -> list[str]:
     """All that is wrong in the content of the intent file `path`, as a run would tell it, with
-    lines; and which keys look like one that speaks of reads. Raises ForebayError where the whole
-    file has no effect."""
+    lines. Raises ForebayError where the whole file has no effect."""
     command = [str(native.intent_program()), str(path)]
     answer = subprocess.run(command, input=content, capture_output=True, check=False)
     if answer.returncode not in (0, 1):
@@ -166,10 +166,7 @@ def mistakes(content: bytes, path: Path) -> list[str]:
             answer.stderr.decode(errors="replace").strip(),
             "Correct it: the file has no effect until then.",
         )
-    told = answer.stdout.decode(errors="replace").splitlines()
-    for number, section in enumerate(sections(parsed(content, path)), start=1):
-        told += _misspelt(number, section)
-    return told
+    return answer.stdout.decode(errors="replace").splitlines()
 
 
 def unseen_mistakes(intent: Path | None) -> list[str]:
@@ -194,7 +191,7 @@ def unseen_mistakes(intent: Path | None) -> list[str]:
             what = "has no path: a pattern of the files that it is for"
             told.append(f"{_here(number, section)} {what}")
         if not has_path or not speaks_of_reads(section):
-            told += _misspelt(number, section)
+            told += misspelt(number, section)
     return [f"{intent}: {each}" for each in told]
 
 

@@ -45,13 +45,7 @@ def in_directory(directory: Path) -> list[Leftover]:
 
 def orphaned_buffers(directory: Path = SHARED_MEMORY) -> list[Leftover]:
     """This user's buffers in shared memory whose process is gone, sorted by name."""
-    found = []
-    for name in _names(directory):
-        match = _SHARED_BUFFER.fullmatch(name)
-        path = directory / name
-        if match and _is_ours(path) and not Path(f"/proc/{match[1]}").exists():
-            found.append(Leftover(path, "a shared buffer"))
-    return found
+    return _of_ended(directory, _SHARED_BUFFER, "a shared buffer")
 
 
 def orphaned_readers(directory: Path = SHARED_MEMORY) -> list[Leftover]:
@@ -74,13 +68,9 @@ def remove_orphaned_readers(directory: Path = SHARED_MEMORY) -> None:
 
 
 def orphaned_traces(directory: Path = TRACE_INSTANCES) -> list[Leftover]:
-    """Where the kernel still writes reads down for a forebay-pages that is gone, sorted by name."""
-    found = []
-    for name in _names(directory):
-        match = _TRACE_INSTANCE.fullmatch(name)
-        if match and not Path(f"/proc/{match[1]}").exists():
-            found.append(Leftover(directory / name, "reads written down by the kernel"))
-    return found
+    """Where the kernel still writes reads down for this user's forebay-pages that is gone, sorted
+    by name."""
+    return _of_ended(directory, _TRACE_INSTANCE, "reads written down by the kernel")
 
 
 def remove_orphaned_traces(directory: Path = TRACE_INSTANCES) -> None:
@@ -88,6 +78,17 @@ def remove_orphaned_traces(directory: Path = TRACE_INSTANCES) -> None:
     for left in orphaned_traces(directory):
         with contextlib.suppress(OSError):  # somebody looks into it, or has removed it
             left.path.rmdir()
+
+
+def _of_ended(directory: Path, pattern: re.Pattern[str], what: str) -> list[Leftover]:
+    """This user's, whose names have the number of a process that is gone."""
+    found = []
+    for name in _names(directory):
+        match = pattern.fullmatch(name)
+        path = directory / name
+        if match and _is_ours(path) and not Path(f"/proc/{match[1]}").exists():
+            found.append(Leftover(path, what))
+    return found
 
 
 def _mapped() -> str:

@@ -88,14 +88,16 @@ Figures combine(const FileRecord& record, const KernelIo& storage, bool has_word
   return figures;
 }
 
-/// Texts of failures that a rank, and a record, keep apart; a file with thousands has said enough.
-constexpr std::size_t most_failures = 16;
+/// Texts of one kind that a rank, and a record, keep apart; a file with thousands has said enough.
+constexpr std::size_t most_texts = 16;
 constexpr const char* more_failures = "further failures";
 
+constexpr const char* more_notes = "further notes";
+
 template <typename Counts>
-void add(OrderedJson& total, const Counts& counts, std::size_t most, const char* more) {
+void add(OrderedJson& total, const Counts& counts, const char* more) {
   for (const auto& [what, count] : counts.items()) {
-    const std::string& key = total.contains(what) || total.size() < most ? what : more;
+    const std::string& key = total.contains(what) || total.size() < most_texts ? what : more;
     total[key] = total.value(key, std::int64_t{0}) + count.template get<std::int64_t>();
   }
 }
@@ -111,8 +113,9 @@ Words combine_words(const Words& mine, Exchange& exchange) {
   for (const auto& part : exchange.all_gather_varying(std::as_bytes(std::span(packed)))) {
     const auto* begin = reinterpret_cast<const std::uint8_t*>(part.data());
     const OrderedJson words = OrderedJson::from_msgpack(begin, begin + part.size());
-    for (std::size_t i = 0; i < 2; ++i) add(total[i], words[i], most_failures, more_failures);
-    add(total[2], words[2], most_failures, "further notes");
+    for (std::size_t i = 0; i < total.size(); ++i) {
+      add(total[i], words[i], i == 2 ? more_notes : more_failures);
+    }
   }
   return total;
 }
@@ -167,7 +170,7 @@ void FileRecord::count_passed_through(std::string_view reason) {
 
 void FileRecord::count_failure(const std::string& what) {
   const std::lock_guard lock(mutex_);
-  const bool known = failures_.contains(what) || failures_.size() < most_failures;
+  const bool known = failures_.contains(what) || failures_.size() < most_texts;
   ++failures_[known ? what : more_failures];
 }
 

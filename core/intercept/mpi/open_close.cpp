@@ -133,14 +133,18 @@ std::int64_t opening_id() {
   return (now ^ (std::int64_t{getpid()} << 40)) & INT64_MAX;
 }
 
+/// Whether there are MPI_COMM_WORLD and MPI_COMM_SELF: not where MPI was started by sessions alone.
+bool has_world() {
+  int started = 0;
+  PMPI_Initialized(&started);
+  return started != 0;
+}
+
 /// Whether somebody may write to a file that is opened on `comm` of whom its ranks know nothing.
 /// Where the whole program opens the file, on one host, each process sees what is written through
 /// other handles too; but not what another thread does meanwhile.
 bool others_may_write(MPI_Comm comm, const Exchange& exchange) {
-  if (!exchange.on_one_host()) return true;
-  int started = 0;
-  PMPI_Initialized(&started);
-  if (started == 0) return true;  // By sessions: there is no world.
+  if (!exchange.on_one_host() || !has_world()) return true;
   int likeness = MPI_UNEQUAL;
   PMPI_Comm_compare(comm, MPI_COMM_WORLD, &likeness);
   MPI_Comm parent = MPI_COMM_NULL;
@@ -209,9 +213,7 @@ int attribute_is_deleted(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/,
 /// own before it opens the first, on each of the file's ranks; ours is set anew with every file, so
 /// that it comes first on all of them.
 void finish_unclosed_at_finalize() {
-  int started = 0;
-  PMPI_Initialized(&started);
-  if (started == 0) return;  // By sessions: there is no such communicator.
+  if (!has_world()) return;
   static std::mutex mutex;
   const std::scoped_lock lock(mutex);
   static int keyval = MPI_KEYVAL_INVALID;

@@ -26,6 +26,12 @@
 namespace forebay::posix {
 namespace {
 
+/// Null: there is nothing of this process's to end, or it cannot be in this call.
+Registry* registry_to_end() {
+  Registry* state = registry.load();
+  return state == nullptr || inside || !is_own_process(*state) ? nullptr : state;
+}
+
 /// Of mappings whose descriptors are closed.
 void write_records_of_mappings(const Registry& state) {
   std::set<std::shared_ptr<AdvisedFile>> told;
@@ -39,8 +45,8 @@ void write_records_of_mappings(const Registry& state) {
 /// Files that the program leaves open have their records too. At once: what other threads are busy
 /// with has none.
 void write_last_records(bool at_once) {
-  Registry* state = registry.load();
-  if (state == nullptr || inside || !is_own_process(*state)) return;
+  Registry* state = registry_to_end();
+  if (state == nullptr) return;
   const Inside guard;
   while_memory_lasts([=] {
     for (unsigned fd = 0; recording && fd < state->listed_end; ++fd) {
@@ -110,8 +116,8 @@ void end_reading(Registry& state) {
 }  // namespace
 
 void before_exec() {
-  Registry* state = registry.load();
-  if (state == nullptr || inside || !is_own_process(*state)) return;
+  Registry* state = registry_to_end();
+  if (state == nullptr) return;
   end_reading(*state);
   const int before = errno;
   const Inside guard;
@@ -161,8 +167,8 @@ bool give_way(int descriptor) {
 }
 
 bool give_way_to_more() {
-  Registry* state = registry.load();
-  if (state == nullptr || inside || !has_internal() || !is_own_process(*state)) return false;
+  Registry* state = registry_to_end();
+  if (state == nullptr || !has_internal()) return false;
   const int before = errno;
   const Inside guard;
   while_memory_lasts([&] {
@@ -217,10 +223,11 @@ bool watches_first_thread = false;
 /// The process ends with its last thread then (pthread_exit(3)), for which none of ours may be
 /// left.
 void first_thread_ends(void*) {
-  Registry* state = registry.load();
-  if (state == nullptr || inside || recording || !is_own_process(*state)) return;
-  if (::gettid() == state->process)
+  Registry* state = registry_to_end();
+  if (state == nullptr || recording) return;
+  if (::gettid() == state->process) {
     end_threads(*state, "the program's first thread ended", Threads::are_over);
+  }
 }
 
 }  // namespace
@@ -235,8 +242,8 @@ void watch_first_threads() {
 }
 
 bool before_confinement() {
-  Registry* state = registry.load();
-  if (state == nullptr || inside || !is_own_process(*state)) return false;
+  Registry* state = registry_to_end();
+  if (state == nullptr) return false;
   end_threads(*state, "the program confined itself", Threads::may_come_again);
   inside = true;
   return true;
@@ -245,8 +252,8 @@ bool before_confinement() {
 void after_no_confinement() { inside = false; }
 
 bool before_unsharing(bool of_descriptors) {
-  Registry* state = registry.load();
-  if (state == nullptr || inside || !is_own_process(*state)) return false;
+  Registry* state = registry_to_end();
+  if (state == nullptr) return false;
   if (of_descriptors) {
     // From then on a number may be one file here and another one there, or none.
     return end_threads(*state, "a thread has descriptors of its own", Threads::are_over);
@@ -255,8 +262,8 @@ bool before_unsharing(bool of_descriptors) {
 }
 
 void before_write_lease(int descriptor) {
-  Registry* state = registry.load();
-  if (state == nullptr || inside || !is_own_process(*state)) return;
+  Registry* state = registry_to_end();
+  if (state == nullptr) return;
   const auto version = version_of(descriptor);
   if (!version || !is_read_ahead(*state, version->id)) return;
   end_threads(*state, "the program asked for a lease of a file", Threads::may_come_again);

@@ -51,9 +51,9 @@ const DeclaredReads* declared = nullptr;
 /// What a listed descriptor is served from; null if this call must not be served.
 struct Access {
   ManagedFile* managed = nullptr;
-  std::shared_ptr<ServedFile> file;  ///< Null: advised is there, which serves nothing.
-  std::shared_ptr<AdvisedFile> advised;
-  std::shared_ptr<EarlierReads> earlier;
+  std::shared_ptr<ServedFile> file = nullptr;  ///< Null: advised is there, which serves nothing.
+  std::shared_ptr<AdvisedFile> advised = nullptr;
+  std::shared_ptr<EarlierReads> earlier = nullptr;
   std::unique_lock<std::mutex> lock;
   FileVersion version;
 };
@@ -73,7 +73,7 @@ std::optional<Access> access_to(int descriptor, off_t offset, size_t count) {
   const auto version = version_of(descriptor);
   if (!version) return std::nullopt;
   if (managed->is_undecided) decide(descriptor, *version, offset);
-  Access access{managed, nullptr, nullptr, nullptr, std::unique_lock(managed->mutex), *version};
+  Access access{.managed = managed, .lock = std::unique_lock(managed->mutex), .version = *version};
   if (listed(descriptor) != managed) return std::nullopt;
   const auto presence = managed->followed.presence;
   if (presence != nullptr && presence->has_company()) {
@@ -87,6 +87,11 @@ std::optional<Access> access_to(int descriptor, off_t offset, size_t count) {
   access.earlier = managed->earlier;
   if (access.file == nullptr && access.advised == nullptr) return std::nullopt;
   return access;
+}
+
+/// A read that the kernel is to serve.
+void note(const Access& access, Extent read) {
+  if (!access.advised->note(read)) access.managed->is_over = true;
 }
 
 size_t serve(Access& access, int descriptor, void* buffer, size_t count, off_t offset) {
@@ -328,9 +333,7 @@ Serve serve_at(int descriptor, void* buffer, size_t count, off_t offset) {
     if (rest <= 0) return;
     const size_t most = std::min(count, static_cast<size_t>(rest));
     if (access->advised != nullptr) {
-      if (!access->advised->note({offset, static_cast<Bytes>(most)})) {
-        access->managed->is_over = true;
-      }
+      note(*access, {offset, static_cast<Bytes>(most)});
       result.is_followed = true;
     } else if (can_be_written(buffer, most)) {
       result.is_followed = true;
@@ -357,9 +360,7 @@ PositionedServe serve_next(int descriptor, void* buffer, size_t count) {
     if (position < 0 || position >= size) return;
     const size_t claimed = std::min(count, static_cast<size_t>(size - position));
     if (access->advised != nullptr) {
-      if (!access->advised->note({position, static_cast<Bytes>(claimed)})) {
-        access->managed->is_over = true;
-      }
+      note(*access, {position, static_cast<Bytes>(claimed)});
       result.is_followed = true;
       return;
     }
