@@ -181,6 +181,8 @@ LogWriter::Outcome CachedFile::take_in(std::span<const iovec> pieces, Bytes offs
 }
 
 void CachedFile::end_writing() {
+  ended_writing_ = true;
+  update_background();
   if (trial_ == nullptr || !trial_->wants_last_sync()) return;
   const std::unique_lock call(calls_);
   if (last_sync_.joinable()) return;
@@ -328,14 +330,18 @@ void CachedFile::start_draining() {
   draining_ = options_.flush != CacheFlush::none;
   if (draining_) {
     file_->lengthen(extents_.end());
-    extents_.set_background(true);
+    update_background();
   }
   publish(true);
 }
 
 Status CachedFile::close() {
   const std::unique_lock call(calls_);
-  if (options_.flush == CacheFlush::none) return sync_locked();
+  if (options_.flush == CacheFlush::none) {
+    auto synced = sync_locked();
+    publish(true);  // The log stays, and with it what it says of itself.
+    return synced;
+  }
   if (auto committed = commit_locked(epoch_); !committed) return committed;
   if (auto settled = settle(); !settled) return tl::unexpected(kept_in_log(settled.error()));
   if (!options_.keep_log) return remove_log();
@@ -546,13 +552,18 @@ Status CachedFile::leave_log(const Error& reason) {
   return {};
 }
 
+/// Whether what is committed is flushed though nobody waits for it.
+void CachedFile::update_background() {
+  const std::scoped_lock lock(background_mutex_);
+  const bool by_policy = background_policy() && !ended_writing_;
+  extents_.set_background(by_policy || draining_ || yielding_);
+}
+
 /// Lets others have capacity that they wait for, which this log holds.
 void CachedFile::yield_capacity() {
   if (options_.flush == CacheFlush::none) return;
   const bool wanted = log_.capacity_wanted_by_others();
-  if (wanted != yielding_.exchange(wanted)) {
-    extents_.set_background(wanted || draining_ || background_policy());
-  }
+  if (wanted != yielding_.exchange(wanted)) update_background();
   if (!wanted) return;
   log_.trim();
   make_durable_or_lose();

@@ -83,9 +83,10 @@ class CachedFile final : public StorageFile {
   /// Behind the last of them; 0: there is none.
   Bytes dirty_end() const { return extents_.end(); }
 
-  /// Nothing more is written. As long as the file is compared with the log, a thread makes it
-  /// durable, to see how long that takes, beside whatever else closes the file; else nothing
-  /// happens.
+  /// Nothing more is written, and whatever else has the file open closes it. Nothing is flushed in
+  /// the background meanwhile, until start_draining(): a close waits on many file systems for what
+  /// is being written. As long as the file is compared with the log, a thread makes it durable
+  /// beside that, to see how long it takes.
   void end_writing();
   /// Flushing begins now under any policy, and nobody waits for it.
   void start_draining();
@@ -154,6 +155,7 @@ class CachedFile final : public StorageFile {
   Status take_lost();
   void give(Extent extent);
   bool log_empty() const { return !log_.oldest_segment_end(); }
+  void update_background();
   void yield_capacity();
   CacheProgress progress() const;
   void publish(bool now) { status_.publish(progress(), now); }
@@ -182,12 +184,14 @@ class CachedFile final : public StorageFile {
   std::mutex sync_mutex_;  ///< One makes the file durable at a time.
   std::mutex room_mutex_;  ///< One makes room at a time.
   std::mutex announce_mutex_;
+  std::mutex background_mutex_;  ///< The last one to change what it depends on has the last word.
   std::atomic<std::uint64_t> epoch_{1};
   std::atomic<bool> uncommitted_{false};       ///< Something was appended since the last commit.
   std::atomic<bool> announced_{false};         ///< The notice is there.
   std::atomic<bool> written_directly_{false};  ///< Something in the file is not durable that the
                                                ///< log does not hold.
   std::atomic<bool> write_through_{false};     ///< Changes with calls_ held alone.
+  std::atomic<bool> ended_writing_{false};     ///< end_writing() was called.
   std::atomic<bool> draining_{false};          ///< start_draining() was called.
   std::atomic<Bytes> logged_{0};
   BusyTime logging_;

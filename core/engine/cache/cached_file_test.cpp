@@ -19,6 +19,7 @@
 #include "core/engine/cache/cache_rig.hpp"
 #include "core/engine/cache/log_contents.hpp"
 #include "core/engine/cache/log_directory.hpp"
+#include "core/engine/cache/status_page.hpp"
 
 namespace forebay {
 namespace {
@@ -168,6 +169,30 @@ TEST(CachedFile, WaitsWithTheFlushUntilItIsTold) {
   }
 }
 
+TEST(CachedFile, WaitsWithTheFlushWhileTheFileIsClosed) {
+  for (const CacheFlush policy : {CacheFlush::immediate, CacheFlush::deferred}) {
+    CacheRig rig;
+    rig.options.flush = policy;
+    const auto file = rig.open();
+    ASSERT_TRUE(file->write_at(filled(5000, 1), 0));
+    file->end_writing();
+    ASSERT_TRUE(file->commit(2));
+    EXPECT_EQ(rig.file_plan->calls(StorageCall::write), 0);
+    file->start_draining();
+    while (file->dirty({0, 5000})) std::this_thread::yield();
+    EXPECT_TRUE(file->close());
+  }
+}
+
+TEST(CachedFile, FlushesWhileTheFileIsClosedForWhoNeedsIt) {
+  CacheRig rig;
+  const auto file = rig.open();
+  ASSERT_TRUE(file->write_at(filled(5000, 1), 0));
+  file->end_writing();
+  EXPECT_TRUE(file->drain({0, 10}));
+  EXPECT_EQ(read_all(*open_volatile_file(rig.file), 5000), filled(5000, 1));
+}
+
 TEST(CachedFile, SyncMakesTheFileDurableBeforeTheLogSaysSo) {
   CacheRig rig;
   const auto file = rig.open();
@@ -225,6 +250,7 @@ TEST(CachedFile, NeverFlushesUnderThePolicyNone) {
   EXPECT_EQ(rig.file_plan->calls(StorageCall::write), 0);
   const auto store = rig.log->open();
   EXPECT_EQ(read_log(*store, ReadDepth::payloads)->complete_bytes(), 5000) << "nothing is lost";
+  EXPECT_EQ(StatusPage::read(*store).value().absorbed, 5000) << "as who watches it is told";
 }
 
 TEST(CachedFile, TellsOfAFailedFlushAtTheNextCall) {
