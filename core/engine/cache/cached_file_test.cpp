@@ -189,7 +189,7 @@ TEST(CachedFile, FlushesWhileTheFileIsClosedForWhoNeedsIt) {
   const auto file = rig.open();
   ASSERT_TRUE(file->write_at(filled(5000, 1), 0));
   file->end_writing();
-  EXPECT_TRUE(file->drain({0, 10}));
+  EXPECT_TRUE(file->drain({0, 5000}));
   EXPECT_EQ(read_all(*open_volatile_file(rig.file), 5000), filled(5000, 1));
 }
 
