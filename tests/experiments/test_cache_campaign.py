@@ -3,6 +3,9 @@
 Method: the page from results that are made up here, read back as a table. Nothing is measured.
 """
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +207,28 @@ def test_only_ranks_that_poll_on_too_few_cores_sleep(
     assert cache_case.sleeping(described.mpis["mpich"], 5) == library
     assert cache_case.sleeping(described.mpis["mpich"], 4) is None
     assert cache_case.sleeping(described.mpis["openmpi"], 5) is None
+
+
+# Yields as often as a rank that finds nothing to do. Prints how often it went to sleep meanwhile.
+_YIELDING = """
+import ctypes, os, resource
+ctypes.CDLL(None).ucp_worker_progress
+before = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+for _ in range(130):
+    os.sched_yield()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw - before)
+"""
+
+
+def test_ranks_that_poll_sleep_by_what_is_built() -> None:
+    yielding = subprocess.run(
+        [sys.executable, "-c", _YIELDING],
+        env=os.environ | {"LD_PRELOAD": str(measuring.SLEEPING)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert int(yielding.stdout) >= 100
 
 
 def test_a_part_of_the_grid_that_there_is_not_is_named(tmp_path: Path) -> None:
