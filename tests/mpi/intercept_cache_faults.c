@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -253,6 +254,9 @@ static void so_does_every_other_way_to_it_after_an_early_close(void) {
   CHECK(fopen(check_path, "r") == NULL && errno == EFBIG);
   CHECK(stat(check_path, &status) == -1 && errno == EFBIG);
   CHECK(fstatat(here, check_path, &status, 0) == -1 && errno == EFBIG);
+  /* A flush would change the time that was set. */
+  CHECK(utimensat(here, check_path, NULL, 0) == -1 && errno == EFBIG);
+  CHECK(utimes(check_path, NULL) == -1 && errno == EFBIG);
   CHECK(unlink(check_path) == -1 && errno == EFBIG);
   CHECK(rename(check_path, "elsewhere") == -1 && errno == EFBIG);
   /* Its notice would move along. */
