@@ -2,6 +2,7 @@
 
 import enum
 import json as json_format
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -94,16 +95,19 @@ def _survey(where: list[Path] | None, log: list[str] | None, json: bool, verify:
 
 
 def _tell_unknown(console: Console, selection: "Selection", found: "Survey") -> bool:
-    """Says which named files are not there and are in no log, nor in a notice: misspelt, it may be.
-    Whether there are any."""
-    known = {entry["file"] for entry in (*found.logs, *found.missing)}
-    unknown = [path for path in selection.files if not path.exists() and str(path) not in known]
-    for path in unknown:
-        console.print(
-            f"forebay: {path} does not exist, and no log that was found is of it",
-            markup=False,
-            soft_wrap=True,
-        )
+    """Says which named files are not there and are in no log, nor in a notice, and which named logs
+    were not found: misspelt, it may be. Whether there are any."""
+    entries = [*found.logs, *found.missing]
+    files = {entry["file"] for entry in entries}
+    names = {entry["name"] for entry in entries}
+    unknown = [
+        f"{path} does not exist, and no log that was found is of it"
+        for path in selection.files
+        if not path.exists() and os.path.realpath(path) not in files
+    ]
+    unknown += [f"no log {name} was found" for name in selection.names if name not in names]
+    for what in unknown:
+        console.print(f"forebay: {what}", markup=False, soft_wrap=True)
     return bool(unknown)
 
 
@@ -113,13 +117,16 @@ def _drop_or_replay(value: str | None) -> str | None:
     return value
 
 
-@app.command(
-    "recover",
-    epilog="Examples:\n\n  forebay cache recover\n\n"
-    "  forebay cache recover --incomplete drop /scratch/me/run1/out.h5\n\n"
-    "  forebay cache recover --lost node17 /rescued/node16 /rescued/node18",
-)
-@app.command("flush", help="The same as recover.")
+def _recovery_examples(verb: str) -> str:
+    return (
+        f"Examples:\n\n  forebay cache {verb}\n\n"
+        f"  forebay cache {verb} --incomplete drop /scratch/me/run1/out.h5\n\n"
+        f"  forebay cache {verb} --lost node17 /rescued/node16 /rescued/node18"
+    )
+
+
+@app.command("recover", epilog=_recovery_examples("recover"))
+@app.command("flush", epilog=_recovery_examples("flush"))
 def recover_command(
     where: WhereArgument = None,
     incomplete: Annotated[
@@ -171,7 +178,7 @@ def recover_command(
 ) -> None:
     """Bring to their files what logs hold whose programs have ended, and remove the logs.
 
-    It may be interrupted and run again. 'forebay cache flush' is the same. Exit status: 1 if
+    It may be interrupted and run again. 'recover' and 'flush' are the same. Exit status: 1 if
     something that can be recovered was not, or WHERE names a file that a running program writes, or
     one that is not there and that no log is of.
     """
@@ -211,7 +218,8 @@ def recover_command(
         _print_json(outcome.as_json())
     else:
         cache_report.show_recovery(output, outcome)
-    fine = {"recovered"} if selection.explicit else {"recovered", "in use"}
+    # Of a directory only what programs have left is meant.
+    fine = {"recovered"} if selection.files else {"recovered", "in use"}
     left = [entry for entry in outcome.files if entry["state"] not in fine]
     if left or outcome.unreadable or is_unknown or _told_to_look(selection, outcome.problems):
         raise typer.Exit(1)
@@ -333,10 +341,16 @@ def watch_command(
     count: Annotated[int | None, typer.Option(min=1, help="End after so many looks.")] = None,
     json: Annotated[bool, typer.Option("--json", help="A line of JSON for each look.")] = False,
 ) -> None:
-    """Show what running programs put into logs and bring to files, until none does any more."""
+    """Show what running programs put into logs and bring to files, until none does any more.
+
+    Exit status: 1 if WHERE names a file that is not there and that no log is of.
+    """
     from forebay import cache, cache_watch
 
     selection = cache.select(where or [])
+    if not all(path.exists() for path in selection.files):
+        if _tell_unknown(_consoles()[1], selection, cache.survey(selection)):
+            raise typer.Exit(1)
     if not json:
         cache_watch.watch(_consoles()[0], selection, interval, count)
         return

@@ -284,6 +284,9 @@ def test_what_a_running_program_writes_is_left_to_it(forebay: Forebay, held: Lef
     assert log["state"] == "writing"
     assert log["progress"]["dirty_bytes"] == len(held.data)
     assert forebay("cache", "recover", held.file).code == 1
+    answer = forebay("cache", "recover", "--json", held.local)
+    (entry,) = result_of(answer)["files"]
+    assert (answer.code, entry["state"]) == (0, "in use"), "as an epilog meets another job's"
     assert forebay("cache", "drop", "--yes", held.file).code == 1
     assert held.file.read_bytes() == b""
     assert held.logs() == ["log-0"]

@@ -13,7 +13,7 @@ def environ(environ: dict[str, str], tmp_path: Path) -> dict[str, str]:
     return environ_with_tool(environ, tmp_path)
 
 
-@pytest.mark.parametrize(("verb", "code"), [("ls", 0), ("verify", 1), ("recover", 1)])
+@pytest.mark.parametrize(("verb", "code"), [("ls", 0), ("verify", 1), ("recover", 1), ("watch", 1)])
 def test_a_file_that_is_misspelt_is_told(
     forebay: Forebay, left: Left, tmp_path: Path, verb: str, code: int
 ) -> None:
@@ -24,6 +24,26 @@ def test_a_file_that_is_misspelt_is_told(
     left.file.unlink()
     answer = forebay("cache", "ls", left.file)
     assert "does not exist" not in answer.errors  # There is a log of it.
+
+
+def test_a_file_that_is_gone_is_known_by_any_name_that_it_had(
+    forebay: Forebay, left: Left, tmp_path: Path
+) -> None:
+    left.leave("--committed-blocks", "10")
+    left.file.unlink()
+    (tmp_path / "link").symlink_to(tmp_path)
+    named = tmp_path / "link" / left.file.name
+    assert forebay("cache", "verify", named).code == 0
+    answer = forebay("cache", "recover", "--into", tmp_path / "new", named)
+    assert (answer.code, answer.errors) == (0, "")
+    assert (tmp_path / "new").read_bytes() == left.data
+
+
+def test_a_log_that_is_misspelt_is_told(forebay: Forebay, left: Left) -> None:
+    left.leave("--committed-blocks", "10")
+    assert forebay("cache", "verify", "--log", "log-0", left.local).code == 0
+    answer = forebay("cache", "verify", "--log", "log-0", "--log", "log-7", left.local)
+    assert (answer.code, answer.errors) == (1, "forebay: no log log-7 was found\n")
 
 
 def test_a_lost_node_that_no_log_is_of_is_told(forebay: Forebay, left: Left) -> None:

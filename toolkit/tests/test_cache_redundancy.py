@@ -1,6 +1,7 @@
 """`forebay cache` with logs that protect each other: what is lost, cannot be read, or is damaged is
 made again, and nothing that could make it again is removed before."""
 
+import os
 import shlex
 import shutil
 from dataclasses import replace
@@ -84,6 +85,21 @@ def test_a_log_on_another_node_is_rebuilt_only_if_that_is_said_to_be_lost(
     assert answer.code == 0
     assert "1 of the logs were lost or damaged, and rebuilt" in answer.output
     assert nodes.file.read_bytes() == nodes.data
+
+
+def test_a_log_of_a_file_whose_name_is_no_utf8_is_missed_as_any_other(
+    forebay: Forebay, left: Left
+) -> None:
+    file = left.file.with_name(os.fsdecode(b"out \xff.dat"))
+    file.touch()
+    nodes = leave_nodes(replace(left, file=file), "--host", "node17")
+    nodes.lose("member-1")
+    answer = forebay("cache", "recover", *nodes.left())
+    assert (answer.code, "--lost NODE" in answer.output) == (1, True), answer.output
+    assert file.read_bytes() == b""
+    answer = forebay("cache", "recover", "--lost", "node17", *nodes.left())
+    assert answer.code == 0, answer.output
+    assert file.read_bytes() == nodes.data
 
 
 def test_parity_is_listed_as_what_it_is(forebay: Forebay, left: Left) -> None:

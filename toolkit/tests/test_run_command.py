@@ -344,7 +344,12 @@ def test_ctrl_c_at_the_terminal_reaches_the_command_once(
     assert seen.count(b"SIGINT") == 1
 
 
-@pytest.mark.parametrize("verb", ["run", "compare", "doctor", "testbed up", "testbed status"])
+CACHE_VERBS = [f"cache {verb}" for verb in ("ls", "verify", "recover", "flush", "drop", "watch")]
+
+
+@pytest.mark.parametrize(
+    "verb", ["run", "compare", "doctor", "testbed up", "testbed status", *CACHE_VERBS]
+)
 def test_help_shows_an_example(forebay: Forebay, verb: str) -> None:
     answer = forebay(*verb.split(), "--help")
     assert answer.code == 0

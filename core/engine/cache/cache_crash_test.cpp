@@ -107,7 +107,8 @@ class OldSegments {
   std::shared_ptr<SegmentReserve> reserve_ = empty_reserve(capacity_);
 };
 
-class EveryCall : public ::testing::TestWithParam<std::tuple<CacheFlush, int, bool, bool>> {};
+class EveryCall
+    : public ::testing::TestWithParam<std::tuple<CacheFlush, SyncScope, int, bool, bool>> {};
 
 /// The workload with the nth call of a kind failing, killed or closed. True: there was one.
 bool run_with_fault(CacheRig rig, bool local, const Fault& fault, bool closes) {
@@ -120,7 +121,7 @@ bool run_with_fault(CacheRig rig, bool local, const Fault& fault, bool closes) {
 }
 
 TEST_P(EveryCall, MayFailAndNothingIsLost) {
-  const auto [policy, os_errno, lasting, reused] = GetParam();
+  const auto [policy, scope, os_errno, lasting, reused] = GetParam();
   int runs = 0;
   for (const bool local : {true, false}) {
     for (int kind = 0; kind < storage_calls; ++kind) {
@@ -130,6 +131,7 @@ TEST_P(EveryCall, MayFailAndNothingIsLost) {
           SCOPED_TRACE(testing::Message() << (local ? "log, call " : "file, call ") << kind
                                           << ", number " << nth << ", closes " << closes);
           CacheRig rig = workload_rig(policy);
+          rig.options.sync = scope;
           std::optional<OldSegments> old;
           if (reused) rig.options.log.reserve = old.emplace().reserve();
           const Fault fault{.call = static_cast<StorageCall>(kind),
@@ -148,6 +150,7 @@ TEST_P(EveryCall, MayFailAndNothingIsLost) {
 INSTANTIATE_TEST_SUITE_P(
     Errors, EveryCall,
     ::testing::Combine(::testing::Values(CacheFlush::immediate, CacheFlush::onclose),
+                       ::testing::Values(SyncScope::file, SyncScope::node),
                        ::testing::Values(EIO, ENOSPC), ::testing::Bool(), ::testing::Bool()));
 
 /// The calls of LogStore but create(), which is among those of files. One of them fails, once or

@@ -222,6 +222,26 @@ TEST(CachedFile, SyncToTheNodeMakesTheLogDurable) {
   EXPECT_EQ(read_log(*store, ReadDepth::payloads)->complete_bytes(), 5000);
 }
 
+/// The kernel tells only once that it has lost bytes of the log.
+TEST(CachedFile, ASyncToTheNodeTrustsNoLogOfWhichOneHasFailed) {
+  CacheRig rig;
+  rig.options.sync = SyncScope::node;
+  rig.options.flush = CacheFlush::onclose;
+  rig.log_plan = std::make_shared<FaultPlan>(
+      std::vector<Fault>{{.call = StorageCall::sync, .nth = 0, .os_errno = EIO}});
+  rig.file_plan = std::make_shared<FaultPlan>(
+      std::vector<Fault>{{.call = StorageCall::sync, .nth = 1, .os_errno = EIO}});
+  const auto file = rig.open();
+  ASSERT_TRUE(file->write_at(filled(5000, 1), 0));
+  ASSERT_TRUE(file->sync()) << "by the file";
+  EXPECT_FALSE(file->dirty({0, 5000}));
+  EXPECT_FALSE(file->sync()) << "by the file again";
+  EXPECT_TRUE(file->sync());
+  ASSERT_TRUE(file->write_at(filled(5000, 2), 5000));
+  EXPECT_TRUE(file->state().write_through);
+  EXPECT_EQ(file->state().reason.kind, ErrorKind::io);
+}
+
 TEST(CachedFile, ASyncToTheNodeBeginsTheFlushOfWhoFlushesOnSyncs) {
   CacheRig rig;
   rig.options.sync = SyncScope::node;

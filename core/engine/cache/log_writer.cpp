@@ -412,10 +412,16 @@ Status LogWriter::sync() {
     if (is_broken()) return tl::unexpected(broken_);
     for (const Live& live : live_) segments.push_back(live.segment);
   }
+  Status synced;
   for (const auto& segment : segments) {
-    if (auto synced = segment->storage().sync(); !synced) return synced;
+    if (synced) synced = segment->storage().sync();
   }
-  return store_->sync();
+  if (synced) synced = store_->sync();
+  if (synced) return synced;
+  // The kernel tells once that it has lost bytes: the next sync would succeed without them.
+  const std::scoped_lock lock(mutex_);
+  if (!is_broken()) broken_ = synced.error();
+  return synced;
 }
 
 Status LogWriter::destroy() {

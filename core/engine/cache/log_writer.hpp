@@ -107,7 +107,8 @@ class LogWriter {
   /// nothing else and are flushed are given back.
   Status release(std::uint64_t sequence);
 
-  /// The log is durable on its device.
+  /// The log is durable on its device. Once this has failed, nothing is appended any more, and it
+  /// always fails.
   Status sync();
   /// Removes the log.
   Status destroy();

@@ -26,7 +26,7 @@ std::string encode_recovery(const RecoveryNote& note) {
   for (const RecoveredLog& log : note.logs) by_directory[log.directory].push_back(log.name);
   json places = json::array();
   for (const auto& [directory, logs] : by_directory) {
-    places.push_back({{"directory", directory}, {"logs", logs}});
+    put_path(places.emplace_back(json{{"logs", logs}}), "directory", directory);
   }
   return sealed_entry(recovery_entry, {{"host", note.host}, {"places", std::move(places)}});
 }
@@ -41,7 +41,7 @@ Result<RecoveryNote> parse_recovery(std::string_view text) {
   }
   for (const json& place : *places) {
     std::string directory;
-    if (!place.is_object() || !get_field(place, "directory", directory)) return lacks_a_field();
+    if (!place.is_object() || !get_path(place, "directory", directory)) return lacks_a_field();
     for (std::string& log : listed_logs(place)) note.logs.push_back({std::move(log), directory});
   }
   return note;

@@ -24,20 +24,21 @@ tl::unexpected<Error> wrong(ErrorKind kind, std::string what) {
 }  // namespace
 
 std::string encode_notice(const DirtyNotice& notice) {
-  return sealed_entry(notice_entry, {{"path", notice.file.path},
-                                     {"device", notice.file.device},
-                                     {"inode", notice.file.inode},
-                                     {"file_made_unix_ns", notice.file.made_unix_ns},
-                                     {"log", notice.log},
-                                     {"log_path", notice.log_path},
-                                     {"host", notice.host},
-                                     {"job", notice.job},
-                                     {"process", notice.process},
-                                     {"rank", notice.rank},
-                                     {"since_unix_s", notice.since_unix_s},
-                                     {"protected", notice.is_protected},
-                                     {"flushed", notice.flushed},
-                                     {"left", notice.is_left}});
+  json content = {{"device", notice.file.device},
+                  {"inode", notice.file.inode},
+                  {"file_made_unix_ns", notice.file.made_unix_ns},
+                  {"log", notice.log},
+                  {"host", notice.host},
+                  {"job", notice.job},
+                  {"process", notice.process},
+                  {"rank", notice.rank},
+                  {"since_unix_s", notice.since_unix_s},
+                  {"protected", notice.is_protected},
+                  {"flushed", notice.flushed},
+                  {"left", notice.is_left}};
+  put_path(content, "path", notice.file.path);
+  put_path(content, "log_path", notice.log_path);
+  return sealed_entry(notice_entry, content);
 }
 
 Result<DirtyNotice> parse_notice(std::string_view text) {
@@ -45,12 +46,12 @@ Result<DirtyNotice> parse_notice(std::string_view text) {
   if (!content) return tl::unexpected(content.error());
   DirtyNotice notice;
   const bool complete =
-      get_field(*content, "path", notice.file.path) &&
+      get_path(*content, "path", notice.file.path) &&
       get_field(*content, "device", notice.file.device) &&
       get_field(*content, "inode", notice.file.inode) && get_field(*content, "log", notice.log) &&
-      get_field(*content, "log_path", notice.log_path) &&
-      get_field(*content, "host", notice.host) && get_field(*content, "job", notice.job) &&
-      get_field(*content, "process", notice.process) && get_field(*content, "rank", notice.rank) &&
+      get_path(*content, "log_path", notice.log_path) && get_field(*content, "host", notice.host) &&
+      get_field(*content, "job", notice.job) && get_field(*content, "process", notice.process) &&
+      get_field(*content, "rank", notice.rank) &&
       get_field(*content, "since_unix_s", notice.since_unix_s);
   if (!complete) return wrong(ErrorKind::io, "the forebay dirty notice lacks a field");
   // Older ones do not say these.

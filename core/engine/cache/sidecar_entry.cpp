@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <span>
@@ -21,6 +23,8 @@ namespace {
 
 using nlohmann::json;
 
+/// Behind the key of a path, the key of its bytes.
+constexpr std::string_view bytes_ending = "_bytes";
 constexpr int most_nested = 8;
 /// Each one that fails means that another rank had just removed the directory.
 constexpr int most_attempts = 1000;
@@ -105,6 +109,28 @@ Result<json> opened_entry(const EntryKind& kind, std::string_view text) {
                      fmt::format("the {} is damaged: its checksum is wrong", kind.format));
   }
   return *content;
+}
+
+void put_path(json& content, const std::string& key, const std::string& path) {
+  content[key] = path;
+  if (json::parse(dumped(path)) == json(path)) return;
+  const std::span bytes(reinterpret_cast<const unsigned char*>(path.data()), path.size());
+  content[key + std::string(bytes_ending)] = fmt::format("{:02x}", fmt::join(bytes, ""));
+}
+
+bool get_path(const json& content, const std::string& key, std::string& path) {
+  if (!get_field(content, key.c_str(), path)) return false;
+  std::string digits;
+  if (!get_field(content, (key + std::string(bytes_ending)).c_str(), digits)) return true;
+  std::string bytes;
+  for (std::size_t at = 0; at < digits.size(); at += 2) {
+    unsigned char byte = 0;
+    const char* const end = digits.data() + std::min(at + 2, digits.size());
+    if (std::from_chars(digits.data() + at, end, byte, 16).ptr != end) return false;
+    bytes += static_cast<char>(byte);
+  }
+  path = std::move(bytes);
+  return true;
 }
 
 std::vector<std::string> listed_logs(const nlohmann::json& content) {

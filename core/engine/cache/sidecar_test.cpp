@@ -106,6 +106,20 @@ TEST_F(SidecarTest, CannotBeMadeWhereItsDirectoryIsNot) {
   EXPECT_TRUE(sidecar.recovered()->empty());
 }
 
+/// Paths are bytes, and JSON is UTF-8.
+TEST_F(SidecarTest, HasPathsOfAnyBytes) {
+  DirtyNotice notice = some_notice("one");
+  notice.file.path = "/scratch/\xff\xfe";
+  notice.log_path = "/local/\xff/forebay-cache-0/one";
+  Sidecar sidecar(file_);
+  ASSERT_TRUE(sidecar.announce(notice));
+  EXPECT_EQ(sidecar.read()->notices, std::vector{notice});
+  const std::string text = encode_notice(notice);
+  EXPECT_NE(text.find("/scratch/\xEF\xBF\xBD"), std::string::npos) << "for people: " << text;
+  const RecoveryNote note{.host = "node1", .logs = {{"one", "/local/\xff"}}};
+  EXPECT_EQ(parse_recovery(encode_recovery(note)).value(), note);
+}
+
 RecoveryNote some_recovery(const std::vector<std::string>& logs) {
   RecoveryNote note;
   note.host = "node1";
