@@ -348,9 +348,9 @@ def watch_command(
     from forebay import cache, cache_watch
 
     selection = cache.select(where or [])
-    if not all(path.exists() for path in selection.files):
-        if _tell_unknown(_consoles()[1], selection, cache.survey(selection)):
-            raise typer.Exit(1)
+    is_all_there = all(path.exists() for path in selection.files)
+    if not is_all_there and _tell_unknown(_consoles()[1], selection, cache.survey(selection)):
+        raise typer.Exit(1)
     if not json:
         cache_watch.watch(_consoles()[0], selection, interval, count)
         return

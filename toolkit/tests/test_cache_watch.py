@@ -1,5 +1,5 @@
-"""`forebay cache watch` and `ls` say how fast logs grow and shrink, how long that takes, and how old
-they are."""
+"""`forebay cache watch` and `ls` say how fast logs grow and shrink, how long that takes, and how
+old they are."""
 
 import pytest
 
