@@ -150,8 +150,14 @@ TEST_P(EveryCall, MayFailAndNothingIsLost) {
 INSTANTIATE_TEST_SUITE_P(
     Errors, EveryCall,
     ::testing::Combine(::testing::Values(CacheFlush::immediate, CacheFlush::onclose),
-                       ::testing::Values(SyncScope::file, SyncScope::node),
-                       ::testing::Values(EIO, ENOSPC), ::testing::Bool(), ::testing::Bool()));
+                       ::testing::Values(SyncScope::file), ::testing::Values(EIO, ENOSPC),
+                       ::testing::Bool(), ::testing::Bool()));
+
+INSTANTIATE_TEST_SUITE_P(
+    ErrorsOfLogsThatAreSynced, EveryCall,
+    ::testing::Combine(::testing::Values(CacheFlush::immediate, CacheFlush::onclose),
+                       ::testing::Values(SyncScope::node), ::testing::Values(EIO),
+                       ::testing::Bool(), ::testing::Values(false)));
 
 /// The calls of LogStore but create(), which is among those of files. One of them fails, once or
 /// from then on.
