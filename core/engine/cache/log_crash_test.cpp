@@ -1,15 +1,18 @@
 // Goal: whatever happens to the bytes of a log, nothing that is read from it was not written, what
-// a writer's death leaves is a prefix, and what is missing from a promise is named.
+// a writer's death leaves is a prefix, what is missing from a promise is named, and what a writer
+// has removed stays away.
 // Method: one log of a few segments with commits in it, kept as bytes, in new segments and in such
 // as are full of records of two earlier logs; cut at and within every record, every byte of a small
 // one flipped, records swapped, copied and lost, segments lost and replaced; each time what is read
-// is compared with what was written, record by record.
+// is compared with what was written, record by record. And logs to which a write fails.
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <memory>
+#include <random>
 #include <span>
 #include <string_view>
 
@@ -80,13 +83,15 @@ void write_epochs(LogWriter& writer, int epochs, int writes, Bytes length) {
 
 std::unique_ptr<LogWriter> writer_of(MemoryLog& log, const std::string& name, Bytes segment_bytes,
                                      const std::shared_ptr<Resource>& capacity,
-                                     const Reserve& reserve) {
+                                     const Reserve& reserve,
+                                     std::shared_ptr<FaultPlan> plan = nullptr) {
   LogIdentity identity;
   identity.log = name;
   identity.file.path = "/scratch/a";
-  return std::make_unique<LogWriter>(
-      log.open(), identity, LogSettings{segment_bytes, 512, Toggle::disable, reserve},
-      *ResourceHolder::join(capacity), [](const LogRecord&, const LogPlace&) {});
+  return std::make_unique<LogWriter>(log.open(std::move(plan)), identity,
+                                     LogSettings{segment_bytes, 512, Toggle::disable, reserve},
+                                     *ResourceHolder::join(capacity),
+                                     [](const LogRecord&, const LogPlace&) {});
 }
 
 /// Leaves segments of two logs in the reserve, the second's in those of the first: records of the
@@ -432,6 +437,51 @@ TEST_P(LogCrash, TellsWhereItCannotRead) {
     told += said ? 1 : 0;
   }
   EXPECT_GT(told, 20);
+}
+
+/// Of two records. The superblock is the first write.
+constexpr Bytes two_records = 1024;
+std::unique_ptr<LogWriter> writer_with_fault(MemoryLog& log, const Fault& fault) {
+  return writer_of(log, "log", 16 * KiB, std::make_shared<Resource>("cache.local", MiB), nullptr,
+                   std::make_shared<FaultPlan>(std::vector<Fault>{fault}));
+}
+Status append_two(LogWriter& writer) {
+  const Content bytes(static_cast<std::size_t>(two_records), std::byte{1});
+  const iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
+  return writer.append({&piece, 1}, 0, 1).status;
+}
+
+TEST(BrokenLog, HoldsWhatAWriteThatFailedMayHaveLeftInIt) {
+  MemoryLog log;
+  const auto writer = writer_with_fault(log, {.call = StorageCall::write,
+                                              .nth = 1,
+                                              .os_errno = ENOSPC,
+                                              .after_bytes = record_bytes(two_records / 2)});
+  EXPECT_FALSE(append_two(*writer));
+  const auto store = log.open();
+  const auto contents = read_log(*store, ReadDepth::payloads);
+  ASSERT_TRUE(contents);
+  EXPECT_EQ(contents->incomplete.size(), 1U) << "a recovery may be told to replay it";
+  EXPECT_TRUE(writer->oldest_segment_end());
+  ASSERT_TRUE(writer->destroy());
+  EXPECT_FALSE(writer->oldest_segment_end());
+}
+
+/// All it held is in the file, and it could not say so.
+TEST(BrokenLog, IsGoneOnceItIsDestroyedThoughPowerIsLost) {
+  MemoryLog log;
+  const auto writer =
+      writer_with_fault(log, {.call = StorageCall::write, .nth = 3, .os_errno = EIO});
+  ASSERT_TRUE(append_two(*writer));
+  ASSERT_TRUE(writer->commit(1));
+  ASSERT_TRUE(writer->sync());
+  EXPECT_FALSE(writer->flushed(1, 2));
+  ASSERT_TRUE(writer->destroy());
+  std::mt19937_64 random(1);  // NOLINT(bugprone-random-generator-seed)
+  const auto left = log.after_crash(CrashKind::all_lost, random);
+  const auto contents = read_log(*left->open(), ReadDepth::payloads);
+  ASSERT_FALSE(contents) << contents->complete.size() << " records";
+  EXPECT_EQ(contents.error().kind, ErrorKind::no_such_file);
 }
 
 INSTANTIATE_TEST_SUITE_P(Segments, LogCrash, ::testing::Bool(), [](const auto& param_info) {

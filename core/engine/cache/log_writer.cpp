@@ -267,6 +267,8 @@ LogWriter::Outcome LogWriter::append_batch(const Batch& batch) {
     Bytes at = position_;
     const auto begin = std::chrono::steady_clock::now();
     if (auto written = write_current(io, length); !written) {
+      // Some may be whole, and would be replayed: they count as held until the log is gone.
+      current.last_data = sequence_ + (next - first);
       outcome.status = std::move(written);
       return outcome;
     }
@@ -427,6 +429,10 @@ Status LogWriter::sync() {
 Status LogWriter::destroy() {
   const std::scoped_lock lock(mutex_);
   flushed_ = sequence_;  // Nothing of it is replayed any more.
+  std::vector<std::string> unmarked;
+  if (is_broken()) {
+    for (const Live& live : live_) unmarked.push_back(live.name);
+  }
   for (Live& live : live_) {
     // Those behind one that somebody still reads would leave a gap, if we were killed now.
     if (live.segment.use_count() > 1) break;
@@ -438,6 +444,9 @@ Status LogWriter::destroy() {
   if (!is_broken()) {
     broken_ = Error{ErrorKind::internal, 0, "the write-behind log " + path() + " was removed"};
   }
+  // A log that does not say what is flushed must not come back when power is lost.
+  for (const std::string& name : unmarked) (void)store_->remove(name);
+  if (!unmarked.empty()) (void)store_->sync();
   return store_->destroy();
 }
 
