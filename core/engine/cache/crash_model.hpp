@@ -22,13 +22,15 @@ struct ByteWrite {
 /// For tests: what a file holds for those who write and read it, and what it may hold after a crash
 /// and the recovery. `lasting`: where all is there that was acknowledged, as after the death of
 /// processes; else what was acknowledged before the last sync. A call that was not acknowledged may
-/// have been made in any part; it is the last one before the crash.
+/// have been made in any part, and be seen to be or not from one read to the next.
 class CrashModel {
  public:
   /// No byte of the file lies behind `room`.
   CrashModel(std::size_t room, bool lasting) : lasting_(lasting), now_(room), after_(room) {}
 
-  Bytes size() const { return size_; }
+  Bytes room() const { return static_cast<Bytes>(now_.size()); }
+  /// As far as calls were acknowledged.
+  Bytes size() const { return size_now_.least; }
 
   void write(const ByteWrite& write) {
     const std::vector<ByteWrite> writes{write};
@@ -62,19 +64,19 @@ class CrashModel {
       if (lasting_) after_.at(first + i) = ends[i];
     }
     for (const ByteWrite& one : unacknowledged) {
+      now_.may_be_written(one.offset, static_cast<std::size_t>(one.length), one.value);
       may_come(one);
       reaches(false, one.offset + one.length);
+      certain_ = false;
     }
   }
 
   void resize(bool acknowledged, Bytes size) {
     const auto from = static_cast<std::size_t>(size);
     after_.tried(acknowledged && lasting_, size, after_.size() - from, std::byte{0});
-    if (acknowledged) now_.written(size, now_.size() - from, std::byte{0});
-    most_ = std::max(most_, size);
-    least_ = std::min(least_, size);
-    if (acknowledged && lasting_) least_ = most_ = size;
-    if (acknowledged) size_ = size;
+    now_.tried(acknowledged, size, now_.size() - from, std::byte{0});
+    size_now_.becomes(acknowledged, size);
+    size_after_.becomes(acknowledged && lasting_, size);
   }
 
   void allocate(bool acknowledged, Bytes size) { reaches(acknowledged, size); }
@@ -82,11 +84,13 @@ class CrashModel {
   /// All that was acknowledged is durable.
   void synced() {
     after_ = now_;
-    least_ = most_ = size_;
+    size_after_ = size_now_;
   }
 
-  /// All of the file was read: who wrote last where several wrote at once is known now.
+  /// All of the file was read: who wrote last where several wrote at once is known now, but for
+  /// calls that were not acknowledged.
   void read_all(const std::vector<std::byte>& content) {
+    if (!certain_) return;
     for (std::size_t i = 0; i < content.size(); ++i) {
       if (now_.at(i) == PossibleContent::only(content[i])) continue;
       now_.at(i) = PossibleContent::only(content[i]);
@@ -96,23 +100,39 @@ class CrashModel {
 
   /// What is wrong with bytes that were read, `length` of them at `offset` or as many as there are.
   std::string wrong_now(Bytes offset, Bytes length, const std::vector<std::byte>& found) const {
-    const Bytes there = std::clamp<Bytes>(size_ - offset, 0, length);
-    if (static_cast<Bytes>(found.size()) != there) {
-      return std::to_string(found.size()) + " bytes were read of " + std::to_string(there);
-    }
-    return now_.wrong_at(offset, found);
+    const auto there = [&](Bytes size) { return std::clamp<Bytes>(size - offset, 0, length); };
+    const Sizes expected{there(size_now_.least), there(size_now_.most)};
+    const std::string wrong = expected.wrong(found, "what was read");
+    return wrong.empty() ? now_.wrong_at(offset, found) : wrong;
   }
   /// The same of the file after a crash.
   std::string wrong_after(const std::vector<std::byte>& content) const {
-    const auto size = static_cast<Bytes>(content.size());
-    if (size < least_ || size > most_) {
-      return "the file has " + std::to_string(size) + " bytes and may have " +
-             std::to_string(least_) + " to " + std::to_string(most_);
-    }
-    return after_.wrong_at(0, content);
+    const std::string wrong = size_after_.wrong(content, "the file");
+    return wrong.empty() ? after_.wrong_at(0, content) : wrong;
   }
 
  private:
+  /// That the file may have.
+  struct Sizes {
+    Bytes least = 0;
+    Bytes most = 0;
+
+    void reaches(bool surely, Bytes end) {
+      most = std::max(most, end);
+      if (surely) least = std::max(least, end);
+    }
+    void becomes(bool surely, Bytes size) {
+      most = surely ? size : std::max(most, size);
+      least = surely ? size : std::min(least, size);
+    }
+    std::string wrong(const std::vector<std::byte>& content, const std::string& what) const {
+      const auto size = static_cast<Bytes>(content.size());
+      if (size >= least && size <= most) return "";
+      return what + " has " + std::to_string(size) + " bytes and may have " +
+             std::to_string(least) + " to " + std::to_string(most);
+    }
+  };
+
   static Extent extent_of(std::span<const std::vector<ByteWrite>> writers) {
     Bytes first = std::numeric_limits<Bytes>::max();
     Bytes end = 0;
@@ -130,17 +150,16 @@ class CrashModel {
   }
 
   void reaches(bool acknowledged, Bytes end) {
-    most_ = std::max(most_, end);
-    if (acknowledged && lasting_) least_ = std::max(least_, end);
-    if (acknowledged) size_ = std::max(size_, end);
+    size_now_.reaches(acknowledged, end);
+    size_after_.reaches(acknowledged && lasting_, end);
   }
 
   const bool lasting_;
   PossibleContent now_;
   PossibleContent after_;
-  Bytes size_ = 0;
-  Bytes least_ = 0;  ///< That the file has after a crash.
-  Bytes most_ = 0;
+  Sizes size_now_;
+  Sizes size_after_;
+  bool certain_ = true;  ///< All calls were acknowledged.
 };
 
 }  // namespace forebay

@@ -37,7 +37,7 @@ class PossibleContent {
     for (std::size_t i = 0; i < content.size(); ++i) {
       const std::size_t at = place(offset) + i;
       if (at >= values_.size()) return "the file is too long";
-      if ((values_[at] & only(content[i])).none()) return wrong_byte(at, content[i]);
+      if (!values_[at][std::to_integer<std::size_t>(content[i])]) return wrong_byte(at, content[i]);
     }
     return "";
   }

@@ -14,6 +14,7 @@
 #include "core/engine/cache/memory_log_store.hpp"
 #include "core/engine/collective/coherent_cache_rig.hpp"
 #include "core/engine/collective/exchange.hpp"
+#include "core/storage/faulty_file.hpp"
 #include "core/storage/forwarding_file.hpp"
 #include "core/storage/volatile_file.hpp"
 
@@ -105,11 +106,12 @@ class PoweredStore final : public ForwardingLogStore {
   Power& power_;
 };
 
-/// A file and the logs of its ranks, on one machine that may lose power.
+/// A file and the logs of its ranks, on one machine that may lose power; calls to either may fail.
 struct PoweredRig {
   /// `path`: of a file that is there, and whose name it has.
   PoweredRig(int ranks, const std::string& path, StripeLayout layout = {})
-      : file(std::make_shared<VolatileInode>(layout, path)) {
+      : file(std::make_shared<VolatileInode>(layout, path)),
+        log_plans(static_cast<std::size_t>(ranks)) {
     for (int rank = 0; rank < ranks; ++rank) logs.push_back(std::make_shared<MemoryLog>());
     options.announce = false;
     options.flush_threads = 2;
@@ -121,13 +123,17 @@ struct PoweredRig {
   Power power;
   std::shared_ptr<VolatileInode> file;
   std::vector<std::shared_ptr<MemoryLog>> logs;  ///< By rank.
+  std::shared_ptr<FaultPlan> file_plan = std::make_shared<FaultPlan>();
+  std::vector<std::shared_ptr<FaultPlan>> log_plans;  ///< By rank; null: no call fails.
   std::shared_ptr<Resource> capacity = std::make_shared<Resource>("cache.local", 64 * MiB);
   CacheOptions options;
 
   /// Collective.
   std::unique_ptr<OpenedCache> open(Exchange& exchange) {
     auto opened = std::make_unique<OpenedCache>();
-    opened->file = std::make_unique<PoweredFile>(open_volatile_file(file), power);
+    const auto me = static_cast<std::size_t>(exchange.rank());
+    opened->file =
+        std::make_unique<PoweredFile>(make_faulty(open_volatile_file(file), file_plan), power);
     CachePlace place;
     place.path = "powered";
     place.options = options;
@@ -135,9 +141,8 @@ struct PoweredRig {
     place.rank = exchange.rank();
     place.ranks = exchange.size();
     place.host = "node";
-    place.make_store = [this, log = logs[static_cast<std::size_t>(exchange.rank())]](
-                           const std::string&) -> Result<std::unique_ptr<LogStore>> {
-      return std::make_unique<PoweredStore>(log->open(), power);
+    place.make_store = [this, me](const std::string&) -> Result<std::unique_ptr<LogStore>> {
+      return std::make_unique<PoweredStore>(logs[me]->open(log_plans[me]), power);
     };
     opened->cache =
         CoherentCache::open_at(exchange, *opened->file, std::move(place), Hints(), cache_granule,

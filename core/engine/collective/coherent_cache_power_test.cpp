@@ -14,7 +14,6 @@
 #include <array>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <random>
 #include <sstream>
 #include <string>
@@ -25,6 +24,7 @@
 #include "core/engine/cache/recovered_content.hpp"
 #include "core/engine/cache/schedule_seeds.hpp"
 #include "core/engine/collective/coherent_cache_power_rig.hpp"
+#include "core/engine/collective/coherent_cache_steps.hpp"
 #include "core/engine/collective/thread_exchange.hpp"
 
 namespace forebay {
@@ -32,50 +32,11 @@ namespace {
 
 using Content = std::vector<std::byte>;
 
-constexpr int ranks = 3;
+constexpr int ranks = CacheStep::ranks;
 constexpr Bytes longest = 2 * cache_granule;
 constexpr Bytes last_offset = 16 * cache_granule;
 /// Where ranks write together, each does behind the one before.
 constexpr Bytes room = last_offset + ranks * longest;
-
-struct Step {
-  enum class Kind {
-    write,
-    write_together,
-    write_at_once,
-    read,
-    sync,
-    settle,
-    resize,
-    allocate,
-    atomic,
-    not_atomic,
-    give_up,
-    close,
-  };
-  Kind kind = Kind::write;
-  int rank = 0;
-  ByteWrite write = {};  ///< Or what is read; a size is its offset.
-  std::array<std::vector<ByteWrite>, ranks> at_once = {};
-
-  /// What a rank writes, one after the other.
-  std::vector<ByteWrite> writes_of(int by) const {
-    if (kind == Kind::write_at_once) return at_once[static_cast<std::size_t>(by)];
-    ByteWrite part = write;
-    if (kind == Kind::write_together) part.offset += by * part.length;
-    if (kind == Kind::write_together || (kind == Kind::write && by == rank)) return {part};
-    return {};
-  }
-};
-
-/// What a step came to. Ranks have places of their own in it.
-struct Outcome {
-  std::array<std::vector<ByteWrite>, ranks> acknowledged;
-  bool changed = false;          ///< The size.
-  std::optional<Content> found;  ///< Of the bytes read; after writes at once, of all there are.
-  std::array<std::string, ranks> failed;  ///< With the power on.
-  bool all = false;
-};
 
 struct Schedule {
   CacheFlush flush = CacheFlush::immediate;
@@ -86,7 +47,7 @@ struct Schedule {
   Bytes capacity = 64 * MiB;
   bool trial = false;
   int ranks_per_host = ranks;
-  std::vector<Step> steps;
+  std::vector<CacheStep> steps;
   std::size_t last = 0;      ///< In this step the power goes off, if it goes off in one.
   std::int64_t changes = 0;  ///< After so many in it.
 
@@ -103,11 +64,11 @@ struct Schedule {
     bool is_atomic = false;
     for (std::size_t i = any(30); i > 0; --i) {
       steps.push_back(any_step(is_atomic));
-      if (steps.back().kind == Step::Kind::atomic) is_atomic = true;
-      if (steps.back().kind == Step::Kind::not_atomic) is_atomic = false;
+      if (steps.back().kind == CacheStep::Kind::atomic) is_atomic = true;
+      if (steps.back().kind == CacheStep::Kind::not_atomic) is_atomic = false;
     }
     const bool closes = any(4) != 0;
-    if (closes) steps.push_back({.kind = Step::Kind::close});
+    if (closes) steps.push_back({.kind = CacheStep::Kind::close});
     last = closes && any(2) == 0 ? steps.size() - 1 : any(steps.size() + 1);
     changes = static_cast<std::int64_t>(any(any(2) == 0 ? 10 : 60));
   }
@@ -120,13 +81,13 @@ struct Schedule {
          << ", crash " << static_cast<int>(crash) << ", incomplete " << static_cast<int>(incomplete)
          << ", capacity " << capacity << ", trial " << trial << ", power off in step " << last
          << " after " << changes << " changes; steps";
-    for (const Step& step : steps) {
+    for (const CacheStep& step : steps) {
       text << "\n  " << static_cast<int>(step.kind) << " of " << step.rank << ":";
       const auto tell = [&text](const ByteWrite& write) {
         text << " [" << write.offset << ", " << write.offset + write.length << ") "
              << std::to_integer<int>(write.value);
       };
-      if (step.kind != Step::Kind::write_at_once) tell(step.write);
+      if (step.kind != CacheStep::Kind::write_at_once) tell(step.write);
       for (const auto& writes : step.at_once) std::ranges::for_each(writes, tell);
     }
     return text.str();
@@ -139,9 +100,9 @@ struct Schedule {
     return {static_cast<Bytes>(any(last_offset)), 1 + static_cast<Bytes>(any(longest)),
             static_cast<std::byte>(1 + any(255))};
   }
-  Step any_step(bool is_atomic) {
-    Step step{.rank = static_cast<int>(any(ranks)), .write = any_write()};
-    using enum Step::Kind;
+  CacheStep any_step(bool is_atomic) {
+    CacheStep step{.rank = static_cast<int>(any(ranks)), .write = any_write()};
+    using enum CacheStep::Kind;
     constexpr std::array kinds = {write,  write,  write,          write,          write,
                                   write,  write,  write_together, write_together, write_at_once,
                                   read,   read,   read,           sync,           sync,
@@ -159,153 +120,6 @@ struct Schedule {
   std::mt19937_64 random_;
 };
 
-/// One rank that follows a schedule.
-class Rank {
- public:
-  Rank(Exchange& exchange, CoherentCache& cache, const Power& power, CacheFlush flush)
-      : exchange_(exchange), cache_(cache), power_(power), flush_(flush) {}
-
-  /// Collective. False: it failed on some rank.
-  bool take(const Step& step, Outcome& outcome) {
-    const auto me = static_cast<std::size_t>(exchange_.rank());
-    const Status done = part_of(step, outcome);
-    const bool on = power_.on();
-    if (!done && on) outcome.failed[me] = to_string(done.error());
-    const bool all = all_of(done && on);
-    if (me == 0) outcome.all = all;
-    return all;
-  }
-
- private:
-  bool mine(const Step& step) const { return exchange_.rank() == step.rank; }
-
-  bool all_of(bool right) {
-    std::int64_t failed = right ? 0 : 1;
-    exchange_.all_reduce({&failed, 1}, Reduce::max);
-    return failed == 0;
-  }
-
-  Status part_of(const Step& step, Outcome& outcome) {
-    switch (step.kind) {
-      case Step::Kind::write:
-      case Step::Kind::write_together:
-        return write(step, outcome);
-      case Step::Kind::write_at_once: {
-        const Status written = write(step, outcome);
-        if (!all_of(written && power_.on()) || exchange_.rank() != 0) return written;
-        return read({0, room, {}}, outcome);
-      }
-      case Step::Kind::read:
-        return mine(step) ? read(step.write, outcome) : Status{};
-      case Step::Kind::sync:
-        return cache_.sync();
-      case Step::Kind::settle:
-        return mine(step) ? cache_.settle() : Status{};
-      case Step::Kind::resize:
-      case Step::Kind::allocate:
-        return change_size(step, outcome);
-      case Step::Kind::atomic:
-      case Step::Kind::not_atomic:
-        return cache_.set_atomic(step.kind == Step::Kind::atomic);
-      case Step::Kind::give_up:
-        return mine(step) ? cache_.write_through("a test") : Status{};
-      case Step::Kind::close:
-        return close();
-    }
-    return {};
-  }
-
-  Status write(const Step& step, Outcome& outcome) {
-    const auto me = static_cast<std::size_t>(exchange_.rank());
-    const bool together = step.kind == Step::Kind::write_together;
-    Status written;
-    for (const ByteWrite& write : step.writes_of(exchange_.rank())) {
-      const Content bytes(static_cast<std::size_t>(write.length), write.value);
-      written = cache_.write_at(bytes, write.offset);
-      if (written && !together) written = cache_.commit();
-      if (!written || !power_.on()) break;
-      if (!together) outcome.acknowledged[me].push_back(write);
-    }
-    if (!together) return written;
-    std::int64_t epoch = static_cast<std::int64_t>(cache_.epoch());
-    exchange_.all_reduce({&epoch, 1}, Reduce::max);
-    if (written) written = cache_.commit(static_cast<std::uint64_t>(epoch) + 1);
-    if (written && power_.on()) outcome.acknowledged[me] = step.writes_of(exchange_.rank());
-    return written;
-  }
-
-  Status read(const ByteWrite& what, Outcome& outcome) {
-    Content bytes(static_cast<std::size_t>(what.length));
-    const auto got = cache_.read_at(bytes, what.offset);
-    if (!got) return tl::unexpected(got.error());
-    bytes.resize(static_cast<std::size_t>(*got));
-    outcome.found = std::move(bytes);
-    return {};
-  }
-
-  Status change_size(const Step& step, Outcome& outcome) {
-    Status done = cache_.settle();
-    if (!all_of(done.has_value()) || !mine(step)) return done;
-    const Bytes size = step.write.offset;
-    done = step.kind == Step::Kind::resize ? cache_.resize(size) : cache_.allocate(size);
-    outcome.changed = done && power_.on();
-    return done;
-  }
-
-  Status close() {
-    if (flush_ == CacheFlush::deferred) {
-      const auto early = cache_.close_early();
-      if (!all_of(early.has_value())) return early ? Status{} : tl::unexpected(early.error());
-      cache_.start_finishing();
-      return cache_.finish();
-    }
-    const Status closed = cache_.close_together();
-    if (all_of(closed.has_value())) cache_.part();
-    return closed;
-  }
-
-  Exchange& exchange_;
-  CoherentCache& cache_;
-  const Power& power_;
-  const CacheFlush flush_;
-};
-
-/// What the model has to know of a step.
-void tell(const Step& step, const Outcome& outcome, CrashModel& model) {
-  std::vector<ByteWrite> others;  // Of each rank the first one that was not acknowledged.
-  for (int rank = 0; rank < ranks; ++rank) {
-    const auto all = step.writes_of(rank);
-    const std::size_t done = outcome.acknowledged[static_cast<std::size_t>(rank)].size();
-    if (done < all.size()) others.push_back(all[done]);
-  }
-  switch (step.kind) {
-    case Step::Kind::write:
-    case Step::Kind::write_together:
-    case Step::Kind::write_at_once:
-      model.write_at_once(outcome.acknowledged, others);
-      if (!outcome.found) break;
-      EXPECT_EQ(model.wrong_now(0, room, *outcome.found), "");
-      model.read_all(*outcome.found);
-      break;
-    case Step::Kind::read:
-      if (!outcome.found) break;
-      EXPECT_EQ(model.wrong_now(step.write.offset, step.write.length, *outcome.found), "");
-      break;
-    case Step::Kind::resize:
-      model.resize(outcome.changed, step.write.offset);
-      break;
-    case Step::Kind::allocate:
-      model.allocate(outcome.changed, step.write.offset);
-      break;
-    case Step::Kind::sync:
-    case Step::Kind::close:
-      if (outcome.all) model.synced();
-      break;
-    default:
-      break;
-  }
-}
-
 class CoherentCachePower : public CacheTest {
  protected:
   void run(std::uint64_t seed);
@@ -321,14 +135,14 @@ void CoherentCachePower::run(std::uint64_t seed) {
   const TrialRig trial;
   if (schedule.trial) rig.options.trial = trial.trial;
 
-  std::vector<Outcome> outcomes(schedule.steps.size());
+  std::vector<StepOutcome> outcomes(schedule.steps.size());
   std::size_t taken = 0;
   run_ranks(
       ranks, schedule.ranks_per_host,
       [&](const std::shared_ptr<Exchange>& exchange) {
         const auto opened = rig.open(*exchange);
         ASSERT_NE(opened->cache, nullptr) << opened->notes.at(0);
-        Rank rank(*exchange, *opened->cache, rig.power, schedule.flush);
+        StepTaker rank(*exchange, *opened->cache, rig.power, schedule.flush, room);
         const bool first = exchange->rank() == 0;
         for (std::size_t step = 0; step < schedule.steps.size(); ++step) {
           if (first && step == schedule.steps.size() / 3) trial.lose();
