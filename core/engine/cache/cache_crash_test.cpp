@@ -3,8 +3,9 @@
 // Method: one workload with every call to the log and to the file failing in turn, for one call or
 // for good, in new segments and in old ones, and the process killed at the end, before the file is
 // closed or where the close failed; the same with calls to the log's directory (and in
-// system_calls_test with those of the operating system); the power lost after every step of another
-// one. Random schedules, of ranks that share a file, are in coherent_cache_power_test.
+// system_calls_test with those of the operating system, at which killed_writer_test kills it); the
+// power lost after every step of another one. Random schedules, of ranks that share a file, are in
+// coherent_cache_power_test.
 
 #include <gtest/gtest.h>
 
