@@ -28,15 +28,15 @@
 #include <utility>
 #include <vector>
 
-#include "core/engine/cache/cache_place.hpp"
+#include "core/engine/cache/cache_site.hpp"
 #include "core/engine/cache/crash_model.hpp"
 #include "core/engine/cache/intercepted_calls.hpp"
 
 namespace forebay {
 namespace {
 
-using Device = CachePlace::Device;
-using Side = CachePlace::Side;
+using Device = CacheSite::Device;
+using Side = CacheSite::Side;
 
 /// No byte of the file lies behind it.
 constexpr std::size_t room = 6000;
@@ -167,20 +167,15 @@ struct Case {
   Device device = Device::disk;
   CacheFlush policy = CacheFlush::immediate;
   Incomplete incomplete = Incomplete::drop;
-
-  /// A flush that begins with a sync is one that the sync does not wait for.
-  SyncScope scope() const {
-    return policy == CacheFlush::onsync ? SyncScope::node : SyncScope::file;
-  }
 };
 
 /// All that the process does. Returns its exit status.
-int write_file(CachePlace& place, const Case& now, const Death& death, Told& told) {
+int write_file(CacheSite& place, const Case& now, const Death& death, Told& told) {
   place.begin_process();
   Injected plan{
       .place = place.side(death.side), .kind = death.kind, .nth = death.nth, .fate = death.fate};
   injected = &plan;
-  const auto file = place.open(now.policy, now.scope());
+  const auto file = place.open(now.policy, CacheSite::scope_of(now.policy));
   if (file == nullptr) return 2;
   for (const Step& step : steps) {
     if (told.begun == death.step) kill_this_process();
@@ -203,7 +198,7 @@ CrashModel model_of(const Told& told, Incomplete incomplete) {
 
 /// One process, and what a recovery makes of what it left. False: it was not killed.
 bool kill_and_recover(const Case& now, const Death& death) {
-  CachePlace place(now.device);
+  CacheSite place(now.device);
   const SharedTold told;
   const pid_t process = ::fork();
   if (process == 0) ::_exit(write_file(place, now, death, *told));
@@ -249,7 +244,7 @@ TEST_P(KilledWriter, LosesNothingAtAnyCall) {
          {CallKind::open, CallKind::make_directory, CallKind::allocate, CallKind::write,
           CallKind::resize, CallKind::rename, CallKind::remove}) {
       times[call] = kills(side, call, Fate::kills);
-      if (!CachePlace::is_made(call, side, std::get<Device>(GetParam()))) continue;
+      if (!CacheSite::is_made(call, side, std::get<Device>(GetParam()))) continue;
       EXPECT_GT(times[call], 0) << to_string(call);
     }
     if (side == Side::global) continue;

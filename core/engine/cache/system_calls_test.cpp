@@ -16,15 +16,15 @@
 #include <tuple>
 #include <vector>
 
-#include "core/engine/cache/cache_place.hpp"
+#include "core/engine/cache/cache_site.hpp"
 #include "core/engine/cache/intercepted_calls.hpp"
 #include "core/engine/cache/possible_content.hpp"
 
 namespace forebay {
 namespace {
 
-using Device = CachePlace::Device;
-using Side = CachePlace::Side;
+using Device = CacheSite::Device;
+using Side = CacheSite::Side;
 
 /// Of a call that fails, all but which one it is.
 struct Failure {
@@ -66,7 +66,7 @@ PossibleContent work(CachedFile& file) {
   return possible;
 }
 
-Injected plan_for(const CachePlace& place, const Failure& failure, CallKind kind, int nth) {
+Injected plan_for(const CacheSite& place, const Failure& failure, CallKind kind, int nth) {
   return {.place = place.side(failure.side),
           .kind = kind,
           .nth = nth,
@@ -83,11 +83,11 @@ struct Case {
 
 /// One run. True: the call was made that was to fail.
 bool run(const Case& now, CallKind kind, int nth) {
-  CachePlace place(now.device);
+  CacheSite place(now.device);
   place.begin_process();
   Injected plan = plan_for(place, now.failure, kind, nth);
   injected = &plan;
-  auto file = place.open(now.policy);
+  auto file = place.open(now.policy, CacheSite::scope_of(now.policy));
   PossibleContent possible(file_bytes);
   bool closed = false;
   if (file != nullptr) {
@@ -107,7 +107,7 @@ bool run(const Case& now, CallKind kind, int nth) {
 
 /// A recovery in which a call fails, and one more. True: the call was made.
 bool recover_twice(Device device, const Failure& failure, CallKind kind, int nth) {
-  CachePlace place(device);
+  CacheSite place(device);
   place.begin_process();
   auto file = place.open(CacheFlush::onclose);
   EXPECT_NE(file, nullptr);
@@ -144,7 +144,7 @@ std::map<CallKind, int> calls_that_failed(Run run) {
 
 /// Times that something on the global side is made durable by the first write to a log.
 int durable_by_a_write(SyncScope scope) {
-  CachePlace place(Device::disk);
+  CacheSite place(Device::disk);
   Injected none;
   none.place = place.side(Side::global);
   none.kind = CallKind::sync;
@@ -177,7 +177,7 @@ TEST_P(EverySystemCall, MayFailAndNothingIsLost) {
   const Case now{device, failing.policy, {side, failing.os_errno, lasting}, closes};
   auto calls = calls_that_failed([&now](CallKind kind, int nth) { return run(now, kind, nth); });
   for (const CallKind call : all_calls) {
-    if (!CachePlace::is_made(call, side, device)) continue;
+    if (!CacheSite::is_made(call, side, device)) continue;
     EXPECT_GT(calls[call], 0) << to_string(call);
   }
 }

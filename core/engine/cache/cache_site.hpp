@@ -25,7 +25,7 @@ namespace forebay {
 
 /// For tests: a node-local directory and a global one, which a file is in, what a program does
 /// there, and a recovery after it.
-class CachePlace {
+class CacheSite {
  public:
   /// Where logs lie.
   enum class Device { disk, memory };
@@ -40,7 +40,12 @@ class CachePlace {
     return true;
   }
 
-  explicit CachePlace(Device device)
+  /// A flush that begins with a sync is one that the sync does not wait for.
+  static SyncScope scope_of(CacheFlush policy) {
+    return policy == CacheFlush::onsync ? SyncScope::node : SyncScope::file;
+  }
+
+  explicit CacheSite(Device device)
       : device_(device),
         local_(
             made_in(device == Device::memory ? memory() : std::filesystem::temp_directory_path())),
@@ -48,12 +53,12 @@ class CachePlace {
     const Descriptor made(::open(file().c_str(), O_CREAT | O_WRONLY, 0600));
     EXPECT_TRUE(made.valid());
   }
-  ~CachePlace() {
+  ~CacheSite() {
     end_process();
     for (const std::filesystem::path& path : {local_, global_}) std::filesystem::remove_all(path);
   }
-  CachePlace(const CachePlace&) = delete;
-  CachePlace& operator=(const CachePlace&) = delete;
+  CacheSite(const CacheSite&) = delete;
+  CacheSite& operator=(const CacheSite&) = delete;
 
   std::string file() const { return global_ / "data"; }
   std::string side(Side side) const { return side == Side::node ? local_ : global_; }
