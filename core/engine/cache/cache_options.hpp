@@ -18,7 +18,7 @@ enum class SyncScope {
 
 struct CacheOptions {
   CacheFlush flush = CacheFlush::immediate;
-  /// Flushing in the background begins when nothing was committed for so long, or 40 times that
+  /// Flushing in the background begins when nothing was committed for so long, or ten times that
   /// after the first commit: a program that writes a burst and closes the file is not held up by
   /// it.
   std::chrono::milliseconds lull{0};

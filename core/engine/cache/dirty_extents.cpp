@@ -8,7 +8,7 @@ namespace forebay {
 namespace {
 
 /// In lulls: who commits all the time is not to fill the log.
-constexpr int longest_burst = 40;
+constexpr int longest_burst = 10;
 
 }  // namespace
 
