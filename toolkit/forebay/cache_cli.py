@@ -94,16 +94,21 @@ def _survey(where: list[Path] | None, log: list[str] | None, json: bool, verify:
         raise typer.Exit(1)
 
 
+def _shown(path: str) -> str:
+    """With what is no UTF-8 replaced."""
+    return os.fsencode(path).decode(errors="replace")
+
+
 def _tell_unknown(console: Console, selection: "Selection", found: "Survey") -> bool:
     """Says which named files are not there and are in no log, nor in a notice, and which named logs
     were not found: misspelt, it may be. Whether there are any."""
     entries = [*found.logs, *found.missing]
-    files = {entry["file"] for entry in entries}
+    files = {entry["file"] for entry in entries}  # As JSON has them, which is UTF-8.
     names = {entry["name"] for entry in entries}
     unknown = [
         f"{path} does not exist, and no log that was found is of it"
         for path in selection.files
-        if not path.exists() and os.path.realpath(path) not in files
+        if not path.exists() and _shown(os.path.realpath(path)) not in files
     ]
     unknown += [f"no log {name} was found" for name in selection.names if name not in names]
     for what in unknown:

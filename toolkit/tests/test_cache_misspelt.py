@@ -1,6 +1,8 @@
 """`forebay cache` tells of words that name nothing, and of nothing to do."""
 
 import json
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,9 +28,12 @@ def test_a_file_that_is_misspelt_is_told(
     assert "does not exist" not in answer.errors  # There is a log of it.
 
 
+@pytest.mark.parametrize("name", [b"out.dat", b"out \xff.dat"])
 def test_a_file_that_is_gone_is_known_by_any_name_that_it_had(
-    forebay: Forebay, left: Left, tmp_path: Path
+    forebay: Forebay, left: Left, tmp_path: Path, name: bytes
 ) -> None:
+    left = replace(left, file=left.file.with_name(os.fsdecode(name)))
+    left.file.touch()
     left.leave("--committed-blocks", "10")
     left.file.unlink()
     (tmp_path / "link").symlink_to(tmp_path)

@@ -286,14 +286,7 @@ Status CachedFile::commit_locked(std::uint64_t next_epoch) {
     publish(false);
     return {};
   }
-  // What cannot be promised in the log is brought to the file.
-  {
-    const std::scoped_lock lock(reason_mutex_);
-    if (reason_.kind == ErrorKind::none) reason_ = sequence.error();
-  }
-  write_through_ = true;
-  auto emptied = empty_log();
-  return emptied ? emptied : tl::unexpected(kept_in_log(emptied.error()));
+  return degrade_locked(sequence.error());
 }
 
 Status CachedFile::drain() {
@@ -313,7 +306,8 @@ Status CachedFile::sync() {
 
 Status CachedFile::sync_locked() {
   if (auto committed = commit_locked(epoch_); !committed) return committed;
-  if (syncs_to_node() && !write_through_ && log_.sync()) {
+  if (syncs_to_node() && !write_through_) {
+    if (const Status durable = log_.sync(); !durable) return degrade_locked(durable.error());
     if (options_.flush == CacheFlush::onsync) extents_.begin_drain(extents_.last_order());
     const std::scoped_lock lock(sync_mutex_);  // A thread may be about to make it durable.
     const Status synced = written_directly_ ? sync_file() : Status{};
@@ -466,6 +460,11 @@ Result<std::optional<Error>> CachedFile::make_room() {
 Status CachedFile::degrade(const Error& reason) {
   const BusyTime::Worker crowded(crowded_);
   const std::unique_lock call(calls_);
+  return degrade_locked(reason);
+}
+
+/// What the log cannot promise is brought to the file. With calls_ held.
+Status CachedFile::degrade_locked(const Error& reason) {
   {
     const std::scoped_lock lock(reason_mutex_);
     if (reason_.kind == ErrorKind::none) reason_ = reason;

@@ -141,6 +141,7 @@ class CachedFile final : public StorageFile {
   Status sync_file();
   Result<std::optional<Error>> make_room();
   Status degrade(const Error& reason);
+  Status degrade_locked(const Error& reason);
   Status commit_locked(std::uint64_t next_epoch);
   Status sync_locked();
   Status settle();

@@ -16,6 +16,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/engine/cache/forwarding_log_store.hpp"
 #include "core/engine/cache/little_endian.hpp"
 #include "core/engine/cache/log_contents.hpp"
 #include "core/engine/cache/log_writer.hpp"
@@ -482,6 +483,27 @@ TEST(BrokenLog, IsGoneOnceItIsDestroyedThoughPowerIsLost) {
   const auto contents = read_log(*left->open(), ReadDepth::payloads);
   ASSERT_FALSE(contents) << contents->complete.size() << " records";
   EXPECT_EQ(contents.error().kind, ErrorKind::no_such_file);
+}
+
+/// Names that are taken away come back with a crash of the node until that is durable.
+class StoreThatCannotSync final : public ForwardingLogStore {
+ public:
+  using ForwardingLogStore::ForwardingLogStore;
+  Status sync() override { return tl::unexpected(error_from_errno(EIO, "log")); }
+};
+
+TEST(BrokenLog, SaysThatItIsNotGoneWhereItMayComeBack) {
+  MemoryLog log;
+  const auto plan = std::make_shared<FaultPlan>(
+      std::vector<Fault>{{.call = StorageCall::write, .nth = 1, .os_errno = EIO}});
+  LogIdentity identity;
+  identity.log = "log";
+  LogWriter writer(std::make_unique<StoreThatCannotSync>(log.open(plan)), identity,
+                   LogSettings{16 * KiB, 512, Toggle::disable},
+                   *ResourceHolder::join(std::make_shared<Resource>("cache.local", MiB)),
+                   [](const LogRecord&, const LogPlace&) {});
+  EXPECT_FALSE(append_two(writer));
+  EXPECT_EQ(writer.destroy().error().kind, ErrorKind::io);
 }
 
 INSTANTIATE_TEST_SUITE_P(Segments, LogCrash, ::testing::Bool(), [](const auto& param_info) {

@@ -446,8 +446,8 @@ Status LogWriter::destroy() {
   }
   // A log that does not say what is flushed must not come back when power is lost.
   for (const std::string& name : unmarked) (void)store_->remove(name);
-  if (!unmarked.empty()) (void)store_->sync();
-  return store_->destroy();
+  const Status gone = unmarked.empty() ? Status{} : store_->sync();
+  return gone ? store_->destroy() : gone;
 }
 
 std::uint64_t LogWriter::last_sequence() const {

@@ -141,7 +141,9 @@ class LogWriter {
   struct Live {
     std::shared_ptr<LogSegment> segment;
     std::string name;
-    std::uint64_t last_data = 0;   ///< Sequence of the last data record; 0: none.
+    /// Sequence of the last data record, or of the last one that a failed write may have left; 0:
+    /// none.
+    std::uint64_t last_data = 0;
     Bytes end = superblock_bytes;  ///< Where its last record ends.
     bool held = false;             ///< Other logs are rebuilt from what it holds.
   };

@@ -122,10 +122,11 @@ bool get_path(const json& content, const std::string& key, std::string& path) {
   if (!get_field(content, key.c_str(), path)) return false;
   std::string digits;
   if (!get_field(content, (key + std::string(bytes_ending)).c_str(), digits)) return true;
+  if (digits.size() % 2 != 0) return false;
   std::string bytes;
   for (std::size_t at = 0; at < digits.size(); at += 2) {
     unsigned char byte = 0;
-    const char* const end = digits.data() + std::min(at + 2, digits.size());
+    const char* const end = digits.data() + at + 2;
     if (std::from_chars(digits.data() + at, end, byte, 16).ptr != end) return false;
     bytes += static_cast<char>(byte);
   }

@@ -21,14 +21,14 @@ struct EntryKind {
   int version = 0;
 };
 
-/// The text of one. What is no UTF-8 of a text in `content` is replaced.
+/// The text of one. Bytes of texts in `content` that are no UTF-8 are replaced.
 std::string sealed_entry(const EntryKind& kind, const nlohmann::json& content);
 /// The content back. Errors: unsupported (another version), io (damaged, or something else).
 Result<nlohmann::json> opened_entry(const EntryKind& kind, std::string_view text);
 
 /// Puts a path there under `key`, and its bytes as well where they are no UTF-8.
 void put_path(nlohmann::json& content, const std::string& key, const std::string& path);
-/// The path as it was put there. False: there is none.
+/// The path as it was put there. False: there is none, or its bytes are malformed.
 bool get_path(const nlohmann::json& content, const std::string& key, std::string& path);
 
 /// The names of logs that a content lists; none if it lists none.

@@ -1,6 +1,7 @@
 // Feeds arbitrary text to the parsers of dirty notices and of recoveries, as it is and with a right
 // checksum.
 
+#include <algorithm>
 #include <cassert>
 #include <cstdint>
 #include <string_view>
@@ -17,14 +18,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto note = forebay::parse_recovery(text)) {
     assert(forebay::parse_recovery(forebay::encode_recovery(*note)));
   }
-  // Their fields may be anything, their text still is read again.
+  // Their fields may be anything, their text still is read again, and paths are as they were.
   forebay::DirtyNotice notice;
   notice.file.path = text;
   notice.log = text;
-  assert(forebay::parse_notice(forebay::encode_notice(notice)));
+  const auto read_notice = forebay::parse_notice(forebay::encode_notice(notice));
+  assert(read_notice && read_notice->file.path == text);
   forebay::RecoveryNote note;
   note.host = text;
   note.logs = {{std::string(text), "/local"}, {"one", std::string(text)}};
-  assert(forebay::parse_recovery(forebay::encode_recovery(note)));
+  const auto read_note = forebay::parse_recovery(forebay::encode_recovery(note));
+  assert(read_note && std::ranges::any_of(read_note->logs,
+                                          [&](const auto& log) { return log.directory == text; }));
   return 0;
 }
