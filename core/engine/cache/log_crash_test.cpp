@@ -486,24 +486,32 @@ TEST(BrokenLog, IsGoneOnceItIsDestroyedThoughPowerIsLost) {
 }
 
 /// Names that are taken away come back with a crash of the node until that is durable.
-class StoreThatCannotSync final : public ForwardingLogStore {
+class StoreThatMayNotSync final : public ForwardingLogStore {
  public:
-  using ForwardingLogStore::ForwardingLogStore;
-  Status sync() override { return tl::unexpected(error_from_errno(EIO, "log")); }
+  StoreThatMayNotSync(std::unique_ptr<LogStore> inner, const bool& fails)
+      : ForwardingLogStore(std::move(inner)), fails_(fails) {}
+  Status sync() override { return fails_ ? fail(EIO, "log") : ForwardingLogStore::sync(); }
+
+ private:
+  const bool& fails_;
 };
 
 TEST(BrokenLog, SaysThatItIsNotGoneWhereItMayComeBack) {
   MemoryLog log;
   const auto plan = std::make_shared<FaultPlan>(
       std::vector<Fault>{{.call = StorageCall::write, .nth = 1, .os_errno = EIO}});
+  bool fails = false;
   LogIdentity identity;
   identity.log = "log";
-  LogWriter writer(std::make_unique<StoreThatCannotSync>(log.open(plan)), identity,
+  LogWriter writer(std::make_unique<StoreThatMayNotSync>(log.open(plan), fails), identity,
                    LogSettings{16 * KiB, 512, Toggle::disable},
                    *ResourceHolder::join(std::make_shared<Resource>("cache.local", MiB)),
                    [](const LogRecord&, const LogPlace&) {});
   EXPECT_FALSE(append_two(writer));
-  EXPECT_EQ(writer.destroy().error().kind, ErrorKind::io);
+  fails = true;
+  const Status destroyed = writer.destroy();
+  ASSERT_FALSE(destroyed);
+  EXPECT_EQ(destroyed.error().kind, ErrorKind::io);
 }
 
 INSTANTIATE_TEST_SUITE_P(Segments, LogCrash, ::testing::Bool(), [](const auto& param_info) {
