@@ -33,6 +33,11 @@ class Selection:
         """Whether the user named something."""
         return bool(self.directories or self.files or self.names)
 
+    @property
+    def files_exist(self) -> bool:
+        """Whether all files that were named are there."""
+        return all(path.exists() for path in self.files)
+
     def arguments(self) -> list[str]:
         """Of the tool. Where no directory was named, all storage that is local to this node is
         looked at."""

@@ -94,21 +94,18 @@ def _survey(where: list[Path] | None, log: list[str] | None, json: bool, verify:
         raise typer.Exit(1)
 
 
-def _shown(path: str) -> str:
-    """With what is no UTF-8 replaced."""
-    return os.fsencode(path).decode(errors="replace")
-
-
 def _tell_unknown(console: Console, selection: "Selection", found: "Survey") -> bool:
     """Says which named files are not there and are in no log, nor in a notice, and which named logs
     were not found: misspelt, it may be. Whether there are any."""
+    from forebay.json_document import shown
+
     entries = [*found.logs, *found.missing]
-    files = {entry["file"] for entry in entries}  # As JSON has them, which is UTF-8.
+    files = {entry["file"] for entry in entries}
     names = {entry["name"] for entry in entries}
     unknown = [
         f"{path} does not exist, and no log that was found is of it"
         for path in selection.files
-        if not path.exists() and _shown(os.path.realpath(path)) not in files
+        if not path.exists() and shown(os.path.realpath(path)) not in files
     ]
     unknown += [f"no log {name} was found" for name in selection.names if name not in names]
     for what in unknown:
@@ -202,8 +199,7 @@ def recover_command(
             "forebay cache recover --into NEW --further OLD",
         )
     is_unknown = False
-    is_all_there = all(path.exists() for path in selection.files)
-    if incomplete is None or lost or not is_all_there:
+    if incomplete is None or lost or not selection.files_exist:
         found = cache.survey(selection)
         if incomplete is None:
             incomplete = _ask_about_incomplete(errors, found)
@@ -353,8 +349,9 @@ def watch_command(
     from forebay import cache, cache_watch
 
     selection = cache.select(where or [])
-    is_all_there = all(path.exists() for path in selection.files)
-    if not is_all_there and _tell_unknown(_consoles()[1], selection, cache.survey(selection)):
+    if not selection.files_exist and _tell_unknown(
+        _consoles()[1], selection, cache.survey(selection)
+    ):
         raise typer.Exit(1)
     if not json:
         cache_watch.watch(_consoles()[0], selection, interval, count)

@@ -10,6 +10,11 @@ from forebay.errors import ForebayError
 from forebay.units import show_bytes
 
 
+def shown(name: str | Path) -> str:
+    """A name as JSON holds it: with what is no UTF-8 in it, as Python gives it, replaced."""
+    return str(name).encode(errors="surrogateescape").decode(errors="replace")
+
+
 def parsed(path: Path) -> Any:  # noqa: ANN401
     """What a file of JSON holds. Raises ValueError for what is none, or too large for one of
     ours."""

@@ -224,7 +224,7 @@ _MOST_NOTES = 5
 
 def summary(captured: "Captured", directory: Path) -> list[str]:
     """What is in a trace, what is missing, and what tracing cost."""
-    from forebay.trace.directory import shown
+    from forebay.json_document import shown
 
     lines = [
         f"{shown(directory)}: {show_count(captured.calls)} calls of "

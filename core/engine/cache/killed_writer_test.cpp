@@ -13,7 +13,6 @@
 // segments at and within every record.
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,7 +22,6 @@
 #include <csignal>
 #include <map>
 #include <memory>
-#include <new>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -31,6 +29,7 @@
 #include "core/engine/cache/cache_site.hpp"
 #include "core/engine/cache/crash_model.hpp"
 #include "core/engine/cache/intercepted_calls.hpp"
+#include "core/storage/child_rig.hpp"
 
 namespace forebay {
 namespace {
@@ -133,27 +132,6 @@ struct Told {
   std::atomic<std::size_t> done{0};
 };
 
-/// In memory that a process shares with those that it forks.
-class SharedTold {
- public:
-  SharedTold()
-      : memory_(::mmap(nullptr, sizeof(Told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-                       -1, 0)) {
-    if (memory_ == MAP_FAILED) throw std::bad_alloc();
-    told_ = new (memory_) Told();
-  }
-  ~SharedTold() { ::munmap(memory_, sizeof(Told)); }
-  SharedTold(const SharedTold&) = delete;
-  SharedTold& operator=(const SharedTold&) = delete;
-
-  Told& operator*() const { return *told_; }
-  Told* operator->() const { return told_; }
-
- private:
-  void* const memory_;
-  Told* told_ = nullptr;
-};
-
 /// When the process is killed: at a call, or before a step.
 struct Death {
   Side side = Side::node;
@@ -199,7 +177,7 @@ CrashModel model_of(const Told& told, Incomplete incomplete) {
 /// One process, and what a recovery makes of what it left. False: it was not killed.
 bool kill_and_recover(const Case& now, const Death& death) {
   CacheSite place(now.device);
-  const SharedTold told;
+  const SharedWithChildren<Told> told;
   const pid_t process = ::fork();
   if (process == 0) ::_exit(write_file(place, now, death, *told));
   int status = 0;

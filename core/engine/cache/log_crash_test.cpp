@@ -82,17 +82,15 @@ void write_epochs(LogWriter& writer, int epochs, int writes, Bytes length) {
   }
 }
 
-std::unique_ptr<LogWriter> writer_of(MemoryLog& log, const std::string& name, Bytes segment_bytes,
-                                     const std::shared_ptr<Resource>& capacity,
-                                     const Reserve& reserve,
-                                     std::shared_ptr<FaultPlan> plan = nullptr) {
+std::unique_ptr<LogWriter> writer_of(std::unique_ptr<LogStore> log, const std::string& name,
+                                     Bytes segment_bytes, const std::shared_ptr<Resource>& capacity,
+                                     const Reserve& reserve) {
   LogIdentity identity;
   identity.log = name;
   identity.file.path = "/scratch/a";
-  return std::make_unique<LogWriter>(log.open(std::move(plan)), identity,
-                                     LogSettings{segment_bytes, 512, Toggle::disable, reserve},
-                                     *ResourceHolder::join(capacity),
-                                     [](const LogRecord&, const LogPlace&) {});
+  return std::make_unique<LogWriter>(
+      std::move(log), identity, LogSettings{segment_bytes, 512, Toggle::disable, reserve},
+      *ResourceHolder::join(capacity), [](const LogRecord&, const LogPlace&) {});
 }
 
 /// Leaves segments of two logs in the reserve, the second's in those of the first: records of the
@@ -106,7 +104,7 @@ void leave_segments(Bytes length, Bytes segment_bytes, const std::shared_ptr<Res
   };
   for (const Older& older : {Older{"older", 24, length}, Older{"old", 60, length / 2}}) {
     MemoryLog log;
-    const auto writer = writer_of(log, older.name, segment_bytes, capacity, reserve);
+    const auto writer = writer_of(log.open(), older.name, segment_bytes, capacity, reserve);
     write_epochs(*writer, 12, older.writes, older.length);
     EXPECT_TRUE(writer->flushed(12, writer->last_sequence()));
     EXPECT_TRUE(writer->destroy());
@@ -128,7 +126,8 @@ History make_history(int epochs, int writes, Bytes length, Bytes segment_bytes, 
   MemoryLog log;
   History history;
   {
-    const auto writer = writer_of(log, "log", segment_bytes, capacity, reused ? reserve : nullptr);
+    const auto writer =
+        writer_of(log.open(), "log", segment_bytes, capacity, reused ? reserve : nullptr);
     write_epochs(*writer, epochs, writes, length);
     history.files = segments_of(log);
   }
@@ -442,9 +441,12 @@ TEST_P(LogCrash, TellsWhereItCannotRead) {
 
 /// Of two records. The superblock is the first write.
 constexpr Bytes two_records = 1024;
-std::unique_ptr<LogWriter> writer_with_fault(MemoryLog& log, const Fault& fault) {
-  return writer_of(log, "log", 16 * KiB, std::make_shared<Resource>("cache.local", MiB), nullptr,
-                   std::make_shared<FaultPlan>(std::vector<Fault>{fault}));
+std::unique_ptr<LogWriter> small_writer(std::unique_ptr<LogStore> log) {
+  return writer_of(std::move(log), "log", 16 * KiB, std::make_shared<Resource>("cache.local", MiB),
+                   nullptr);
+}
+std::shared_ptr<FaultPlan> plan_of(const Fault& fault) {
+  return std::make_shared<FaultPlan>(std::vector<Fault>{fault});
 }
 Status append_two(LogWriter& writer) {
   const Content bytes(static_cast<std::size_t>(two_records), std::byte{1});
@@ -454,10 +456,11 @@ Status append_two(LogWriter& writer) {
 
 TEST(BrokenLog, HoldsWhatAWriteThatFailedMayHaveLeftInIt) {
   MemoryLog log;
-  const auto writer = writer_with_fault(log, {.call = StorageCall::write,
-                                              .nth = 1,
-                                              .os_errno = ENOSPC,
-                                              .after_bytes = record_bytes(two_records / 2)});
+  const auto writer =
+      small_writer(log.open(plan_of({.call = StorageCall::write,
+                                     .nth = 1,
+                                     .os_errno = ENOSPC,
+                                     .after_bytes = record_bytes(two_records / 2)})));
   EXPECT_FALSE(append_two(*writer));
   const auto store = log.open();
   const auto contents = read_log(*store, ReadDepth::payloads);
@@ -472,7 +475,7 @@ TEST(BrokenLog, HoldsWhatAWriteThatFailedMayHaveLeftInIt) {
 TEST(BrokenLog, IsGoneOnceItIsDestroyedThoughPowerIsLost) {
   MemoryLog log;
   const auto writer =
-      writer_with_fault(log, {.call = StorageCall::write, .nth = 3, .os_errno = EIO});
+      small_writer(log.open(plan_of({.call = StorageCall::write, .nth = 3, .os_errno = EIO})));
   ASSERT_TRUE(append_two(*writer));
   ASSERT_TRUE(writer->commit(1));
   ASSERT_TRUE(writer->sync());
@@ -498,18 +501,12 @@ class StoreThatMayNotSync final : public ForwardingLogStore {
 
 TEST(BrokenLog, SaysThatItIsNotGoneWhereItMayComeBack) {
   MemoryLog log;
-  const auto plan = std::make_shared<FaultPlan>(
-      std::vector<Fault>{{.call = StorageCall::write, .nth = 1, .os_errno = EIO}});
   bool fails = false;
-  LogIdentity identity;
-  identity.log = "log";
-  LogWriter writer(std::make_unique<StoreThatMayNotSync>(log.open(plan), fails), identity,
-                   LogSettings{16 * KiB, 512, Toggle::disable},
-                   *ResourceHolder::join(std::make_shared<Resource>("cache.local", MiB)),
-                   [](const LogRecord&, const LogPlace&) {});
-  EXPECT_FALSE(append_two(writer));
+  const auto writer = small_writer(std::make_unique<StoreThatMayNotSync>(
+      log.open(plan_of({.call = StorageCall::write, .nth = 1, .os_errno = EIO})), fails));
+  EXPECT_FALSE(append_two(*writer));
   fails = true;
-  const Status destroyed = writer.destroy();
+  const Status destroyed = writer->destroy();
   ASSERT_FALSE(destroyed);
   EXPECT_EQ(destroyed.error().kind, ErrorKind::io);
 }

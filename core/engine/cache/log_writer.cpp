@@ -429,24 +429,23 @@ Status LogWriter::sync() {
 Status LogWriter::destroy() {
   const std::scoped_lock lock(mutex_);
   flushed_ = sequence_;  // Nothing of it is replayed any more.
-  std::vector<std::string> unmarked;
-  if (is_broken()) {
-    for (const Live& live : live_) unmarked.push_back(live.name);
-  }
   for (Live& live : live_) {
     // Those behind one that somebody still reads would leave a gap, if we were killed now.
     if (live.segment.use_count() > 1) break;
     const Bytes bytes = live.segment->superblock().segment_bytes;
     pool_.keep({live.name, bytes, live.segment->release(live.end)});
   }
+  // A log that does not say what is flushed must not come back when power is lost.
+  const bool may_come_back = is_broken() && !live_.empty();
+  if (may_come_back) {
+    for (const Live& live : live_) (void)store_->remove(live.name);
+  }
   live_.clear();
   pool_.close();
   if (!is_broken()) {
     broken_ = Error{ErrorKind::internal, 0, "the write-behind log " + path() + " was removed"};
   }
-  // A log that does not say what is flushed must not come back when power is lost.
-  for (const std::string& name : unmarked) (void)store_->remove(name);
-  const Status gone = unmarked.empty() ? Status{} : store_->sync();
+  const Status gone = may_come_back ? store_->sync() : Status{};
   return gone ? store_->destroy() : gone;
 }
 

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 
 #include "core/engine/cache/crc32c.hpp"
 #include "core/engine/cache/sealed_block.hpp"
+#include "core/model/bytes_beyond_utf8.hpp"
 #include "core/storage/descriptor.hpp"
 
 namespace forebay {
@@ -113,9 +113,8 @@ Result<json> opened_entry(const EntryKind& kind, std::string_view text) {
 
 void put_path(json& content, const std::string& key, const std::string& path) {
   content[key] = path;
-  if (json::parse(dumped(path)) == json(path)) return;
-  const std::span bytes(reinterpret_cast<const unsigned char*>(path.data()), path.size());
-  content[key + std::string(bytes_ending)] = fmt::format("{:02x}", fmt::join(bytes, ""));
+  const std::string bytes = bytes_beyond_utf8(path);
+  if (!bytes.empty()) content[key + std::string(bytes_ending)] = bytes;
 }
 
 bool get_path(const json& content, const std::string& key, std::string& path) {

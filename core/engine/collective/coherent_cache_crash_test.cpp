@@ -9,7 +9,6 @@
 // same schedule may leave, as far as the process had told in shared memory how far it was.
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,6 +23,7 @@
 #include "core/engine/cache/schedule_seeds.hpp"
 #include "core/engine/collective/coherent_cache_rig.hpp"
 #include "core/engine/collective/thread_exchange.hpp"
+#include "core/storage/child_rig.hpp"
 
 namespace forebay {
 namespace {
@@ -214,20 +214,16 @@ class CoherentCacheCrash : public CacheTest, public ::testing::WithParamInterfac
     const Schedule schedule(static_cast<unsigned>(seed));
     hints_.cache_flush = schedule.flush;
     std::ofstream(path_).close();
-    void* memory =
-        ::mmap(nullptr, sizeof(Told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    ASSERT_NE(memory, MAP_FAILED);
-    Told& told = *new (memory) Told();
+    const SharedWithChildren<Told> told;
     const pid_t process = ::fork();
     if (process == 0) {
-      run(schedule, told);
+      run(schedule, *told);
       ::_exit(2);
     }
     int status = 0;
     ASSERT_EQ(::waitpid(process, &status, 0), process);
     ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << "status " << status;
-    const CrashModel model = schedule.model(told);
-    ::munmap(memory, sizeof(Told));
+    const CrashModel model = schedule.model(*told);
     recover_logs({.incomplete = schedule.incomplete});
     EXPECT_EQ(model.wrong_after(file_content()), "");
     EXPECT_EQ(logs_left(), 0);

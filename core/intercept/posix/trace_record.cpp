@@ -1,30 +1,10 @@
 #include "core/intercept/posix/trace_record.hpp"
 
-#include <string_view>
-
 #include "core/intercept/posix/record_file.hpp"
 #include "core/intercept/posix/record_text.hpp"
+#include "core/model/bytes_beyond_utf8.hpp"
 
 namespace forebay::posix {
-namespace {
-
-/// In hexadecimal. Empty for UTF-8, which JSON holds as it is.
-std::string bytes_beyond_utf8(const std::string& path) {
-  using OfOtherBytes = nlohmann::json::error_handler_t;
-  const nlohmann::json text = path;
-  const auto dumped = [&](OfOtherBytes what) { return text.dump(-1, ' ', false, what); };
-  if (dumped(OfOtherBytes::replace) == dumped(OfOtherBytes::ignore)) return {};
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string result;
-  for (const char character : path) {
-    const auto byte = static_cast<unsigned char>(character);
-    result += digits[byte / 16];
-    result += digits[byte % 16];
-  }
-  return result;
-}
-
-}  // namespace
 
 void write_trace_record(const std::string& path, Bytes size, const ReadTrace& trace) {
   std::string extents = "[";

@@ -11,6 +11,7 @@ import pyarrow as pa
 import xxhash
 
 from forebay.errors import ForebayError
+from forebay.json_document import shown
 from forebay.output_paths import require_new_directory
 from forebay.trace import tables
 from forebay.units import show_count
@@ -185,11 +186,6 @@ def checksum(document: dict[str, Any]) -> str:
     content = {key: value for key, value in document.items() if key != "checksum"}
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return xxhash.xxh64_hexdigest(text.encode())
-
-
-def shown(name: str | Path) -> str:
-    """A name with what is no UTF-8 in it, as Python gives it, replaced."""
-    return str(name).encode(errors="surrogateescape").decode(errors="replace")
 
 
 def printable(document: dict[str, Any]) -> dict[str, Any]:

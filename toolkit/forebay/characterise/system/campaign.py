@@ -41,7 +41,7 @@ from forebay.evaluate import background
 from forebay.evaluate.background import Load
 from forebay.evaluate.blocks import shuffled
 from forebay.filesystem import Stripe
-from forebay.trace.directory import shown
+from forebay.json_document import shown
 from forebay.units import show_bytes, show_duration
 
 _MIB = 1 << 20
