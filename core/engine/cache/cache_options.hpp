@@ -18,10 +18,11 @@ enum class SyncScope {
 
 struct CacheOptions {
   CacheFlush flush = CacheFlush::immediate;
-  /// Flushing in the background begins when nothing was committed for so long, or ten times that
-  /// after the first commit: a program that writes a burst and closes the file is not held up by
-  /// it.
+  /// Flushing in the background begins when nothing was committed and no access was under way for
+  /// so long, or `longest_burst` after the first write: a program that writes a burst and closes
+  /// the file is not held up by it.
   std::chrono::milliseconds lull{0};
+  std::chrono::milliseconds longest_burst{500};
   SyncScope sync = SyncScope::file;
   bool keep_log = false;      ///< Also after all of it is in the file.
   bool announce = true;       ///< By a sidecar beside the file.

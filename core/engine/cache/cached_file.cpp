@@ -81,7 +81,7 @@ CachedFile::CachedFile(std::unique_ptr<StorageFile> file, std::unique_ptr<LogSto
       sidecar_(identity.file.path),
       status_(*store),
       extents_({file_->layout(), options_.flush_bytes, options_.first_server}, background_policy(),
-               options_.lull),
+               options_.lull, options_.longest_burst),
       log_(std::move(store), identity, options_.log, std::move(capacity),
            [this](const LogRecord& record, const LogPlace& place) {
              extents_.add(record.extent(), record.sequence, place);

@@ -73,6 +73,10 @@ class CachedFile final : public StorageFile {
   /// the same number; a rank that ends an access of its own passes epoch().
   Status commit(std::uint64_t next_epoch);
   std::uint64_t epoch() const { return epoch_; }
+  /// Between the two, a write or several are under way, of which each may commit: no lull of
+  /// CacheOptions ends meanwhile.
+  void begin_access() { extents_.begin_access(); }
+  void end_access() { extents_.end_access(); }
 
   /// What was written before is in the file when it returns, for all who read the file, though not
   /// necessarily after a crash of the machine. The second form: of the bytes in `extent`.

@@ -5,15 +5,13 @@
 #include <utility>
 
 namespace forebay {
-namespace {
 
-/// In lulls: who commits all the time is not to fill the log.
-constexpr int longest_burst = 10;
-
-}  // namespace
-
-DirtyExtents::DirtyExtents(FlushQueue queue, bool background, std::chrono::milliseconds lull)
-    : queue_(std::move(queue)), background_(background), lull_(lull) {}
+DirtyExtents::DirtyExtents(FlushQueue queue, bool background, std::chrono::milliseconds lull,
+                           std::chrono::milliseconds longest_burst)
+    : queue_(std::move(queue)),
+      background_(background),
+      lull_(lull),
+      longest_burst_(longest_burst) {}
 
 /// Anything is left of what begin_drain() was called for.
 bool DirtyExtents::is_begun() const {
@@ -63,7 +61,7 @@ void DirtyExtents::add(Extent extent, std::uint64_t order, const LogPlace& place
   if (extent.empty()) return;
   const std::scoped_lock lock(mutex_);
   if (lull_.count() > 0 && map_.bytes() == 0) {
-    longest_burst_ = Clock::now() + longest_burst * lull_;
+    latest_end_ = Clock::now() + longest_burst_;
   }
   const auto superseded = map_.insert(extent, order, place);
   note_superseded(order, superseded);
@@ -90,8 +88,25 @@ void DirtyExtents::commit(std::uint64_t order) {
   last_order_ = std::max(last_order_, order);
   oldest_below_.erase(oldest_below_.begin(), oldest_below_.upper_bound(order));
   queue_.release_held();
-  if (lull_.count() > 0) burst_end_ = std::min(Clock::now() + lull_, longest_burst_);
+  if (lull_.count() > 0) lull_end_ = Clock::now() + lull_;
+  if (!in_access_ || handing_out()) work_.notify_all();
+}
+
+void DirtyExtents::begin_access() {
+  const std::scoped_lock lock(mutex_);
+  in_access_ = lull_.count() > 0;
+}
+
+void DirtyExtents::end_access() {
+  const std::scoped_lock lock(mutex_);
+  if (!std::exchange(in_access_, false)) return;
+  lull_end_ = Clock::now() + lull_;
   work_.notify_all();
+}
+
+/// Nothing is flushed in the background before.
+DirtyExtents::Clock::time_point DirtyExtents::burst_end() const {
+  return in_access_ ? latest_end_ : std::min(lull_end_, latest_end_);
 }
 
 std::optional<Error> DirtyExtents::take_failure() {
@@ -150,7 +165,7 @@ std::optional<DirtyExtents::Work> DirtyExtents::take(std::chrono::milliseconds p
   for (;;) {
     if (stopping_) return {};
     // Nobody calls at the end of a burst, which may begin while one waits.
-    const auto until = background_ && in_burst() ? std::min(deadline, burst_end_) : deadline;
+    const auto until = background_ && in_burst() ? std::min(deadline, burst_end()) : deadline;
     if (auto work = next()) return work;
     if (Clock::now() >= deadline) return {};
     work_.wait_until(lock, until);

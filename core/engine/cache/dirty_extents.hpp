@@ -45,14 +45,19 @@ class DirtyExtents {
   };
 
   /// `background`: what is committed is handed out without anybody waiting for it, after a lull of
-  /// that length (CacheOptions).
+  /// that length, or after the longest burst (CacheOptions).
   DirtyExtents(FlushQueue queue, bool background,
-               std::chrono::milliseconds lull = std::chrono::milliseconds(0));
+               std::chrono::milliseconds lull = std::chrono::milliseconds(0),
+               std::chrono::milliseconds longest_burst = std::chrono::hours(1));
 
   // For writers. Orders rise.
   void add(Extent extent, std::uint64_t order, const LogPlace& place);
   /// What was added up to this order is whole.
   void commit(std::uint64_t order);
+  /// Until end_access(), no lull ends: more is on its way, or ranks that wait for each other still
+  /// write.
+  void begin_access();
+  void end_access();
   /// The failure of a write in the background that nobody was told of yet. Flushing goes on.
   std::optional<Error> take_failure();
 
@@ -109,7 +114,8 @@ class DirtyExtents {
   using Clock = std::chrono::steady_clock;
   bool handing_out() const;
   bool is_begun() const;
-  bool in_burst() const { return lull_.count() > 0 && Clock::now() < burst_end_; }
+  Clock::time_point burst_end() const;
+  bool in_burst() const { return lull_.count() > 0 && Clock::now() < burst_end(); }
   std::optional<Work> next();
   std::uint64_t flushed_through() const;
   std::uint64_t limit() const;
@@ -124,8 +130,10 @@ class DirtyExtents {
   FlushQueue queue_;
   bool background_;
   const std::chrono::milliseconds lull_;
-  Clock::time_point burst_end_;      ///< Nothing is flushed in the background before.
-  Clock::time_point longest_burst_;  ///< It ends by then in any case.
+  const std::chrono::milliseconds longest_burst_;
+  Clock::time_point lull_end_;
+  Clock::time_point latest_end_;  ///< Of the burst, whatever is written.
+  bool in_access_ = false;
   bool stopping_ = false;
   int pauses_ = 0;
   std::multiset<std::uint64_t> awaited_;  ///< Orders up to which somebody waits.

@@ -138,6 +138,24 @@ TEST(DirtyExtents, WaitsForALullUnlessSomebodyWaitsForTheFlush) {
   EXPECT_TRUE(extents.drain(2));
 }
 
+TEST(DirtyExtents, NoLullEndsDuringAnAccess) {
+  DirtyExtents extents(queue(), true, std::chrono::milliseconds(1));
+  extents.begin_access();
+  extents.add({0, 5}, 1, {});
+  extents.commit(2);
+  EXPECT_FALSE(extents.take(std::chrono::milliseconds(20)));
+  extents.end_access();
+  EXPECT_TRUE(extents.take(std::chrono::hours(1)));
+}
+
+TEST(DirtyExtents, HandsOutDuringAnAccessAfterTheLongestBurst) {
+  DirtyExtents extents(queue(), true, std::chrono::hours(1), std::chrono::milliseconds(1));
+  extents.begin_access();
+  extents.add({0, 5}, 1, {});
+  extents.commit(2);
+  EXPECT_TRUE(extents.take(std::chrono::hours(1)));
+}
+
 TEST(DirtyExtents, HandsOutByItselfAfterALull) {
   DirtyExtents extents(queue(), true, std::chrono::milliseconds(1));
   extents.add({0, 5}, 1, {});

@@ -132,6 +132,7 @@ Status CoherentCache::open_log() {
     return begun;
   }
   log_ = std::move(*opened);
+  if (in_access_) log_->begin_access();
   made_ = log_.get();
   // Before anything is claimed: whoever meets a claim finds somebody to ask.
   claims_->open(identity->process);
@@ -307,6 +308,18 @@ Status CoherentCache::commit(std::uint64_t next_epoch) {
   const std::shared_lock turn(turn_);
   CachedFile* const log = in_use();
   return log != nullptr ? log->commit(std::max<std::uint64_t>(epoch_, log->epoch())) : Status{};
+}
+
+CoherentCache::OngoingWrite::OngoingWrite(CoherentCache* cache) : cache_(cache) {
+  if (cache_ == nullptr) return;
+  cache_->in_access_ = true;
+  if (CachedFile* const log = cache_->made_) log->begin_access();
+}
+
+CoherentCache::OngoingWrite::~OngoingWrite() {
+  if (cache_ == nullptr) return;
+  cache_->in_access_ = false;
+  if (CachedFile* const log = cache_->made_) log->end_access();
 }
 
 Status CoherentCache::settle() {

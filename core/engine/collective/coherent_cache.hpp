@@ -77,6 +77,18 @@ class CoherentCache final : public StorageFile {
   /// What this rank wrote is whole; what it writes from now on is of `next_epoch`.
   Status commit(std::uint64_t next_epoch);
   Status commit() { return commit(epoch()); }
+  /// As long as it lives, this rank writes, or waits for ranks that it writes together with:
+  /// CachedFile::begin_access(). `cache` may be null.
+  class OngoingWrite {
+   public:
+    explicit OngoingWrite(CoherentCache* cache);
+    ~OngoingWrite();
+    OngoingWrite(const OngoingWrite&) = delete;
+    OngoingWrite& operator=(const OngoingWrite&) = delete;
+
+   private:
+    CoherentCache* const cache_;
+  };
 
   /// When logs are protected against the loss of nodes, if the hints ask for it.
   enum class Moment {
@@ -175,6 +187,7 @@ class CoherentCache final : public StorageFile {
   std::unique_ptr<CachedFile> log_;         ///< Made with opening_ held.
   std::atomic<CachedFile*> made_{nullptr};  ///< The same, for who looks whether it is there.
   std::atomic<std::uint64_t> epoch_{1};
+  std::atomic<bool> in_access_{false};  ///< There is an OngoingWrite.
   mutable std::mutex notes_mutex_;
   std::vector<std::string> notes_;
   bool closed_ = false;  ///< Guarded by turn_.

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <mutex>
 #include <random>
@@ -176,6 +177,39 @@ TEST_P(CoherentCacheTest, WhatIsWrittenWaitsInTheLogUntilTheFileIsClosed) {
     exchange->barrier();
   });
   EXPECT_EQ(fs::file_size(path_), static_cast<std::uintmax_t>(granule + 100));
+}
+
+TEST_P(CoherentCacheTest, NoLullEndsDuringAWrite) {
+  hints_.cache_flush = CacheFlush::deferred;
+  run_ranks(1, [&](const std::shared_ptr<Exchange>& exchange) {
+    OpenedCache opened;
+    auto file = open_posix_file(path_, OpenMode::read_write, opened.counters);
+    ASSERT_TRUE(file);
+    auto place = CachePlace::find(*exchange, **file, hints_);
+    ASSERT_TRUE(place);
+    place->options.lull = std::chrono::milliseconds(1);
+    place->options.longest_burst = std::chrono::hours(1);
+    const auto cache = CoherentCache::open_at(*exchange, **file, std::move(place), hints_, granule,
+                                              opened.counters, opened.notes, opened.handles);
+    ASSERT_TRUE(cache);
+    const auto past = [](std::chrono::milliseconds time) {
+      return [end = std::chrono::steady_clock::now() + time] {
+        std::this_thread::yield();
+        return std::chrono::steady_clock::now() > end;
+      };
+    };
+    for (const Bytes offset : {Bytes{0}, 10 * granule}) {  // The first write makes the log.
+      const CoherentCache::OngoingWrite writing(cache.get());
+      ASSERT_TRUE(cache->write_at(Content(100, std::byte{1}), offset));
+      ASSERT_TRUE(cache->commit());
+      for (const auto late = past(std::chrono::milliseconds(20)); !late();) continue;
+      EXPECT_LE(fs::file_size(path_), static_cast<std::uintmax_t>(offset)) << "nothing is flushed";
+    }
+    const auto late = past(std::chrono::minutes(1));
+    while (fs::file_size(path_) <= static_cast<std::uintmax_t>(10 * granule) && !late()) continue;
+    EXPECT_GT(fs::file_size(path_), static_cast<std::uintmax_t>(10 * granule));
+    EXPECT_TRUE(cache->close(false));
+  });
 }
 
 TEST_P(CoherentCacheTest, WhatIsDiscardedNeverReachesTheFile) {

@@ -92,6 +92,7 @@ class EngineFile final : public CollectiveFile {
 
   Result<Bytes> write_all(const Access& access) override {
     Counters::add(counters_.collective_calls, 1);
+    const CoherentCache::OngoingWrite writing(cache_.get());
     if (unasked_calls_.take()) return go_unasked(true, access);
     if (atomic_ || others_sieve()) return go_direct(true, access);
     auto agreed = agree(access, true);
@@ -131,6 +132,7 @@ class EngineFile final : public CollectiveFile {
   }
 
   Result<Bytes> write(const Access& access) override {
+    const CoherentCache::OngoingWrite writing(cache_.get());
     auto written = direct_.write(access);
     if (cache_ == nullptr) return written;
     const Status committed = cache_->commit();
