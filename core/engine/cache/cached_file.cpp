@@ -16,8 +16,8 @@ namespace {
 
 constexpr Bytes usual_payload = 256 * KiB;
 constexpr int most_flush_threads = 16;
-/// Each takes a file descriptor. So many of the largest; a log that grows to them has some fifty
-/// that are smaller.
+/// Each takes a file descriptor. So many of the largest; a log that grows to them has up to some
+/// fifty that are smaller.
 constexpr Bytes most_segments = 64;
 constexpr Bytes least_segments = 8;
 constexpr Bytes smallest_usual_segment = 32 * MiB;

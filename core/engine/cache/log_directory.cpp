@@ -255,6 +255,7 @@ Result<LogFile> LogDirectory::make(const std::string& name, Bytes size,
   if (!descriptor.valid()) return fail(errno, "make " + path);
   LogFile file;
   if (in_memory_) file = mapped(descriptor.get(), size, PROT_READ | PROT_WRITE);
+  file.zeroed = in_memory_ && get_size == &StorageFile::allocate;
   file.storage = adopt_posix_file(std::move(descriptor), OpenMode::read_write, path, counters_);
   if (auto sized = (*file.storage.*get_size)(size); !sized) {
     ::unlinkat(directory_.get(), name.c_str(), 0);

@@ -28,6 +28,7 @@ struct LogFile {
   std::shared_ptr<std::byte> memory;  ///< Null: read and written through `storage`.
   Bytes memory_bytes = 0;
   std::optional<EarlierUse> earlier = std::nullopt;
+  bool zeroed = false;  ///< Making it took the time to fill all of it with zeros.
 
   static LogFile of(std::unique_ptr<StorageFile> storage) {
     return {std::move(storage), nullptr, 0};

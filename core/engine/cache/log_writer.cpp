@@ -17,8 +17,8 @@ namespace {
 /// At the end of a segment, for marks: a commit or a flush must not need another segment.
 constexpr Bytes mark_reserve = 1 * KiB;
 /// Payloads of one system call, about: small enough to be in a core's cache still when they are
-/// copied after their checksums were computed.
-constexpr Bytes batch_bytes = 256 * KiB;
+/// copied after their checksums were computed, and large enough for large folios of a page cache.
+constexpr Bytes batch_bytes = 512 * KiB;
 constexpr Bytes smallest_segment = 16 * KiB;
 
 constexpr std::array<std::byte, static_cast<std::size_t>(record_alignment)> zeros{};

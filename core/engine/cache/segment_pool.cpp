@@ -71,12 +71,12 @@ Result<SegmentPool::Blank> SegmentPool::make(Bytes bytes) {
   return Blank{std::move(name), bytes, std::move(*file)};
 }
 
-/// One has been made. With mutex_ held. The first size by powers of two, so that logs find what
-/// others left; the next power at one and a half powers of all that was made, since programs write
-/// powers of two, behind which the largest step would lie in vain.
-void SegmentPool::made(Bytes bytes) {
-  constexpr Bytes part = 12;
-  all_made_ += bytes;
+/// With mutex_ held. The first size by powers of two, so that logs find what others left; the next
+/// power at one and a half powers of all that was made, since programs write powers of two, behind
+/// which the largest step would lie in vain.
+void SegmentPool::made(const Blank& blank) {
+  const Bytes part = blank.file.zeroed ? 12 : 3;
+  all_made_ += blank.bytes;
   const auto firsts = static_cast<std::uint64_t>(all_made_ / part / sizes_.first);
   const Bytes next = sizes_.first * static_cast<Bytes>(std::bit_floor(firsts));
   next_bytes_ = std::clamp(next, sizes_.first, sizes_.largest);
@@ -89,7 +89,7 @@ void SegmentPool::prepare() {
     if (stopping_ || making_ || blank_ || !take_capacity(next_bytes_)) return;
     blank_ = reserved(next_name_locked(), next_bytes_);
     if (blank_) {
-      made(next_bytes_);
+      made(*blank_);
       return;
     }
     making_ = true;
@@ -110,7 +110,7 @@ void SegmentPool::work() {
     // Where it failed, whoever needs one tries again and gets the error.
     if (blank) {
       blank_ = std::move(*blank);
-      made(bytes);
+      made(*blank_);
     }
     changed_.notify_all();
   }
@@ -128,7 +128,7 @@ Result<std::optional<SegmentPool::Blank>> SegmentPool::take() {
   auto blank = make(bytes);
   if (!blank) return tl::unexpected(blank.error());
   const std::scoped_lock lock(mutex_);
-  made(bytes);
+  made(*blank);
   return std::optional(std::move(*blank));
 }
 
@@ -147,7 +147,7 @@ Result<bool> SegmentPool::wait(std::chrono::milliseconds patience) {
     const std::scoped_lock lock(mutex_);
     if (!blank_) {
       blank_ = std::move(*blank);
-      made(bytes);
+      made(*blank_);
       return true;
     }
   }

@@ -20,10 +20,11 @@ namespace forebay {
 /// Files to become segments of one log: made ahead of need by a thread, since getting storage for
 /// one takes as long as filling it, or laid out when they are needed, and used again when they are
 /// flushed.
-/// They grow with what was made before, to a twelfth of it, up to a limit: a log that stays small
-/// is made and removed in little time, and what was made ahead and is not needed in the end is
-/// little beside the rest. What they take of the node's capacity is held in its name. With a
-/// reserve, files come from there if there are any, and go there. Thread-safe.
+/// They grow with what was made before, to a third of it, up to a limit: a log that stays small is
+/// made and removed in little time, and one that does not has few of them. To a twelfth of it,
+/// where storage takes time by the byte: what was made ahead and is not needed in the end is little
+/// beside the rest then. What they take of the node's capacity is held in its name. With a reserve,
+/// files come from there if there are any, and go there. Thread-safe.
 class SegmentPool {
  public:
   /// A file that carries a name of the pool's until it gets one of the log's.
@@ -73,7 +74,7 @@ class SegmentPool {
   bool take_capacity(Bytes bytes);
   std::optional<Blank> reserved(const std::string& name, Bytes bytes);
   Result<Blank> make(Bytes bytes);
-  void made(Bytes bytes);
+  void made(const Blank& blank);  ///< The next one goes by it.
   std::string next_name();
   std::string next_name_locked();
   void work();
