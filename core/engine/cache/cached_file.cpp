@@ -555,15 +555,13 @@ Status CachedFile::leave_log(const Error& reason) {
 void CachedFile::update_background() {
   const std::scoped_lock lock(background_mutex_);
   const bool by_policy = background_policy() && !ended_writing_;
-  extents_.set_background(by_policy || draining_ || yielding_);
+  extents_.set_background(by_policy || draining_);
 }
 
 /// Lets others have capacity that they wait for, which this log holds.
 void CachedFile::yield_capacity() {
-  if (options_.flush == CacheFlush::none) return;
-  const bool wanted = log_.capacity_wanted_by_others();
-  if (wanted != yielding_.exchange(wanted)) update_background();
-  if (!wanted) return;
+  if (options_.flush == CacheFlush::none || !log_.capacity_wanted_by_others()) return;
+  extents_.begin_drain(extents_.last_order());
   log_.trim();
   make_durable_or_lose();
 }

@@ -73,8 +73,8 @@ class CachedFile final : public StorageFile {
   /// the same number; a rank that ends an access of its own passes epoch().
   Status commit(std::uint64_t next_epoch);
   std::uint64_t epoch() const { return epoch_; }
-  /// Between the two, a write or several are under way, of which each may commit: no lull of
-  /// CacheOptions ends meanwhile.
+  /// As long as there is one end fewer than there are beginnings, a write is under way, which may
+  /// have committed: no lull of CacheOptions ends meanwhile. At any time, also after close().
   void begin_access() { extents_.begin_access(); }
   void end_access() { extents_.end_access(); }
 
@@ -95,7 +95,8 @@ class CachedFile final : public StorageFile {
   /// Flushing begins now under any policy, and nobody waits for it.
   void start_draining();
   /// Commits, drains, makes durable, and removes the log and the sidecar. After an error the log is
-  /// still there; it may be tried again. No other call may follow a successful one.
+  /// still there; it may be tried again. No other call but that of an access may follow a
+  /// successful one.
   Status close();
   /// What is dirty is to be forgotten: the file is deleted. The log is removed; writes go through.
   Status discard();
@@ -201,9 +202,8 @@ class CachedFile final : public StorageFile {
   std::atomic<Bytes> logged_{0};
   BusyTime logging_;
   BusyTime crowded_;
-  std::atomic<bool> yielding_{false};  ///< Flushing for the sake of others.
-  std::thread last_sync_;              ///< Of end_writing(). With calls_ held alone.
-  bool replayable_ = false;            ///< A log that should be gone. With calls_ held alone.
+  std::thread last_sync_;    ///< Of end_writing(). With calls_ held alone.
+  bool replayable_ = false;  ///< A log that should be gone. With calls_ held alone.
   mutable std::mutex reason_mutex_;
   Error reason_;
   Error left_;  ///< Guarded by reason_mutex_, as is what follows.

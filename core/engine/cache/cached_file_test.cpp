@@ -146,6 +146,8 @@ TEST(CachedFile, FlushesInTheBackgroundWhatIsCommitted) {
   for (const CacheFlush policy : {CacheFlush::immediate, CacheFlush::deferred}) {
     CacheRig rig;
     rig.options.flush = policy;
+    if (policy == CacheFlush::deferred) rig.options.lull = std::chrono::hours(1);
+    rig.options.longest_burst = milliseconds(1);
     const auto file = rig.open();
     ASSERT_TRUE(file->write_at(filled(5000, 1), 0));
     ASSERT_TRUE(file->commit(2));

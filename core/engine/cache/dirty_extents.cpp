@@ -61,7 +61,7 @@ void DirtyExtents::add(Extent extent, std::uint64_t order, const LogPlace& place
   if (extent.empty()) return;
   const std::scoped_lock lock(mutex_);
   if (lull_.count() > 0 && map_.bytes() == 0) {
-    latest_end_ = Clock::now() + longest_burst_;
+    may_begin_burst([this] { latest_end_ = Clock::now() + longest_burst_; });
   }
   const auto superseded = map_.insert(extent, order, place);
   note_superseded(order, superseded);
@@ -88,25 +88,31 @@ void DirtyExtents::commit(std::uint64_t order) {
   last_order_ = std::max(last_order_, order);
   oldest_below_.erase(oldest_below_.begin(), oldest_below_.upper_bound(order));
   queue_.release_held();
-  if (lull_.count() > 0) lull_end_ = Clock::now() + lull_;
-  if (!in_access_ || handing_out()) work_.notify_all();
+  may_begin_burst([this] { lull_end_ = Clock::now() + lull_; });
+  if (handing_out()) work_.notify_all();
 }
 
 void DirtyExtents::begin_access() {
   const std::scoped_lock lock(mutex_);
-  in_access_ = lull_.count() > 0;
+  may_begin_burst([this] { ++accesses_; });
 }
 
 void DirtyExtents::end_access() {
   const std::scoped_lock lock(mutex_);
-  if (!std::exchange(in_access_, false)) return;
+  --accesses_;
   lull_end_ = Clock::now() + lull_;
-  work_.notify_all();
 }
 
-/// Nothing is flushed in the background before.
+/// Nothing is flushed in the background before. Long ago where there are no bursts.
 DirtyExtents::Clock::time_point DirtyExtents::burst_end() const {
-  return in_access_ ? latest_end_ : std::min(lull_end_, latest_end_);
+  return accesses_ > 0 ? latest_end_ : std::min(lull_end_, latest_end_);
+}
+
+template <typename Change>
+void DirtyExtents::may_begin_burst(Change change) {
+  const bool before = in_burst();
+  change();
+  if (!before && in_burst()) work_.notify_all();
 }
 
 std::optional<Error> DirtyExtents::take_failure() {
@@ -164,8 +170,11 @@ std::optional<DirtyExtents::Work> DirtyExtents::take(std::chrono::milliseconds p
   std::unique_lock lock(mutex_);
   for (;;) {
     if (stopping_) return {};
-    // Nobody calls at the end of a burst, which may begin while one waits.
-    const auto until = background_ && in_burst() ? std::min(deadline, burst_end()) : deadline;
+    // Nobody calls at the end of a burst, nor where an access ends and a lull begins.
+    auto until = deadline;
+    if (background_ && in_burst()) {
+      until = std::min({deadline, burst_end(), Clock::now() + lull_});
+    }
     if (auto work = next()) return work;
     if (Clock::now() >= deadline) return {};
     work_.wait_until(lock, until);

@@ -48,14 +48,14 @@ class DirtyExtents {
   /// that length, or after the longest burst (CacheOptions).
   DirtyExtents(FlushQueue queue, bool background,
                std::chrono::milliseconds lull = std::chrono::milliseconds(0),
-               std::chrono::milliseconds longest_burst = std::chrono::hours(1));
+               std::chrono::milliseconds longest_burst = std::chrono::milliseconds(0));
 
   // For writers. Orders rise.
   void add(Extent extent, std::uint64_t order, const LogPlace& place);
   /// What was added up to this order is whole.
   void commit(std::uint64_t order);
-  /// Until end_access(), no lull ends: more is on its way, or ranks that wait for each other still
-  /// write.
+  /// Until as many end_access(), no lull ends: more is on its way, or ranks that wait for each
+  /// other still write.
   void begin_access();
   void end_access();
   /// The failure of a write in the background that nobody was told of yet. Flushing goes on.
@@ -115,7 +115,10 @@ class DirtyExtents {
   bool handing_out() const;
   bool is_begun() const;
   Clock::time_point burst_end() const;
-  bool in_burst() const { return lull_.count() > 0 && Clock::now() < burst_end(); }
+  bool in_burst() const { return Clock::now() < burst_end(); }
+  /// Who waits looks again by the end of the burst that is on, so when one begins it has to know.
+  template <typename Change>
+  void may_begin_burst(Change change);
   std::optional<Work> next();
   std::uint64_t flushed_through() const;
   std::uint64_t limit() const;
@@ -133,7 +136,7 @@ class DirtyExtents {
   const std::chrono::milliseconds longest_burst_;
   Clock::time_point lull_end_;
   Clock::time_point latest_end_;  ///< Of the burst, whatever is written.
-  bool in_access_ = false;
+  int accesses_ = 0;
   bool stopping_ = false;
   int pauses_ = 0;
   std::multiset<std::uint64_t> awaited_;  ///< Orders up to which somebody waits.

@@ -24,6 +24,8 @@ namespace {
 
 constexpr Bytes unit = 10;
 constexpr std::chrono::milliseconds no_wait{0};
+constexpr std::chrono::milliseconds short_time{1};
+constexpr std::chrono::milliseconds long_time = std::chrono::hours(1);
 
 FlushQueue queue() { return {{}, unit, 0}; }
 Error some_error() { return {ErrorKind::io, 5, "write"}; }
@@ -129,7 +131,7 @@ TEST(DirtyExtents, CountsWhatIsWrittenWhileMoreIsWaiting) {
 }
 
 TEST(DirtyExtents, WaitsForALullUnlessSomebodyWaitsForTheFlush) {
-  DirtyExtents extents(queue(), true, std::chrono::hours(1));
+  DirtyExtents extents(queue(), true, long_time, long_time);
   extents.add({0, 5}, 1, {});
   extents.commit(2);
   EXPECT_FALSE(extents.take(no_wait));
@@ -139,28 +141,28 @@ TEST(DirtyExtents, WaitsForALullUnlessSomebodyWaitsForTheFlush) {
 }
 
 TEST(DirtyExtents, NoLullEndsDuringAnAccess) {
-  DirtyExtents extents(queue(), true, std::chrono::milliseconds(1));
+  DirtyExtents extents(queue(), true, short_time, long_time);
   extents.begin_access();
   extents.add({0, 5}, 1, {});
   extents.commit(2);
   EXPECT_FALSE(extents.take(std::chrono::milliseconds(20)));
   extents.end_access();
-  EXPECT_TRUE(extents.take(std::chrono::hours(1)));
+  EXPECT_TRUE(extents.take(long_time));
 }
 
 TEST(DirtyExtents, HandsOutDuringAnAccessAfterTheLongestBurst) {
-  DirtyExtents extents(queue(), true, std::chrono::hours(1), std::chrono::milliseconds(1));
+  DirtyExtents extents(queue(), true, long_time, short_time);
   extents.begin_access();
   extents.add({0, 5}, 1, {});
   extents.commit(2);
-  EXPECT_TRUE(extents.take(std::chrono::hours(1)));
+  EXPECT_TRUE(extents.take(long_time));
 }
 
 TEST(DirtyExtents, HandsOutByItselfAfterALull) {
-  DirtyExtents extents(queue(), true, std::chrono::milliseconds(1));
+  DirtyExtents extents(queue(), true, short_time, long_time);
   extents.add({0, 5}, 1, {});
   extents.commit(2);
-  EXPECT_TRUE(extents.take(std::chrono::hours(1)));
+  EXPECT_TRUE(extents.take(long_time));
 }
 
 /// Whether a thread of this process waits for something. [proc(5), the state in .../stat]
@@ -169,18 +171,19 @@ bool waits(pid_t thread) {
   return text && text->find(") S ") != std::string::npos;
 }
 
-TEST(DirtyExtents, HandsOutToAllWhoWaitAfterALull) {
-  DirtyExtents extents(queue(), true, std::chrono::milliseconds(1));
+/// One that sleeps before two units are written, and one that looks again and again, as the first
+/// that flushes does, get a unit each at the end of the burst.
+void expect_work_for_all(DirtyExtents& extents, bool in_access) {
   std::atomic<pid_t> waiting = 0;
   std::atomic<int> busy = 0;
   std::thread one_that_waits([&] {
     waiting = ::gettid();
-    if (extents.take(std::chrono::hours(1))) ++busy;
+    if (extents.take(long_time)) ++busy;
   });
   while (waiting == 0 || !waits(waiting)) std::this_thread::yield();
-  extents.add({0, 2 * unit}, 1, {});
-  extents.commit(2);
-  // One that looks again and again, as the first that flushes does, is not done with its unit yet.
+  if (in_access) extents.begin_access();
+  extents.add({4 * unit, 2 * unit}, 3, {});
+  extents.commit(4);
   std::optional<DirtyExtents::Work> first;
   while (!first) first = extents.take(no_wait);
   const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
@@ -188,6 +191,37 @@ TEST(DirtyExtents, HandsOutToAllWhoWaitAfterALull) {
   EXPECT_EQ(busy, 1) << "it has the other unit meanwhile";
   extents.stop();
   one_that_waits.join();
+}
+
+TEST(DirtyExtents, HandsOutToAllWhoWaitAfterALull) {
+  DirtyExtents extents(queue(), true, short_time, long_time);
+  expect_work_for_all(extents, false);
+}
+
+TEST(DirtyExtents, HandsOutToAllWhoWaitAfterTheLongestBurst) {
+  DirtyExtents extents(queue(), true, long_time, short_time);
+  expect_work_for_all(extents, true);
+}
+
+TEST(DirtyExtents, HandsOutToWhoWaitedBeforeAnAccessBeganInALull) {
+  DirtyExtents extents(queue(), true, short_time, std::chrono::milliseconds(100));
+  extents.add({0, unit}, 1, {});
+  extents.commit(2);
+  const auto under_way = extents.take(long_time);  // The lull is over, and nothing else is there.
+  ASSERT_TRUE(under_way);
+  expect_work_for_all(extents, true);
+}
+
+TEST(DirtyExtents, AnAccessEndsWithTheLastOfSeveral) {
+  DirtyExtents extents(queue(), true, short_time, long_time);
+  extents.begin_access();
+  extents.begin_access();
+  extents.add({0, 5}, 1, {});
+  extents.commit(2);
+  extents.end_access();
+  EXPECT_FALSE(extents.take(std::chrono::milliseconds(20)));
+  extents.end_access();
+  EXPECT_TRUE(extents.take(long_time));
 }
 
 TEST(DirtyExtents, DoesNotHandOutAUnitThatIsUnderWay) {

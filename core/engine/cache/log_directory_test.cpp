@@ -237,6 +237,7 @@ TEST_F(LogDirectoryInMemory, ShowsItsFilesWithoutACopy) {
   auto file = log_->create("segment", 8192);
   ASSERT_TRUE(file);
   ASSERT_EQ(file->memory_bytes, 8192);
+  EXPECT_TRUE(file->zeroed);
   const std::vector<std::byte> data(100, std::byte{7});
   ASSERT_TRUE(file->storage->write_at(data, 5000));
   EXPECT_EQ(std::vector<std::byte>(file->memory.get() + 5000, file->memory.get() + 5100), data);
@@ -247,6 +248,7 @@ TEST_F(LogDirectoryInMemory, ShowsItsFilesWithoutACopy) {
 TEST_F(LogDirectoryInMemory, IsReadWhereItLiesUpToTheFirstHole) {
   auto file = log_->lay_out("segment", 256 * KiB);
   ASSERT_TRUE(file);
+  EXPECT_FALSE(file->zeroed);
   const std::vector<std::byte> data(64 * KiB, std::byte{7});
   ASSERT_TRUE(file->storage->write_at(data, 0));
   ASSERT_TRUE(file->storage->write_at(data, 128 * KiB));
@@ -277,6 +279,9 @@ Bytes behind_laid_out(const std::string& directory, const std::string& log) {
 TEST_F(LogDirectoryTest, GetsStorageFirstOnADevice) {
   if (cache()->in_memory()) GTEST_SKIP() << "the directory of tests is in memory";
   EXPECT_GE(behind_laid_out(base_.string(), "a"), 64 * KiB);
+  const auto log = LogDirectory::create(cache(), "b");
+  ASSERT_TRUE(log);
+  EXPECT_FALSE((*log)->create("segment", 64 * KiB)->zeroed) << "which took no time by the byte";
 }
 
 /// A tmpfs of a MiB over `directory`, for this process alone, which has one thread. False: this

@@ -28,7 +28,8 @@ struct LogFile {
   std::shared_ptr<std::byte> memory;  ///< Null: read and written through `storage`.
   Bytes memory_bytes = 0;
   std::optional<EarlierUse> earlier = std::nullopt;
-  bool zeroed = false;  ///< Making it took the time to fill all of it with zeros.
+  /// Making it took the time to fill all of it with zeros. What is used again keeps that.
+  bool zeroed = false;
 
   static LogFile of(std::unique_ptr<StorageFile> storage) {
     return {std::move(storage), nullptr, 0};

@@ -73,11 +73,14 @@ Result<SegmentPool::Blank> SegmentPool::make(Bytes bytes) {
 
 /// With mutex_ held. The first size by powers of two, so that logs find what others left; the next
 /// power at one and a half powers of all that was made, since programs write powers of two, behind
-/// which the largest step would lie in vain.
+/// which the largest step would lie in vain. A log that has filled its share of the capacity is to
+/// fill one segment while others are flushed.
 void SegmentPool::made(const Blank& blank) {
+  constexpr Bytes least_of_a_share = 8;
   const Bytes part = blank.file.zeroed ? 12 : 3;
   all_made_ += blank.bytes;
-  const auto firsts = static_cast<std::uint64_t>(all_made_ / part / sizes_.first);
+  const Bytes most = std::min(all_made_ / part, capacity_->share() / least_of_a_share);
+  const auto firsts = static_cast<std::uint64_t>(most / sizes_.first);
   const Bytes next = sizes_.first * static_cast<Bytes>(std::bit_floor(firsts));
   next_bytes_ = std::clamp(next, sizes_.first, sizes_.largest);
 }

@@ -20,7 +20,7 @@ namespace forebay {
 /// Files to become segments of one log: made ahead of need by a thread, since getting storage for
 /// one takes as long as filling it, or laid out when they are needed, and used again when they are
 /// flushed.
-/// They grow with what was made before, to a third of it, up to a limit: a log that stays small is
+/// They grow with what was made before, to a third of it, up to limits: a log that stays small is
 /// made and removed in little time, and one that does not has few of them. To a twelfth of it,
 /// where storage takes time by the byte: what was made ahead and is not needed in the end is little
 /// beside the rest then. What they take of the node's capacity is held in its name. With a reserve,
@@ -34,7 +34,8 @@ class SegmentPool {
     LogFile file;
   };
 
-  /// Sizes of files, bytes.
+  /// Sizes of files, bytes. None but the first is more than an eighth of the log's share of the
+  /// capacity.
   struct Sizes {
     Bytes first = 0;
     Bytes largest = 0;

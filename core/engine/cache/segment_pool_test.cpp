@@ -5,7 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/engine/cache/forwarding_log_store.hpp"
@@ -31,13 +34,15 @@ class ZeroingStore final : public ForwardingLogStore {
   const bool zeroes_;
 };
 
-/// The sizes of segments, bytes, that a log takes until it has `total` bytes.
-std::vector<Bytes> sizes_of(Bytes total, bool zeroes) {
+/// The sizes of segments, bytes, that a log takes until it has `total` bytes, of a capacity that it
+/// shares with so many others.
+std::vector<Bytes> sizes_of(Bytes total, bool zeroes, int others = 0) {
+  const auto capacity = std::make_shared<Resource>("cache.local", 2 * total);
+  std::vector<std::unique_ptr<ResourceHolder>> holders;
+  for (int i = 0; i < others; ++i) holders.push_back(*ResourceHolder::join(capacity));
   MemoryLog log;
   ZeroingStore store(log.open(), zeroes);
-  SegmentPool pool(
-      store, {first, largest}, false,
-      *ResourceHolder::join(std::make_shared<Resource>("cache.local", total + largest)), nullptr);
+  SegmentPool pool(store, {first, largest}, false, *ResourceHolder::join(capacity), nullptr);
   std::vector<Bytes> sizes;
   for (Bytes taken = 0; taken < total; taken += sizes.back()) {
     const auto blank = pool.take();
@@ -67,15 +72,23 @@ TEST(SegmentPool, MakesFewForALogOfSixtyFourTimesTheFirst) {
   EXPECT_EQ(sizes_of(64 * first, true).size(), 40U);
 }
 
+TEST(SegmentPool, LeavesALogSeveralSegmentsOfItsShare) {
+  const Bytes total = 4 * MiB;
+  const std::vector<Bytes> sizes = sizes_of(total, false, 7);
+  EXPECT_EQ(std::ranges::max(sizes), 2 * total / 8 / 8);
+}
+
 TEST(SegmentPool, GivesNothingBeyondTheCapacity) {
   MemoryLog log;
   const auto store = log.open();
   SegmentPool pool(*store, {first, largest}, false,
                    *ResourceHolder::join(std::make_shared<Resource>("cache.local", 2 * first)),
                    nullptr);
-  EXPECT_TRUE(pool.take()->has_value());
-  EXPECT_TRUE(pool.take()->has_value());
-  EXPECT_FALSE(pool.take()->has_value());
+  for (const bool there : {true, true, false}) {
+    const auto taken = pool.take();
+    ASSERT_TRUE(taken);
+    EXPECT_EQ(taken->has_value(), there);
+  }
 }
 
 }  // namespace

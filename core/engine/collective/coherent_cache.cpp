@@ -132,7 +132,7 @@ Status CoherentCache::open_log() {
     return begun;
   }
   log_ = std::move(*opened);
-  if (in_access_) log_->begin_access();
+  for (int i = 0; i < ongoing_; ++i) log_->begin_access();
   made_ = log_.get();
   // Before anything is claimed: whoever meets a claim finds somebody to ask.
   claims_->open(identity->process);
@@ -312,14 +312,16 @@ Status CoherentCache::commit(std::uint64_t next_epoch) {
 
 CoherentCache::OngoingWrite::OngoingWrite(CoherentCache* cache) : cache_(cache) {
   if (cache_ == nullptr) return;
-  cache_->in_access_ = true;
-  if (CachedFile* const log = cache_->made_) log->begin_access();
+  const std::scoped_lock lock(cache_->opening_);
+  ++cache_->ongoing_;
+  if (cache_->log_ != nullptr) cache_->log_->begin_access();
 }
 
 CoherentCache::OngoingWrite::~OngoingWrite() {
   if (cache_ == nullptr) return;
-  cache_->in_access_ = false;
-  if (CachedFile* const log = cache_->made_) log->end_access();
+  const std::scoped_lock lock(cache_->opening_);
+  --cache_->ongoing_;
+  if (cache_->log_ != nullptr) cache_->log_->end_access();
 }
 
 Status CoherentCache::settle() {

@@ -184,10 +184,10 @@ class CoherentCache final : public StorageFile {
   std::shared_mutex turn_;
   std::mutex opening_;
   std::mutex asking_;
+  int ongoing_ = 0;  ///< OngoingWrites, all of which the log knows of. Guarded by opening_.
   std::unique_ptr<CachedFile> log_;         ///< Made with opening_ held.
   std::atomic<CachedFile*> made_{nullptr};  ///< The same, for who looks whether it is there.
   std::atomic<std::uint64_t> epoch_{1};
-  std::atomic<bool> in_access_{false};  ///< There is an OngoingWrite.
   mutable std::mutex notes_mutex_;
   std::vector<std::string> notes_;
   bool closed_ = false;  ///< Guarded by turn_.
