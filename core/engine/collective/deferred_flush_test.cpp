@@ -59,7 +59,7 @@ class DeferredFlush : public CacheTest {
   bool flushed_within_a_write() {
     std::ofstream(path_, std::ios::trunc).close();
     bool flushed = false;
-    run_ranks(1, [&](const std::shared_ptr<Exchange>& exchange) {
+    run_ranks(1, 1, [&](const std::shared_ptr<Exchange>& exchange) {
       Counters counters;
       auto storage = open_posix_file(path_, OpenMode::read_write, counters);
       ASSERT_TRUE(storage);
@@ -72,8 +72,8 @@ class DeferredFlush : public CacheTest {
       ASSERT_TRUE(file->write_all({view, 0, buffer_at(data.data()), 100 * KiB}));
       late->be_late(false);
       flushed = late->found_any();
-      EXPECT_GT(counters.cache_absorbed.load(), 0);
       ASSERT_TRUE(file->close_together());
+      EXPECT_GT(counters.cache_absorbed.load(), 0);
     });
     EXPECT_EQ(file_content(), Content(100 * KiB, std::byte{1}));
     return flushed;
