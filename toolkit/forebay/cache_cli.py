@@ -1,8 +1,6 @@
 """The command line of `forebay cache`: options, their help, and questions."""
 
-import contextlib
 import enum
-import functools
 import json as json_format
 import os
 import sys
@@ -10,16 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
 from forebay.command_options import finite
 from forebay.errors import ForebayError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rich.console import Console
-
-    from forebay.cache import Entry, Progress, Selection, Survey
+    from forebay.cache import Entry, Selection, Survey
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -44,31 +39,11 @@ LogOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="As JSON, to standard output.")]
 
 
-def _consoles() -> "tuple[Console, Console]":
+def _consoles() -> tuple[Console, Console]:
     """For what was asked for, and for questions, progress and errors."""
     from forebay.cli import error_console, output_console
 
     return output_console(), error_console()
-
-
-def _say(what: str) -> None:
-    _, errors = _consoles()
-    errors.print(f"forebay: {what}", markup=False, soft_wrap=True)
-
-
-@contextlib.contextmanager
-def _progress() -> "Iterator[Progress]":
-    """Bars, which are loaded once there is something to show: the tool works meanwhile."""
-    with contextlib.ExitStack() as stack:
-
-        @functools.cache
-        def bars() -> "Progress":
-            from forebay import cache_report
-
-            _, errors = _consoles()
-            return stack.enter_context(cache_report.progress_bars(errors))
-
-        yield lambda *event: bars()(*event)
 
 
 def _print_json(content: object) -> None:
@@ -101,27 +76,25 @@ def verify_command(
 
 
 def _survey(where: list[Path] | None, log: list[str] | None, json: bool, verify: bool) -> None:
-    from forebay import cache
+    from forebay import cache, cache_report
 
+    output, errors = _consoles()
     selection = cache.select(where or [], log or [])
-    with _progress() as progress:
+    with cache_report.progress_bars(errors) as progress:
         found = cache.survey(selection, verify, progress)
     if json:
         _print_json(found.as_json())
     else:
-        from forebay import cache_report
-
-        output, _ = _consoles()
         cache_report.show_survey(output, found)
     is_lost = any(notice["state"] == "lost" for notice in found.missing)
     is_unseen = bool(_told_to_look(selection, found.problems))
-    is_unknown = _tell_unknown(selection, found)
+    is_unknown = _tell_unknown(errors, selection, found)
     is_wrong = found.in_state("damaged", "unreadable") or is_lost or is_unseen or is_unknown
     if verify and is_wrong:
         raise typer.Exit(1)
 
 
-def _tell_unknown(selection: "Selection", found: "Survey") -> bool:
+def _tell_unknown(console: Console, selection: "Selection", found: "Survey") -> bool:
     """Says which named files are not there and are in no log, nor in a notice, and which named logs
     were not found: misspelt, it may be. Whether there are any."""
     from forebay.json_document import shown
@@ -136,7 +109,7 @@ def _tell_unknown(selection: "Selection", found: "Survey") -> bool:
     ]
     unknown += [f"no log {name} was found" for name in selection.names if name not in names]
     for what in unknown:
-        _say(what)
+        console.print(f"forebay: {what}", markup=False, soft_wrap=True)
     return bool(unknown)
 
 
@@ -211,8 +184,9 @@ def recover_command(
     something that can be recovered was not, or WHERE names a file that a running program writes, or
     one that is not there and that no log is of.
     """
-    from forebay import cache
+    from forebay import cache, cache_report
 
+    output, errors = _consoles()
     selection = cache.select(where or [])
     if into is not None and len(selection.files) != 1:
         raise ForebayError(
@@ -228,21 +202,22 @@ def recover_command(
     if incomplete is None or lost or not selection.files_exist:
         found = cache.survey(selection)
         if incomplete is None:
-            incomplete = _ask_about_incomplete(found)
-        is_unknown = _tell_unknown(selection, found)
+            incomplete = _ask_about_incomplete(errors, found)
+        is_unknown = _tell_unknown(errors, selection, found)
         for word in found.names_nothing(lost or []):
-            _say(f"--lost {word} names nothing here: {found.what_may_be_lost()}")
+            errors.print(
+                f"forebay: --lost {word} names nothing here: {found.what_may_be_lost()}",
+                markup=False,
+                soft_wrap=True,
+            )
     options = cache.RecoverOptions(
         selection, incomplete, overtaken, skip_damage, partial, into, further, lost or []
     )
-    with _progress() as progress:
+    with cache_report.progress_bars(errors) as progress:
         outcome = cache.recover(options, progress)
     if json:
         _print_json(outcome.as_json())
     else:
-        from forebay import cache_report
-
-        output, _ = _consoles()
         cache_report.show_recovery(output, outcome)
     # Of a directory only what programs have left is meant.
     fine = {"recovered"} if selection.files else {"recovered", "in use"}
@@ -270,7 +245,7 @@ class _Unfinished(enum.Enum):
     stop = "stop"
 
 
-def _ask_about_incomplete(found: "Survey") -> str | None:
+def _ask_about_incomplete(console: Console, found: "Survey") -> str | None:
     from forebay import cache_report
 
     logs = [log for log in found.logs if not log["in_use"] and log.get("incomplete_records")]
@@ -284,8 +259,7 @@ def _ask_about_incomplete(found: "Survey") -> str | None:
             "is there of them. Nothing was changed.",
             exit_code=1,
         )
-    _, errors = _consoles()
-    cache_report.show_incomplete(errors, logs)
+    cache_report.show_incomplete(console, logs)
     answers = ", ".join(answer.value for answer in _Unfinished)
     answer: _Unfinished = typer.prompt(
         f"Drop those bytes, replay what is there of them, or stop? ({answers})",
@@ -375,7 +349,9 @@ def watch_command(
     from forebay import cache, cache_watch
 
     selection = cache.select(where or [])
-    if not selection.files_exist and _tell_unknown(selection, cache.survey(selection)):
+    if not selection.files_exist and _tell_unknown(
+        _consoles()[1], selection, cache.survey(selection)
+    ):
         raise typer.Exit(1)
     if not json:
         cache_watch.watch(_consoles()[0], selection, interval, count)

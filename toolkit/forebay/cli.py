@@ -5,9 +5,11 @@ import io
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
 import forebay
 from forebay import (
@@ -38,9 +40,6 @@ from forebay.command_options import (
 from forebay.errors import ForebayError, refused
 from forebay.settings import Settings, parse_hints
 
-if TYPE_CHECKING:  # a third of what it takes to start
-    from rich.console import Console
-
 app = typer.Typer(
     name="forebay",
     no_args_is_help=True,
@@ -57,22 +56,20 @@ _NAMES = "forebay.names"  # what of an output cannot be encoded
 _PIPED_WIDTH = 160  # columns, where no terminal gives them
 
 
-def _console(stderr: bool) -> "Console":
+def _console(stderr: bool) -> Console:
     """Rich leaves colours out by itself where there is no terminal or NO_COLOR is set."""
-    from rich.console import Console
-
     console = Console(stderr=stderr, highlight=False)
     if not console.is_terminal:
         console = Console(stderr=stderr, highlight=False, width=_PIPED_WIDTH)
     return console
 
 
-def error_console() -> "Console":
+def error_console() -> Console:
     """Errors, progress, and what must not mix with a program's own output."""
     return _console(stderr=True)
 
 
-def output_console() -> "Console":
+def output_console() -> Console:
     """What a command was asked for."""
     return _console(stderr=False)
 
@@ -365,8 +362,6 @@ def _run_app() -> None:
 
 def _tell(message: str, advice: str = "") -> None:
     """Says what went wrong. Paths and commands may hold what Rich would take for markup."""
-    from rich.text import Text
-
     console = error_console()
     console.print(Text.assemble(("forebay:", "bold red"), " ", message), soft_wrap=True)
     if advice:

@@ -3,16 +3,14 @@
 import enum
 import json as json_format
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from forebay.errors import ForebayError
 from forebay.gluster_volume import Kind
 from forebay.testbed_state import State
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -48,7 +46,7 @@ _EMULATED = "Emulated"
 _REAL = "Real"
 
 
-def _output_console() -> "Console":
+def _output_console() -> Console:
     from forebay.cli import output_console
 
     return output_console()
