@@ -73,8 +73,8 @@ class CachedFile final : public StorageFile {
   /// the same number; a rank that ends an access of its own passes epoch().
   Status commit(std::uint64_t next_epoch);
   std::uint64_t epoch() const { return epoch_; }
-  /// As long as there is one end fewer than there are beginnings, a write is under way, which may
-  /// have committed: no lull of CacheOptions ends meanwhile. At any time, also after close().
+  /// While more accesses have begun than ended, a write is under way, which may have committed: no
+  /// lull of CacheOptions ends meanwhile. At any time, also after close().
   void begin_access() { extents_.begin_access(); }
   void end_access() { extents_.end_access(); }
 
@@ -95,8 +95,8 @@ class CachedFile final : public StorageFile {
   /// Flushing begins now under any policy, and nobody waits for it.
   void start_draining();
   /// Commits, drains, makes durable, and removes the log and the sidecar. After an error the log is
-  /// still there; it may be tried again. No other call but that of an access may follow a
-  /// successful one.
+  /// still there; it may be tried again. After a successful one no other call may follow but
+  /// begin_access() and end_access().
   Status close();
   /// What is dirty is to be forgotten: the file is deleted. The log is removed; writes go through.
   Status discard();

@@ -455,15 +455,22 @@ TEST(CachedFile, TellsWhereAFullLogCannotBeFlushed) {
   }
 }
 
-TEST(CachedFile, SharesTheCapacityWithOthersOfTheNode) {
+class CachedFileSharing : public ::testing::TestWithParam<CacheFlush> {};
+
+/// Under `deferred`, within a write of which the other ranks have not heard yet.
+TEST_P(CachedFileSharing, SharesTheCapacityWithOthersOfTheNode) {
   const auto capacity = std::make_shared<Resource>("cache.local", 8 * 32 * KiB);
   CacheRig first;
   CacheRig second;
   second.rank = 1;
   first.capacity = second.capacity = capacity;
-  first.options.flush = second.options.flush = CacheFlush::onclose;
+  first.options.flush = second.options.flush = GetParam();
+  if (GetParam() == CacheFlush::deferred) {
+    first.options.lull = first.options.longest_burst = std::chrono::hours(1);
+  }
   const auto one = first.open();
   const auto two = second.open();
+  one->begin_access();
   // The first fills the device and rests; the second gets its share without the first being asked.
   FileModel model_one;
   FileModel model_two;
@@ -484,6 +491,9 @@ TEST(CachedFile, SharesTheCapacityWithOthersOfTheNode) {
   EXPECT_EQ(first.file->content(), model_one.content());
   EXPECT_EQ(second.file->content(), model_two.content());
 }
+
+INSTANTIATE_TEST_SUITE_P(Policies, CachedFileSharing,
+                         ::testing::Values(CacheFlush::onclose, CacheFlush::deferred));
 
 TEST(CachedFile, ForgetsWhatIsDiscarded) {
   CacheRig rig;

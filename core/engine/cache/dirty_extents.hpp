@@ -54,8 +54,8 @@ class DirtyExtents {
   void add(Extent extent, std::uint64_t order, const LogPlace& place);
   /// What was added up to this order is whole.
   void commit(std::uint64_t order);
-  /// Until as many end_access(), no lull ends: more is on its way, or ranks that wait for each
-  /// other still write.
+  /// Until each has had its end_access(), no lull ends: more is on its way, or ranks that wait for
+  /// each other still write.
   void begin_access();
   void end_access();
   /// The failure of a write in the background that nobody was told of yet. Flushing goes on.

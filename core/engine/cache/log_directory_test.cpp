@@ -281,7 +281,9 @@ TEST_F(LogDirectoryTest, GetsStorageFirstOnADevice) {
   EXPECT_GE(behind_laid_out(base_.string(), "a"), 64 * KiB);
   const auto log = LogDirectory::create(cache(), "b");
   ASSERT_TRUE(log);
-  EXPECT_FALSE((*log)->create("segment", 64 * KiB)->zeroed) << "which took no time by the byte";
+  const auto file = (*log)->create("segment", 64 * KiB);
+  ASSERT_TRUE(file);
+  EXPECT_FALSE(file->zeroed) << "it took no time by the byte";
 }
 
 /// A tmpfs of a MiB over `directory`, for this process alone, which has one thread. False: this

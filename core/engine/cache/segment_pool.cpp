@@ -74,12 +74,16 @@ Result<SegmentPool::Blank> SegmentPool::make(Bytes bytes) {
 /// With mutex_ held. The first size by powers of two, so that logs find what others left; the next
 /// power at one and a half powers of all that was made, since programs write powers of two, behind
 /// which the largest step would lie in vain. A log that has filled its share of the capacity is to
-/// fill one segment while others are flushed.
+/// fill one segment while others are flushed; one that has many times its share, which it may while
+/// nobody else wants it, is not to need more files than a process may have open.
 void SegmentPool::made(const Blank& blank) {
-  constexpr Bytes least_of_a_share = 8;
+  constexpr Bytes least_segments_of_a_share = 8;
+  constexpr Bytes most_segments_of_a_log = 64;
   const Bytes part = blank.file.zeroed ? 12 : 3;
   all_made_ += blank.bytes;
-  const Bytes most = std::min(all_made_ / part, capacity_->share() / least_of_a_share);
+  const Bytes most =
+      std::min(all_made_ / part, std::max(capacity_->share() / least_segments_of_a_share,
+                                          capacity_->held() / most_segments_of_a_log));
   const auto firsts = static_cast<std::uint64_t>(most / sizes_.first);
   const Bytes next = sizes_.first * static_cast<Bytes>(std::bit_floor(firsts));
   next_bytes_ = std::clamp(next, sizes_.first, sizes_.largest);

@@ -35,7 +35,7 @@ class SegmentPool {
   };
 
   /// Sizes of files, bytes. None but the first is more than an eighth of the log's share of the
-  /// capacity.
+  /// capacity, or a 64th of what the log holds of it, as it was when the one before was made.
   struct Sizes {
     Bytes first = 0;
     Bytes largest = 0;

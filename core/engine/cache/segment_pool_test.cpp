@@ -78,6 +78,10 @@ TEST(SegmentPool, LeavesALogSeveralSegmentsOfItsShare) {
   EXPECT_EQ(std::ranges::max(sizes), 2 * total / 8 / 8);
 }
 
+TEST(SegmentPool, HasNotManyForALogThatHasWhatIsOthersAsWell) {
+  EXPECT_LE(sizes_of(16 * MiB, false, 500).size(), 400U) << "by its share it would be 2048";
+}
+
 TEST(SegmentPool, GivesNothingBeyondTheCapacity) {
   MemoryLog log;
   const auto store = log.open();

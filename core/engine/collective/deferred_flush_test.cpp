@@ -35,17 +35,20 @@ class LateExchange final : public ForwardingExchange {
   }
   void be_late(bool late) { late_ = late; }
   bool found_any() const { return found_any_; }
+  int looks() const { return looks_; }
 
  private:
   void look_late() {
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(150);
     while (std::chrono::steady_clock::now() < end) std::this_thread::yield();
     found_any_ = found_any_ || fs::file_size(path_) > 0;
+    ++looks_;
   }
 
   const std::string path_;
   bool late_ = false;
   bool found_any_ = false;
+  int looks_ = 0;
 };
 
 class DeferredFlush : public CacheTest {
@@ -72,6 +75,7 @@ class DeferredFlush : public CacheTest {
       ASSERT_TRUE(file->write_all({view, 0, buffer_at(data.data()), 100 * KiB}));
       late->be_late(false);
       flushed = late->found_any();
+      EXPECT_GE(late->looks(), 1) << "ranks agree on the end of the call";
       ASSERT_TRUE(file->close_together());
       EXPECT_GT(counters.cache_absorbed.load(), 0);
     });
