@@ -24,8 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 using Content = std::vector<std::byte>;
 
-Content filled(std::size_t size, int value) { return Content(size, static_cast<std::byte>(value)); }
-
 /// A log whose flush mark takes nothing: what it holds stays replayable.
 class UnmarkedStore final : public ForwardingLogStore {
  public:

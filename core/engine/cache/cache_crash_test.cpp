@@ -27,8 +27,6 @@ namespace {
 
 using Content = std::vector<std::byte>;
 
-Content filled(std::size_t size, int value) { return Content(size, static_cast<std::byte>(value)); }
-
 constexpr std::size_t workload_bytes = 22'000;
 
 /// Writes with overlaps, commits, a sync and a cut, larger than what the log may hold. Returns what

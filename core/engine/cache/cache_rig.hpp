@@ -1,5 +1,7 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <atomic>
 #include <memory>
 #include <string>
@@ -12,6 +14,19 @@
 #include "core/storage/volatile_file.hpp"
 
 namespace forebay {
+
+inline std::vector<std::byte> filled(std::size_t size, int value) {
+  return std::vector<std::byte>(size, static_cast<std::byte>(value));
+}
+
+/// What is in the first `size` bytes of it.
+inline std::vector<std::byte> read_all(StorageFile& file, Bytes size) {
+  std::vector<std::byte> content(static_cast<std::size_t>(size));
+  const auto got = file.read_at(content, 0);
+  EXPECT_TRUE(got);
+  content.resize(static_cast<std::size_t>(got.value_or(0)));
+  return content;
+}
 
 /// A CachedFile for tests: log and file in memory, with faults on either side.
 struct CacheRig {

@@ -238,16 +238,15 @@ Status LogDirectory::say_recovering() {
 }
 
 Result<LogFile> LogDirectory::create(const std::string& name, Bytes size) {
-  return make(name, size, &StorageFile::allocate);
+  return make(name, size, Storage::now);
 }
 
 Result<LogFile> LogDirectory::lay_out(const std::string& name, Bytes size) {
   const bool plenty = in_memory_ && half_free(directory_.get());
-  return make(name, size, plenty ? &StorageFile::resize : &StorageFile::allocate);
+  return make(name, size, plenty ? Storage::later : Storage::now);
 }
 
-Result<LogFile> LogDirectory::make(const std::string& name, Bytes size,
-                                   Status (StorageFile::*get_size)(Bytes)) {
+Result<LogFile> LogDirectory::make(const std::string& name, Bytes size, Storage storage) {
   const std::string path = path_of(name);
   Descriptor descriptor(::openat(directory_.get(), name.c_str(),
                                  O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
@@ -255,9 +254,11 @@ Result<LogFile> LogDirectory::make(const std::string& name, Bytes size,
   if (!descriptor.valid()) return fail(errno, "make " + path);
   LogFile file;
   if (in_memory_) file = mapped(descriptor.get(), size, PROT_READ | PROT_WRITE);
-  file.zeroed = in_memory_ && get_size == &StorageFile::allocate;
+  file.zeroed = in_memory_ && storage == Storage::now;
   file.storage = adopt_posix_file(std::move(descriptor), OpenMode::read_write, path, counters_);
-  if (auto sized = (*file.storage.*get_size)(size); !sized) {
+  if (auto sized =
+          storage == Storage::now ? file.storage->allocate(size) : file.storage->resize(size);
+      !sized) {
     ::unlinkat(directory_.get(), name.c_str(), 0);
     return tl::unexpected(sized.error());
   }

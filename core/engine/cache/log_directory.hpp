@@ -94,7 +94,8 @@ class LogDirectory final : public LogStore {
   Status take_lock();
   Result<Descriptor> open_file(const std::string& name) const;
   /// Gives the file its size by a call of `get_size`, or leaves none.
-  Result<LogFile> make(const std::string& name, Bytes size, Status (StorageFile::*get_size)(Bytes));
+  enum class Storage { now, later };
+  Result<LogFile> make(const std::string& name, Bytes size, Storage storage);
 
   std::shared_ptr<CacheDirectory> parent_;
   std::string name_;

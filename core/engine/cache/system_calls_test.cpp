@@ -55,7 +55,11 @@ PossibleContent work(CachedFile& file) {
     write(epoch * 2000 + 2000, 5000, 2 + 2 * epoch);
     (void)file.commit(file.epoch() + 1);
     look(epoch * 2000 + 500);
-    if (epoch == 0) (void)file.sync();
+    if (epoch == 0) {
+      (void)file.sync();
+      (void)file.drain();  // Where that was a sync of the log alone.
+      look(0);
+    }
     if (epoch == 1) {
       look(0);
       constexpr Bytes cut = 5000;

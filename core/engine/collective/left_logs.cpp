@@ -118,14 +118,19 @@ std::string mark(const Sidecar& sidecar, const Found& found) {
   return " (the recovery still has them, and ends before its next write)";
 }
 
+/// Its directory is the last of a log that is removed.
+bool is_removed(const DirtyNotice& notice) {
+  std::error_code unknown;
+  const bool is_empty = std::filesystem::is_empty(notice.log_path, unknown);
+  return unknown ? unknown == std::errc::no_such_file_or_directory : is_empty;
+}
+
 /// After `before`, of which the recovery has let go. Where a log is gone its notice goes next.
 Found find_again(const Found& before, const FileIdentity& file, const Sidecar& sidecar,
                  std::int64_t started_unix_s) {
   Found found = find(file, sidecar, started_unix_s);
   for (const DirtyNotice& notice : before.recovered) {
-    std::error_code unknown;
-    const bool is_there = std::filesystem::exists(notice.log_path, unknown) || unknown;
-    if (!is_there) std::erase(found.left, notice.log);
+    if (is_removed(notice)) std::erase(found.left, notice.log);
   }
   return found;
 }

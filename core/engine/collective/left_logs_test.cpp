@@ -160,6 +160,21 @@ TEST_F(LeftLogsTest, AreNoMatterOnceTheirRecoveryIsDone) {
   ends.join();
 }
 
+/// Between the removal of the last file of a log, which says who has it, and that of its directory.
+TEST_F(LeftLogsTest, AreNoMatterOnceTheirRecoveryHasRemovedTheirFiles) {
+  ASSERT_TRUE(LogDirectory::create(directory_, "one"));
+  announce(notice_of("one"));
+  const auto recovery = recovering(directory_);
+  ASSERT_NE(recovery, nullptr);
+  std::thread removes([&] {
+    await([&] { return !overtaken().empty(); });
+    for (const auto& file : fs::directory_iterator(recovery->path())) fs::remove(file.path());
+  });
+  EXPECT_EQ(warn(true), "");
+  removes.join();
+  EXPECT_TRUE(fs::exists(recovery->path()));
+}
+
 TEST_F(LeftLogsTest, MayBeOnOtherNodesOrLost) {
   announce(notice_of("lost"));
   DirtyNotice elsewhere = notice_of("elsewhere");
