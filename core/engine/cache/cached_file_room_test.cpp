@@ -7,9 +7,9 @@
 #include <chrono>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "core/engine/cache/cache_rig.hpp"
-#include "core/engine/cache/log_contents.hpp"
 
 namespace forebay {
 namespace {
