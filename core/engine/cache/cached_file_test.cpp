@@ -9,7 +9,6 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>

@@ -103,7 +103,7 @@ void DirtyExtents::end_access() {
   lull_end_ = Clock::now() + lull_;
 }
 
-/// Nothing is flushed in the background before. Long ago where there are no bursts.
+/// Nothing is flushed in the background before.
 DirtyExtents::Clock::time_point DirtyExtents::burst_end() const {
   return accesses_ > 0 ? latest_end_ : std::min(lull_end_, latest_end_);
 }

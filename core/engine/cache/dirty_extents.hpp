@@ -115,7 +115,7 @@ class DirtyExtents {
   bool handing_out() const;
   bool is_begun() const;
   Clock::time_point burst_end() const;
-  bool in_burst() const { return Clock::now() < burst_end(); }
+  bool in_burst() const { return lull_.count() > 0 && Clock::now() < burst_end(); }
   /// Who waits looks again by the end of the burst that is on, so when one begins it has to know.
   template <typename Change>
   void may_begin_burst(Change change);

@@ -12,6 +12,7 @@
 #include <random>
 #include <utility>
 
+#include "core/engine/cache/cache_rig.hpp"
 #include "core/engine/cache/log_writer.hpp"
 #include "core/engine/cache/memory_log_store.hpp"
 #include "core/model/direct_io.hpp"
@@ -66,8 +67,6 @@ class Rig {
   LogWriter writer;
   Content model;
 };
-
-Content filled(std::size_t size, int value) { return Content(size, static_cast<std::byte>(value)); }
 
 TEST(Flusher, WritesNeighboursInOneCallAUnit) {
   Rig rig(16 * KiB);

@@ -93,8 +93,11 @@ class LogDirectory final : public LogStore {
   std::string path_of(const std::string& name) const { return path_ + "/" + name; }
   Status take_lock();
   Result<Descriptor> open_file(const std::string& name) const;
-  /// Gives the file its size by a call of `get_size`, or leaves none.
-  enum class Storage { now, later };
+  enum class Storage {
+    now,
+    later,  ///< As it is written to.
+  };
+  /// A file of that size, or none is left.
   Result<LogFile> make(const std::string& name, Bytes size, Storage storage);
 
   std::shared_ptr<CacheDirectory> parent_;

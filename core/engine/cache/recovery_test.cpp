@@ -25,8 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 using Content = std::vector<std::byte>;
 
-Content filled(std::size_t size, int value) { return Content(size, static_cast<std::byte>(value)); }
-
 /// A store that cannot be removed, as if the recovery ended there.
 class StuckStore final : public ForwardingLogStore {
  public:

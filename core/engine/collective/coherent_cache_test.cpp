@@ -192,22 +192,21 @@ TEST_P(CoherentCacheTest, NoLullEndsDuringAWrite) {
     const auto cache = CoherentCache::open_at(*exchange, **file, std::move(place), hints_, granule,
                                               opened.counters, opened.notes, opened.handles);
     ASSERT_TRUE(cache);
-    const auto past = [](std::chrono::milliseconds time) {
-      return [end = std::chrono::steady_clock::now() + time] {
-        std::this_thread::yield();
-        return std::chrono::steady_clock::now() > end;
-      };
-    };
+    const auto now = [] { return std::chrono::steady_clock::now(); };
     for (const Bytes offset : {Bytes{0}, 10 * granule}) {  // The first write makes the log.
       const CoherentCache::OngoingWrite writing(cache.get());
       ASSERT_TRUE(cache->write_at(Content(100, std::byte{1}), offset));
       ASSERT_TRUE(cache->commit());
-      for (const auto late = past(std::chrono::milliseconds(20)); !late();) continue;
+      const auto end = now() + std::chrono::milliseconds(20);
+      while (now() < end) std::this_thread::yield();
       EXPECT_LE(fs::file_size(path_), static_cast<std::uintmax_t>(offset)) << "nothing is flushed";
     }
-    const auto late = past(std::chrono::minutes(1));
-    while (fs::file_size(path_) <= static_cast<std::uintmax_t>(10 * granule) && !late()) continue;
-    EXPECT_GT(fs::file_size(path_), static_cast<std::uintmax_t>(10 * granule));
+    const auto is_flushed = [&] {
+      return fs::file_size(path_) > static_cast<std::uintmax_t>(10 * granule);
+    };
+    const auto end = now() + std::chrono::minutes(1);
+    while (!is_flushed() && now() < end) std::this_thread::yield();
+    EXPECT_TRUE(is_flushed());
     EXPECT_TRUE(cache->close(false));
   });
 }
