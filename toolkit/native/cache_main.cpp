@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/engine/cache/begun_log.hpp"
+#include "core/engine/cache/log_segment.hpp"
 #include "core/engine/cache/overtaken_logs.hpp"
 #include "core/engine/cache/side_by_side.hpp"
 #include "toolkit/native/cache_json.hpp"
@@ -118,16 +120,23 @@ json drop_file(const FileLogs& logs) {
   return result;
 }
 
+/// Its program may have written since it was looked at, and have been killed.
+bool holds_nothing_yet(LogStore& log) {
+  const auto names = log.list();
+  return names && (std::ranges::none_of(*names, is_segment_name) || is_only_begun(log));
+}
+
 /// Logs of no file: those that hold nothing are removed, the others only if they were named.
 json remove_nameless(const FoundLogs& found, bool unreadable_too) {
   json removed = json::array();
   for (const FoundLog& log : found.logs) {
     if (log.notice) continue;
     const std::string state = state_of(log.summary);
-    if (state != "empty" && state != "begun" && !(unreadable_too && state == "unreadable"))
-      continue;
+    const bool is_unreadable = state == "unreadable";
+    if (state != "empty" && state != "begun" && !(unreadable_too && is_unreadable)) continue;
     auto store = LogDirectory::open(log.directory, log.summary.name, LogDirectory::Use::replace);
-    if (store && (*store)->destroy()) removed.push_back(log.summary.path);
+    if (!store || !(is_unreadable || holds_nothing_yet(**store))) continue;
+    if ((*store)->destroy()) removed.push_back(log.summary.path);
   }
   return removed;
 }

@@ -501,8 +501,14 @@ Status CachedFile::take_lost() {
 /// All is in the file, durably. With calls_ held, so that nothing new comes meanwhile.
 Status CachedFile::settle() {
   file_->lengthen(extents_.end());
-  if (auto drained = extents_.drain(extents_.last_order()); !drained) return drained;
-  if (auto durable = make_durable(); !durable) return durable;
+  // A thread that makes the file durable as we come may fail to: what it lost is dirty again then.
+  for (;;) {
+    if (auto drained = extents_.drain(extents_.last_order()); !drained) return drained;
+    const std::scoped_lock lock(sync_mutex_);
+    if (extents_.totals().dirty > 0) continue;
+    if (auto durable = make_durable_locked(); !durable) return durable;
+    break;
+  }
   if (auto lost = take_lost(); !lost) return lost;
   publish(true);
   if (log_empty()) withdraw_notice();

@@ -9,16 +9,22 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <random>
 #include <thread>
+#include <utility>
 
 #include "core/engine/cache/cache_rig.hpp"
 #include "core/engine/cache/log_contents.hpp"
 #include "core/engine/cache/log_directory.hpp"
 #include "core/engine/cache/status_page.hpp"
+#include "core/storage/forwarding_file.hpp"
 
 namespace forebay {
 namespace {
@@ -315,6 +321,55 @@ TEST(CachedFile, WritesAgainWhatAFailedSyncMayHaveLost) {
   EXPECT_TRUE(file->sync());
   EXPECT_GT(rig.file_plan->calls(StorageCall::write), before);
   EXPECT_FALSE(file->dirty({0, 5000}));
+}
+
+/// The first sync of what was written fails, and loses it, once the file is about to be closed.
+class LosingFile final : public ForwardingFile {
+ public:
+  explicit LosingFile(std::unique_ptr<StorageFile> inner) : ForwardingFile(std::move(inner)) {}
+
+  void lengthen(Bytes size) override {
+    ForwardingFile::lengthen(size);
+    is_closing_ = true;
+  }
+  Status write_pieces(std::span<const iovec> pieces, Bytes offset) override {
+    auto written = ForwardingFile::write_pieces(pieces, offset);
+    is_written_ = true;
+    return written;
+  }
+  Status sync() override {
+    if (!is_written_ || is_syncing_.exchange(true)) return ForwardingFile::sync();
+    while (!is_closing_) std::this_thread::yield();
+    // Who closes it comes to wait for this sync, most of the time.
+    for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+    EXPECT_TRUE(ForwardingFile::resize(0));
+    return fail(EIO, "sync");
+  }
+  bool is_syncing() const { return is_syncing_; }
+
+ private:
+  std::atomic<bool> is_written_{false};
+  std::atomic<bool> is_syncing_{false};
+  std::atomic<bool> is_closing_{false};
+};
+
+TEST(CachedFile, WritesAgainWhatAnotherThreadLosesAsItIsClosed) {
+  CacheRig rig;
+  rig.options.flush = CacheFlush::onclose;
+  auto losing = std::make_unique<LosingFile>(open_volatile_file(rig.file));
+  const LosingFile& watched = *losing;
+  const auto file =
+      *CachedFile::open(std::move(losing), rig.log->open(), {}, rig.capacity, rig.options);
+  ASSERT_TRUE(file->write_at(filled(500, 1), 0));
+  ASSERT_TRUE(file->commit(2));
+  const auto needy = *ResourceHolder::join(rig.capacity);
+  std::thread other([&] { needy->take(rig.capacity->amount(), std::chrono::hours(1)); });
+  while (!watched.is_syncing()) std::this_thread::yield();
+  EXPECT_TRUE(file->close());
+  std::mt19937_64 random(1);
+  EXPECT_EQ(rig.file->after_crash(CrashKind::all_lost, random)->content(), filled(500, 1));
+  EXPECT_TRUE(rig.log->destroyed());
+  other.join();
 }
 
 TEST(CachedFile, ForgetsWhatIsDiscarded) {
