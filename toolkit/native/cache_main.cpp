@@ -122,8 +122,8 @@ json drop_file(const FileLogs& logs) {
 
 /// Its program may have written since it was looked at, and have been killed.
 bool holds_nothing_yet(LogStore& log) {
-  const auto names = log.list();
-  return names && (std::ranges::none_of(*names, is_segment_name) || is_only_begun(log));
+  const auto has_some = has_segments(log);
+  return has_some && (!*has_some || is_only_begun(log));
 }
 
 /// Logs of no file: those that hold nothing are removed, the others only if they were named.

@@ -143,4 +143,9 @@ std::uint64_t segment_number(const std::string& name) {
   return number;
 }
 
+Result<bool> has_segments(LogStore& log) {
+  return log.list().map(
+      [](const auto& names) { return std::ranges::any_of(names, is_segment_name); });
+}
+
 }  // namespace forebay

@@ -90,4 +90,7 @@ bool is_segment_name(const std::string& name);
 /// Of a segment's name.
 std::uint64_t segment_number(const std::string& name);
 
+/// A segment has its name only once something was written to it.
+Result<bool> has_segments(LogStore& log);
+
 }  // namespace forebay

@@ -1,20 +1,11 @@
 #include "core/engine/cache/log_summary.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "core/engine/cache/begun_log.hpp"
+#include "core/engine/cache/log_segment.hpp"
 
 namespace forebay {
-namespace {
-
-/// A segment has its name only once something was written to it, so one of zeros has lost that.
-bool has_segments(LogStore& log) {
-  const auto names = log.list();
-  return names && std::ranges::any_of(*names, is_segment_name);
-}
-
-}  // namespace
 
 Result<std::optional<LogSummary>> summarise(const std::shared_ptr<CacheDirectory>& directory,
                                             const std::string& name, ReadDepth depth, int threads,
@@ -32,7 +23,8 @@ Result<std::optional<LogSummary>> summarise(const std::shared_ptr<CacheDirectory
   auto contents = read_log(**log, depth, progress, threads);
   if (!contents) {
     Error error = contents.error();
-    if (error.kind == ErrorKind::no_such_file && has_segments(**log)) {
+    if (error.kind == ErrorKind::no_such_file && has_segments(**log).value_or(false)) {
+      // They have lost what was written to them.
       error = {ErrorKind::io, 0, "the superblocks of " + summary.path + " are all zeros"};
     }
     summary.only_begun = error.kind == ErrorKind::io && !summary.in_use && is_only_begun(**log);
